@@ -1,0 +1,2 @@
+//! The limpid command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The numbers of Limpid.
+pub mod rng;

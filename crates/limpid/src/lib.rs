@@ -1,0 +1,2 @@
+//! Limpid, the library.
+#![forbid(unsafe_code)]
