@@ -1,0 +1,2 @@
+//! Slice maths: no tape, no allocation; each forward directly above its backward.
+pub mod matmul;

@@ -1,0 +1,258 @@
+//! One plain body, compiled for several instruction sets, chosen when the program runs.
+//!
+//! Kernels are loops over slices that LLVM turns into vector code; what it may use depends on the features the
+//! function was compiled with. [`vectorized!`] compiles the same body for the baseline, for AVX2 + FMA and for
+//! AVX-512, so that one binary is fast everywhere and the code a reader sees is the plain loop.
+//!
+//! The bodies use `a * b + c`, never a fused multiply-add, and sum into [`LANES`] partial sums whatever the
+//! instruction set, so they give the same bits on all of them. (Matrix products are the exception: see
+//! `kernels::matmul`.)
+
+use std::sync::OnceLock;
+
+/// How many partial sums a reduction keeps: one AVX-512 register of f32, two AVX2 registers.
+pub const LANES: usize = 16;
+
+/// An instruction set that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What every CPU of this architecture has.
+    Scalar,
+    /// AVX2 and FMA (most x86-64 CPUs since 2013).
+    Avx2,
+    /// AVX-512 F, BW, CD, DQ and VL.
+    Avx512,
+}
+
+impl Level {
+    /// Every level this CPU can run, slowest first.
+    pub fn available() -> Vec<Level> {
+        [Level::Scalar, Level::Avx2, Level::Avx512].into_iter().filter(|&l| l <= detect()).collect()
+    }
+}
+
+/// The level in use: the best there is, or what `LIMPID_SIMD` (`scalar`, `avx2`, `avx512`) asks for.
+pub fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let best = detect();
+        match std::env::var("LIMPID_SIMD").as_deref() {
+            Ok("scalar") => Level::Scalar,
+            // Asking for more than the CPU has would be an illegal instruction: the best there is serves.
+            Ok("avx2") => best.min(Level::Avx2),
+            _ => best,
+        }
+    })
+}
+
+fn detect() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if avx2 && avx512 {
+            return Level::Avx512;
+        }
+        if avx2 {
+            return Level::Avx2;
+        }
+    }
+    Level::Scalar
+}
+
+/// Defines a function whose body is compiled once per [`Level`] and chosen by [`level`] at each call.
+macro_rules! vectorized {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$attr])*
+        #[allow(clippy::too_many_arguments)]
+        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn body($($arg: $ty),*) $(-> $ret)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx2($($arg: $ty),*) $(-> $ret)? {
+                    body($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx512($($arg: $ty),*) $(-> $ret)? {
+                    body($($arg),*)
+                }
+                match $crate::simd::level() {
+                    // SAFETY: `level` never exceeds what `detect` found on this CPU.
+                    $crate::simd::Level::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::simd::Level::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::simd::Level::Scalar => {}
+                }
+            }
+            body($($arg),*)
+        }
+    };
+}
+pub(crate) use vectorized;
+
+/// Σ aᵢ·bᵢ in [`LANES`] partial sums: the same bits on every instruction set.
+#[inline(always)]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a_lanes, a_rest) = a.as_chunks::<LANES>();
+    let (b_lanes, b_rest) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a_lanes.iter().zip(b_lanes) {
+        for l in 0..LANES {
+            sums[l] += a[l] * b[l];
+        }
+    }
+    sum_lanes(sums) + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
+}
+
+/// Σ f(xᵢ) in [`LANES`] partial sums.
+#[inline(always)]
+pub fn sum_by(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let (lanes, rest) = x.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for x in lanes {
+        for l in 0..LANES {
+            sums[l] += f(x[l]);
+        }
+    }
+    sum_lanes(sums) + rest.iter().map(|x| f(*x)).sum::<f32>()
+}
+
+/// The largest element, −∞ for an empty slice.
+#[inline(always)]
+pub fn max(x: &[f32]) -> f32 {
+    let (lanes, rest) = x.as_chunks::<LANES>();
+    let mut best = [f32::NEG_INFINITY; LANES];
+    for x in lanes {
+        for l in 0..LANES {
+            best[l] = if x[l] > best[l] { x[l] } else { best[l] };
+        }
+    }
+    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
+}
+
+/// Adds the partial sums pairwise, as a tree: smaller rounding error than a chain, and a fixed order.
+#[inline(always)]
+pub fn sum_lanes(mut sums: [f32; LANES]) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            sums[l] += sums[l + width];
+        }
+        width /= 2;
+    }
+    sums[0]
+}
+
+/// eˣ, within 2 ULP for every finite x, without a branch: it vectorises.
+///
+/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; then eˣ = 2ⁿ·eʳ, and eʳ is a polynomial of degree 6.
+/// Below −87.3 the result is 0 (it would be subnormal), above 88.72 it is ∞.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    const LOG2_E: f32 = std::f32::consts::LOG2_E;
+    // ln 2 in two parts, the first with trailing zeros so that n·LN2_HIGH is exact.
+    const LN2_HIGH: f32 = 0.693_359_375;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    // Adding 1.5·2²³ leaves round(x·log₂e) in the low bits of the mantissa.
+    const MAGIC: f32 = 12_582_912.0;
+    let clamped = x.clamp(-88.0, 89.0);
+    let shifted = clamped * LOG2_E + MAGIC;
+    let n = shifted - MAGIC;
+    let r = clamped - n * LN2_HIGH - n * LN2_LOW;
+    let p = 1.987_569_2e-4;
+    let p = p * r + 1.398_199_9e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_5e-2;
+    let p = p * r + 1.666_666_5e-1;
+    let p = p * r + 0.5;
+    let e_r = p * (r * r) + r + 1.0;
+    // 2ⁿ by its bits, in two halves, so that n = 128 does not overflow before the product does.
+    let n_bits = (shifted.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32);
+    let half = n_bits >> 1;
+    let power = |n: i32| f32::from_bits(((n + 127) as u32) << 23);
+    let result = e_r * power(half) * power(n_bits - half);
+    let result = if x > 88.722_84 { f32::INFINITY } else { result };
+    let result = if x < -87.336_54 { 0.0 } else { result };
+    // A NaN went through clamp and arithmetic as NaN up to here; both comparisons were false.
+    if x.is_nan() { x } else { result }
+}
+
+/// tanh x, with a relative error below 6e-7: 1 − 2 / (e²ˣ + 1), and the odd series near 0 where that cancels.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let square = x * x;
+    // |x| < 0.3: the series through x⁹ errs by less than 2e-8 relative.
+    let series = x
+        * (1.0
+            + square
+                * (-0.333_333_33
+                    + square * (0.133_333_33 + square * (-0.053_968_254 + square * 0.021_869_488))));
+    let large = 1.0 - 2.0 / (exp(2.0 * x.clamp(-20.0, 20.0)) + 1.0);
+    if x.abs() < 0.3 { series } else { large }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ulps(got: f32, want: f64) -> f64 {
+        let want32 = want as f32;
+        let spacing = f64::from(f32::from_bits(want32.abs().to_bits() + 1)) - f64::from(want32.abs());
+        (f64::from(got) - want).abs() / spacing
+    }
+
+    #[test]
+    fn exp_is_within_two_ulps_everywhere() {
+        let mut worst = 0.0_f64;
+        for i in -87_300..=88_700 {
+            let x = i as f32 * 1e-3;
+            worst = worst.max(ulps(exp(x), f64::from(x).exp()));
+        }
+        assert!(worst <= 2.0, "{worst} ULP");
+    }
+
+    #[test]
+    fn exp_at_the_edges() {
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
+        assert_eq!(exp(-1e30), 0.0);
+        assert_eq!(exp(f32::INFINITY), f32::INFINITY);
+        assert_eq!(exp(100.0), f32::INFINITY);
+        assert!(exp(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn tanh_is_close_everywhere_and_exact_at_zero() {
+        for i in -30_000..=30_000 {
+            let x = i as f32 * 1e-3;
+            let want = f64::from(x).tanh();
+            let error = (f64::from(tanh(x)) - want).abs();
+            assert!(error <= 6e-7 * want.abs(), "tanh({x}) = {}, not {want}", tanh(x));
+        }
+        assert_eq!(tanh(0.0), 0.0);
+        assert_eq!(tanh(1e30), 1.0);
+        assert!(tanh(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn sums_are_right_for_lengths_that_do_not_fill_the_lanes() {
+        for n in [0, 1, 7, 16, 17, 31, 33, 100] {
+            let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.25).collect();
+            let want: f64 = x.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+            assert!((f64::from(dot(&x, &x)) - want).abs() <= 1e-6 * want);
+            let want: f64 = x.iter().map(|x| f64::from(*x)).sum();
+            assert!((f64::from(sum_by(&x, |x| x)) - want).abs() <= 1e-6 * want);
+            assert_eq!(max(&x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        }
+    }
+}
