@@ -1,5 +1,9 @@
 //! The numbers of Limpid.
 pub mod kernels;
+pub mod params;
+pub mod pool;
 pub mod rng;
 pub mod simd;
+pub mod tape;
 pub mod team;
+pub mod tensor;

@@ -1,0 +1,279 @@
+//! Activations: y = φ(z), element by element.
+//!
+//! | name | φ(z) | φ′(z) |
+//! |---|---|---|
+//! | ReLU | max(0, z) | 1 where y > 0 |
+//! | GELU, exact | z·Φ(z) | Φ(z) + z·ϕ(z) |
+//! | GELU, tanh | ½z·(1 + tanh u), u = √(2/π)·(z + 0.044715·z³) | ½(1 + tanh u) + ½z·(1 − tanh² u)·u′ |
+//! | SiLU | z·σ(z) | σ(z)·(1 + z·(1 − σ(z))) |
+//! | tanh | tanh z | 1 − y² |
+//! | sigmoid | σ(z) = 1/(1 + e⁻ᶻ) | y·(1 − y) |
+//!
+//! Φ is the normal distribution function and ϕ its density. ReLU, tanh and sigmoid need only y for the way back; for
+//! the others the derivative is stored on the way forward, when the exponential is at hand anyway.
+
+use crate::simd::{exp, tanh, vectorized};
+use crate::team::Parts;
+
+/// Which φ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// y = z.
+    None,
+    /// max(0, z): the Transformer of 2017.
+    Relu,
+    /// z·Φ(z): BERT.
+    Gelu,
+    /// The tanh approximation of GELU: GPT.
+    GeluTanh,
+    /// z·σ(z), also called swish: Marian.
+    Silu,
+    /// Recurrent networks, BERT's pooler.
+    Tanh,
+    /// Gates of recurrent networks.
+    Sigmoid,
+}
+
+/// What the backward pass needs besides dy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remember {
+    /// Nothing: φ is the identity.
+    Nothing,
+    /// The output.
+    Output,
+    /// The derivative, stored by [`activate_and_derive`].
+    Derivative,
+}
+
+impl Activation {
+    /// What [`activation_backward`] is going to need.
+    pub fn remembers(self) -> Remember {
+        match self {
+            Activation::None => Remember::Nothing,
+            Activation::Relu | Activation::Tanh | Activation::Sigmoid => Remember::Output,
+            Activation::Gelu | Activation::GeluTanh | Activation::Silu => Remember::Derivative,
+        }
+    }
+}
+
+const SQRT_2_OVER_PI: f32 = 0.797_884_6;
+const CUBIC: f32 = 0.044_715;
+const INV_SQRT_2PI: f32 = 0.398_942_3;
+
+#[inline(always)]
+fn sigmoid(z: f32) -> f32 {
+    1.0 / (1.0 + exp(-z))
+}
+
+/// erf x for f32: an odd rational function on |x| ≤ 4, where it has reached ±1 to the last bit.
+#[inline(always)]
+fn erf(x: f32) -> f32 {
+    let x = x.clamp(-4.0, 4.0);
+    let s = x * x;
+    let p = -2.726_142_4e-10;
+    let p = p * s + 2.770_681_3e-8;
+    let p = p * s - 2.101_024e-6;
+    let p = p * s - 5.692_506_4e-5;
+    let p = p * s - 7.349_906_5e-4;
+    let p = p * s - 2.954_599_8e-3;
+    let p = p * s - 1.609_603_3e-2;
+    let q = -1.456_607_1e-5;
+    let q = q * s - 2.133_740_5e-4;
+    let q = q * s - 1.682_827e-3;
+    let q = q * s - 7.373_329e-3;
+    let q = q * s - 1.426_473_9e-2;
+    (x * p / q).clamp(-1.0, 1.0)
+}
+
+/// (φ(z), φ′(z)) of the activations whose derivative is stored.
+#[inline(always)]
+fn gelu(z: f32) -> (f32, f32) {
+    let phi = 0.5 + 0.5 * erf(z * std::f32::consts::FRAC_1_SQRT_2);
+    (z * phi, phi + z * INV_SQRT_2PI * exp(-0.5 * z * z))
+}
+
+#[inline(always)]
+fn gelu_tanh(z: f32) -> (f32, f32) {
+    let square = z * z;
+    let t = tanh(SQRT_2_OVER_PI * z * (1.0 + CUBIC * square));
+    let half = 0.5 + 0.5 * t;
+    (z * half, half + 0.5 * z * (1.0 - t * t) * SQRT_2_OVER_PI * (1.0 + 3.0 * CUBIC * square))
+}
+
+#[inline(always)]
+fn silu(z: f32) -> (f32, f32) {
+    let s = sigmoid(z);
+    (z * s, s * (1.0 + z * (1.0 - s)))
+}
+
+vectorized! {
+    /// y = φ(y), in place. Called per row by the product that makes z, while the row is in cache.
+    pub fn activate(y: &mut [f32], activation: Activation) {
+        match activation {
+            Activation::None => {}
+            Activation::Relu => y.iter_mut().for_each(|y| *y = if *y > 0.0 || y.is_nan() { *y } else { 0.0 }),
+            Activation::Gelu => y.iter_mut().for_each(|y| *y = gelu(*y).0),
+            Activation::GeluTanh => y.iter_mut().for_each(|y| *y = gelu_tanh(*y).0),
+            Activation::Silu => y.iter_mut().for_each(|y| *y = silu(*y).0),
+            Activation::Tanh => y.iter_mut().for_each(|y| *y = tanh(*y)),
+            Activation::Sigmoid => y.iter_mut().for_each(|y| *y = sigmoid(*y)),
+        }
+    }
+}
+
+vectorized! {
+    /// y = φ(y) in place, and `derivative` = φ′, for the activations that remember it.
+    pub fn activate_and_derive(y: &mut [f32], derivative: &mut [f32], activation: Activation) {
+        let both = y.iter_mut().zip(derivative);
+        match activation {
+            Activation::Gelu => both.for_each(|(y, d)| (*y, *d) = gelu(*y)),
+            Activation::GeluTanh => both.for_each(|(y, d)| (*y, *d) = gelu_tanh(*y)),
+            Activation::Silu => both.for_each(|(y, d)| (*y, *d) = silu(*y)),
+            other => panic!("{other:?} does not store its derivative"),
+        }
+    }
+}
+
+/// dz = dy · φ′(z), in place of dy. `remembered` is what [`Activation::remembers`] says: y, or φ′, or nothing.
+#[track_caller]
+pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activation) {
+    if activation == Activation::None {
+        return;
+    }
+    assert_eq!(dy.len(), remembered.len(), "activation: {} gradients, {} values", dy.len(), remembered.len());
+    vectorized! {
+        fn part(dy: &mut [f32], r: &[f32], activation: Activation) {
+            let both = dy.iter_mut().zip(r);
+            match activation {
+                Activation::None => {}
+                // Forward: y = max(0, z). So dz = dy where y > 0, else 0.
+                Activation::Relu => both.for_each(|(dy, y)| *dy = if *y > 0.0 { *dy } else { 0.0 }),
+                // Forward: y = tanh z. So dz = dy·(1 − y²).
+                Activation::Tanh => both.for_each(|(dy, y)| *dy *= 1.0 - y * y),
+                // Forward: y = σ(z). So dz = dy·y·(1 − y).
+                Activation::Sigmoid => both.for_each(|(dy, y)| *dy *= y * (1.0 - y)),
+                // Forward stored φ′(z).
+                Activation::Gelu | Activation::GeluTanh | Activation::Silu => both.for_each(|(dy, d)| *dy *= d),
+            }
+        }
+    }
+    const CHUNK: usize = 16_384;
+    let (len, parts) = (dy.len(), Parts::new(dy));
+    crate::team::run(len.div_ceil(CHUNK), |i| {
+        let range = i * CHUNK..len.min((i + 1) * CHUNK);
+        // SAFETY: chunks of different i do not overlap.
+        part(unsafe { parts.part(range.start, range.len()) }, &remembered[range], activation);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Activation; 7] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Silu,
+        Activation::Tanh,
+        Activation::Sigmoid,
+    ];
+
+    /// erf in f64: the Maclaurin series near 0, the continued fraction of erfc where the series would cancel.
+    fn erf64(x: f64) -> f64 {
+        if x.abs() > 2.0 {
+            let fraction = (1..200).rev().fold(x.abs(), |below, n| x.abs() + f64::from(n) / 2.0 / below);
+            return x.signum() * (1.0 - (-x * x).exp() / std::f64::consts::PI.sqrt() / fraction);
+        }
+        let (mut term, mut sum, mut n) = (x, x, 0.0);
+        while term.abs() > 1e-18 * sum.abs() {
+            n += 1.0;
+            term *= -x * x / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        sum * std::f64::consts::FRAC_2_SQRT_PI
+    }
+
+    fn definition(activation: Activation, z: f64) -> f64 {
+        match activation {
+            Activation::None => z,
+            Activation::Relu => z.max(0.0),
+            Activation::Gelu => z * 0.5 * (1.0 + erf64(z / 2.0_f64.sqrt())),
+            Activation::GeluTanh => {
+                0.5 * z * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (z + 0.044715 * z.powi(3))).tanh())
+            }
+            Activation::Silu => z / (1.0 + (-z).exp()),
+            Activation::Tanh => z.tanh(),
+            Activation::Sigmoid => 1.0 / (1.0 + (-z).exp()),
+        }
+    }
+
+    fn points() -> Vec<f32> {
+        // Off the kink of ReLU at 0.
+        (-600..600).map(|i| (i as f32 + 0.5) * 0.01).collect()
+    }
+
+    #[test]
+    fn every_activation_agrees_with_its_definition() {
+        for activation in ALL {
+            let mut y = points();
+            activate(&mut y, activation);
+            for (y, z) in y.iter().zip(points()) {
+                let want = definition(activation, f64::from(z));
+                // ½(1 + erf) is known to half an ULP of 1, and z multiplies that.
+                let bound = 2e-7 * f64::from(z.abs().max(1.0));
+                assert!((f64::from(*y) - want).abs() < bound, "{activation:?}({z}) = {y}, not {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_backward_agrees_with_central_differences_of_the_definition() {
+        for activation in ALL {
+            let z = points();
+            let (mut y, mut derivative) = (z.clone(), vec![f32::NAN; z.len()]);
+            let remembered = match activation.remembers() {
+                Remember::Derivative => {
+                    activate_and_derive(&mut y, &mut derivative, activation);
+                    &derivative
+                }
+                _ => {
+                    activate(&mut y, activation);
+                    &y
+                }
+            };
+            let mut dy = vec![0.5; z.len()];
+            activation_backward(&mut dy, remembered, activation);
+            for (dz, z) in dy.iter().zip(z) {
+                let (z, h) = (f64::from(z), 1e-5);
+                let slope = (definition(activation, z + h) - definition(activation, z - h)) / (2.0 * h);
+                assert!(
+                    (f64::from(*dz) - 0.5 * slope).abs() < 1e-6,
+                    "{activation:?}'({z}) = {dz}, slope {slope}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn with_and_without_the_derivative_the_output_has_the_same_bits() {
+        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Silu] {
+            let (mut a, mut b) = (points(), points());
+            activate(&mut a, activation);
+            let len = b.len();
+            activate_and_derive(&mut b, &mut vec![0.0; len], activation);
+            assert_eq!(a, b, "{activation:?}");
+        }
+    }
+
+    #[test]
+    fn far_from_zero_nothing_overflows_and_nan_is_not_hidden() {
+        for activation in ALL {
+            let mut y = [-1e30, -100.0, 100.0, 1e30, f32::NAN];
+            activate(&mut y, activation);
+            assert!(!y[..4].iter().any(|y| y.is_nan()), "{activation:?} {y:?}");
+            assert!(y[4].is_nan(), "{activation:?} {y:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Parameters: one flat block of numbers with named ranges. Gradients and moments are blocks of the same layout.
+//!
+//! Flat memory makes an optimizer step one pass, a checkpoint one write, and averaging one loop.
+
+use crate::pool::Buffer;
+use crate::rng::Stream;
+use crate::tensor::Shape;
+use std::ops::Range;
+
+/// Which parameter: an index that a model keeps instead of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParamId(u32);
+
+impl ParamId {
+    /// Position among the model's parameters.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a parameter begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Init {
+    /// All 0: biases and shifts.
+    Zeros,
+    /// All 1: the scale of a normalisation.
+    Ones,
+    /// Normal with mean 0 and this standard deviation.
+    Normal(f32),
+    /// Uniform in ±√(6 / (fan_in + fan_out)), with the fans of the whole matrix (Glorot and Bengio 2010).
+    Xavier,
+    /// The same with the fans of one block of `rows` rows, where several matrices are stacked into one.
+    XavierBlocks {
+        /// Rows of one block.
+        rows: usize,
+    },
+    /// Uniform in ± this bound.
+    Uniform(f32),
+}
+
+/// A named range of the flat block.
+#[derive(Clone, Debug)]
+pub struct ParamSpec {
+    /// Dotted path, as in `decoder.layers.0.ffn.up.weight`.
+    pub name: String,
+    /// Its shape; a linear layer's weight is (out, in).
+    pub shape: Shape,
+    /// How it begins.
+    pub init: Init,
+    range: Range<usize>,
+}
+
+impl ParamSpec {
+    /// Whether weight decay applies: to matrices, not to biases and the scales and shifts of a normalisation.
+    pub fn decays(&self) -> bool {
+        self.shape.rank() >= 2
+    }
+
+    /// Where the numbers are in the flat block.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+}
+
+/// Collects the parameters of a model while its layers are built.
+#[derive(Default)]
+pub struct ParamsBuilder {
+    specs: Vec<ParamSpec>,
+    len: usize,
+}
+
+impl ParamsBuilder {
+    /// Adds a parameter.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    #[track_caller]
+    pub fn add(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+        let (name, shape) = (name.into(), shape.into());
+        assert!(self.specs.iter().all(|spec| spec.name != name), "two parameters are called {name}");
+        let range = self.len..self.len + shape.len();
+        // The next one starts on a cache line; the gap stays 0.
+        self.len = range.end.next_multiple_of(16);
+        self.specs.push(ParamSpec { name, shape, init, range });
+        ParamId((self.specs.len() - 1) as u32)
+    }
+
+    /// Allocates the parameters and draws their first values: parameter i from stream i of the seed.
+    pub fn build(self, seed: u64) -> Params {
+        let mut params = self.build_zeroed();
+        for i in 0..params.specs.len() {
+            let spec = params.specs[i].clone();
+            // The top bit of the stream's number keeps initial values apart from every other use of the seed.
+            fill(
+                &mut params.values.as_mut_slice()[spec.range()],
+                &spec,
+                Stream::new(seed, 1 << 63 | i as u64),
+            );
+        }
+        params
+    }
+
+    /// Allocates the parameters as zeros, for a loader that is going to write every one of them.
+    pub fn build_zeroed(self) -> Params {
+        Params { values: Buffer::zeroed(self.len), len: self.len, specs: self.specs }
+    }
+}
+
+fn fill(values: &mut [f32], spec: &ParamSpec, mut rng: Stream) {
+    let fan_in = spec.shape.dims().skip(1).product::<usize>();
+    let fan_out = if spec.shape.rank() > 0 { spec.shape.dim(0) } else { 1 };
+    let xavier = |rows: usize| (6.0 / (fan_in + rows) as f32).sqrt();
+    let bound = match spec.init {
+        Init::Zeros => return values.fill(0.0),
+        Init::Ones => return values.fill(1.0),
+        Init::Normal(std) => return values.iter_mut().for_each(|v| *v = rng.normal() * std),
+        Init::Xavier => xavier(fan_out),
+        Init::XavierBlocks { rows } => xavier(rows),
+        Init::Uniform(bound) => bound,
+    };
+    values.iter_mut().for_each(|v| *v = (2.0 * rng.uniform() - 1.0) * bound);
+}
+
+/// The numbers a model learns.
+pub struct Params {
+    specs: Vec<ParamSpec>,
+    values: Buffer,
+    len: usize,
+}
+
+impl Params {
+    /// Starts a collection.
+    pub fn builder() -> ParamsBuilder {
+        ParamsBuilder::default()
+    }
+
+    /// One parameter's numbers.
+    pub fn get(&self, id: ParamId) -> &[f32] {
+        &self.values.as_slice()[self.specs[id.index()].range()]
+    }
+
+    /// One parameter's numbers, to be written.
+    pub fn get_mut(&mut self, id: ParamId) -> &mut [f32] {
+        &mut self.values.as_mut_slice()[self.specs[id.index()].range.clone()]
+    }
+
+    /// One parameter's shape.
+    pub fn shape(&self, id: ParamId) -> Shape {
+        self.specs[id.index()].shape
+    }
+
+    /// One parameter's name, shape and place.
+    pub fn spec(&self, id: ParamId) -> &ParamSpec {
+        &self.specs[id.index()]
+    }
+
+    /// All parameters, in the order in which they were added.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ParamId, &ParamSpec)> {
+        self.specs.iter().enumerate().map(|(i, spec)| (ParamId(i as u32), spec))
+    }
+
+    /// Finds a parameter by name.
+    pub fn find(&self, name: &str) -> Option<ParamId> {
+        self.specs.iter().position(|spec| spec.name == name).map(|i| ParamId(i as u32))
+    }
+
+    /// How many numbers the model learns (without the gaps between ranges).
+    pub fn count(&self) -> usize {
+        self.specs.iter().map(|spec| spec.shape.len()).sum()
+    }
+
+    /// The flat block, gaps included.
+    pub fn flat(&self) -> &[f32] {
+        &self.values.as_slice()[..self.len]
+    }
+
+    /// The flat block, to be written.
+    pub fn flat_mut(&mut self) -> &mut [f32] {
+        &mut self.values.as_mut_slice()[..self.len]
+    }
+}
+
+/// A flat block of the same layout as the parameters: a moment, an average, a copy.
+pub struct Block {
+    values: Buffer,
+    len: usize,
+}
+
+impl Block {
+    /// Zeros in the layout of `params`.
+    pub fn zeros_like(params: &Params) -> Self {
+        Self { values: Buffer::zeroed(params.len), len: params.len }
+    }
+
+    /// The numbers.
+    pub fn flat(&self) -> &[f32] {
+        &self.values.as_slice()[..self.len]
+    }
+
+    /// The numbers, to be written.
+    pub fn flat_mut(&mut self) -> &mut [f32] {
+        &mut self.values.as_mut_slice()[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_do_not_overlap_and_start_on_cache_lines() {
+        let mut builder = Params::builder();
+        let a = builder.add("a", [3, 5], Init::Ones);
+        let b = builder.add("b", [7], Init::Normal(0.5));
+        let mut params = builder.build(1);
+        assert_eq!(params.count(), 22);
+        assert_eq!(params.spec(b).range().start % 16, 0);
+        params.get_mut(b).fill(2.0);
+        assert!(params.get(a).iter().all(|x| *x == 1.0));
+        assert_eq!(params.find("b"), Some(b));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_values_and_another_does_not() {
+        let build = |seed| {
+            let mut builder = Params::builder();
+            let w = builder.add("w", [8, 8], Init::Xavier);
+            let params = builder.build(seed);
+            params.get(w).to_vec()
+        };
+        assert_eq!(build(3), build(3));
+        assert_ne!(build(3), build(4));
+        let bound = (6.0_f32 / 16.0).sqrt();
+        assert!(build(3).iter().all(|x| x.abs() <= bound) && build(3).iter().any(|x| x.abs() > 0.7 * bound));
+    }
+
+    #[test]
+    #[should_panic(expected = "two parameters are called w")]
+    fn a_name_is_given_once() {
+        let mut builder = Params::builder();
+        builder.add("w", [1], Init::Zeros);
+        builder.add("w", [1], Init::Zeros);
+    }
+}
