@@ -1,5 +1,7 @@
 //! The numbers of Limpid.
+pub mod gradcheck;
 pub mod kernels;
+pub mod ops;
 pub mod params;
 pub mod pool;
 pub mod rng;

@@ -38,6 +38,15 @@ pub enum Init {
     Uniform(f32),
 }
 
+/// Whether training changes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It receives gradients.
+    Trained,
+    /// It is stored with the model but stays as it is, like Marian's `final_logits_bias`.
+    Fixed,
+}
+
 /// A named range of the flat block.
 #[derive(Clone, Debug)]
 pub struct ParamSpec {
@@ -47,13 +56,15 @@ pub struct ParamSpec {
     pub shape: Shape,
     /// How it begins.
     pub init: Init,
+    /// Whether training changes it.
+    pub role: Role,
     range: Range<usize>,
 }
 
 impl ParamSpec {
     /// Whether weight decay applies: to matrices, not to biases and the scales and shifts of a normalisation.
     pub fn decays(&self) -> bool {
-        self.shape.rank() >= 2
+        self.shape.rank() >= 2 && self.role == Role::Trained
     }
 
     /// Where the numbers are in the flat block.
@@ -76,12 +87,25 @@ impl ParamsBuilder {
     /// If the name is taken.
     #[track_caller]
     pub fn add(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
-        let (name, shape) = (name.into(), shape.into());
+        self.add_with_role(name.into(), shape.into(), init, Role::Trained)
+    }
+
+    /// Adds a parameter that training leaves as it is.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    #[track_caller]
+    pub fn add_fixed(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+        self.add_with_role(name.into(), shape.into(), init, Role::Fixed)
+    }
+
+    #[track_caller]
+    fn add_with_role(&mut self, name: String, shape: Shape, init: Init, role: Role) -> ParamId {
         assert!(self.specs.iter().all(|spec| spec.name != name), "two parameters are called {name}");
         let range = self.len..self.len + shape.len();
         // The next one starts on a cache line; the gap stays 0.
         self.len = range.end.next_multiple_of(16);
-        self.specs.push(ParamSpec { name, shape, init, range });
+        self.specs.push(ParamSpec { name, shape, init, role, range });
         ParamId((self.specs.len() - 1) as u32)
     }
 
@@ -166,7 +190,8 @@ impl Params {
 
     /// How many numbers the model learns (without the gaps between ranges).
     pub fn count(&self) -> usize {
-        self.specs.iter().map(|spec| spec.shape.len()).sum()
+        let trained = self.specs.iter().filter(|spec| spec.role == Role::Trained);
+        trained.map(|spec| spec.shape.len()).sum()
     }
 
     /// The flat block, gaps included.

@@ -2,6 +2,11 @@
 #![allow(clippy::too_many_arguments)]
 
 pub mod activation;
+pub mod adam;
+pub mod cross_entropy;
+pub mod dropout;
 pub mod elementwise;
+pub mod embedding;
 pub mod layer_norm;
 pub mod matmul;
+pub mod positions;

@@ -75,8 +75,14 @@ impl Gradients {
         Sweep { params, gradients: self }
     }
 
-    pub(super) fn run(&mut self, params: &Params, loss: VarId, mut profile: Option<&mut Profile>) {
-        self.by_var[loss.0 as usize] = Some(Tensor::scalar(1.0));
+    pub(super) fn run(
+        &mut self,
+        params: &Params,
+        loss: VarId,
+        one: Tensor,
+        mut profile: Option<&mut Profile>,
+    ) {
+        self.by_var[loss.0 as usize] = Some(one);
         while let Some(step) = self.steps.pop() {
             let (name, before) = (step.name, profile.is_some().then(Instant::now));
             step.call(&mut self.sweep(params));

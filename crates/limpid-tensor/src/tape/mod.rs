@@ -14,7 +14,8 @@ mod step;
 
 pub use gradients::{Gradients, Sweep};
 
-use crate::params::{ParamId, Params};
+use crate::kernels::matmul::Accumulate;
+use crate::params::{ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
 use step::Step;
@@ -156,14 +157,20 @@ impl<'a> Tape<'a> {
         self.params.shape(id)
     }
 
+    /// Whether a parameter receives a gradient.
+    pub fn trains(&self, id: ParamId) -> bool {
+        self.params.spec(id).role == Role::Trained
+    }
+
     /// Whether a backward pass may follow, so that operations keep what it needs.
     pub fn is_recording(&self) -> bool {
         self.recording.is_some()
     }
 
-    /// The gradients, for the one operation that computes them on the way forward: the loss.
-    pub(crate) fn gradients(&mut self) -> Option<&mut Gradients> {
-        self.recording.as_deref_mut()
+    /// A place for the gradient of a parameter, for the one operation that computes them on the way forward: the loss.
+    pub(crate) fn slot(&mut self, id: ParamId) -> Option<(&mut [f32], Accumulate)> {
+        let params = self.params;
+        self.recording.as_deref_mut().map(|gradients| gradients.slot(params, id))
     }
 
     /// The stream for the next dropout mask, if this pass drops out.
@@ -232,7 +239,12 @@ impl<'a> Tape<'a> {
         assert_eq!(loss.shape().len(), 1, "backward starts from one number, not {}", loss.shape());
         let gradients = self.recording.expect("backward needs a tape that records: Tape::training");
         let id = loss.id().expect("backward: the loss is a constant, nothing was recorded on the way to it");
-        gradients.run(self.params, id, self.profile.map(|(profile, _)| profile));
+        gradients.run(
+            self.params,
+            id,
+            Tensor::new(loss.shape(), &[1.0]),
+            self.profile.map(|(profile, _)| profile),
+        );
     }
 
     /// Runs `inside` with `name` added to the path of what it shows to the probe.

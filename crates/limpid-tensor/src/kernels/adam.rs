@@ -1,0 +1,120 @@
+//! Adam and AdamW in one pass over flat memory.
+//!
+//! ```text
+//! g = clip · dp   (+ λ·p for Adam with L2)          m = β₁·m + (1 − β₁)·g          v = β₂·v + (1 − β₂)·g²
+//! p = p·(1 − lr·λ)   (AdamW: decay apart from the gradient)
+//! p = p − lr/(1 − β₁ᵗ) · m / (√(v / (1 − β₂ᵗ)) + ε)          t counts steps from 1
+//! ```
+//!
+//! References: Kingma and Ba 2015; Loshchilov and Hutter 2019.
+
+use crate::simd::vectorized;
+
+/// How weight decay enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecayKind {
+    /// AdamW: the weight shrinks by lr·λ, whatever the gradient.
+    Decoupled,
+    /// Adam: λ·p is part of the gradient.
+    L2,
+}
+
+/// The numbers of one step.
+#[derive(Clone, Copy, Debug)]
+pub struct AdamStep {
+    /// Learning rate.
+    pub lr: f32,
+    /// Memory of the mean.
+    pub beta1: f32,
+    /// Memory of the square.
+    pub beta2: f32,
+    /// Keeps the division finite.
+    pub eps: f32,
+    /// λ; 0 for what does not decay.
+    pub decay: f32,
+    /// How λ enters.
+    pub kind: DecayKind,
+    /// Factor on every gradient: 1, or less when the global norm is clipped.
+    pub clip: f32,
+    /// Which step this is, from 1.
+    pub t: u64,
+}
+
+/// One step for the parameters `p` with gradients `g` and moments `m`, `v`, all of one length.
+pub fn adam(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], step: AdamStep) {
+    // 1 − βᵗ in f64: at t = 1 and β₂ = 0.999, f32 would lose four digits.
+    let correction = |beta: f32| 1.0 - f64::from(beta).powf(step.t as f64);
+    let rate = (f64::from(step.lr) / correction(step.beta1)) as f32;
+    let root = correction(step.beta2).sqrt() as f32;
+    vectorized! {
+        fn part(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], step: AdamStep, rate: f32, root: f32) {
+            let (shrink, l2) = match step.kind {
+                DecayKind::Decoupled => (1.0 - step.lr * step.decay, 0.0),
+                DecayKind::L2 => (1.0, step.decay),
+            };
+            let (b1, b2) = (step.beta1, step.beta2);
+            for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+                let g = g * step.clip + l2 * *p;
+                *m = b1 * *m + (1.0 - b1) * g;
+                *v = b2 * *v + (1.0 - b2) * (g * g);
+                *p = *p * shrink - rate * *m / (v.sqrt() / root + step.eps);
+            }
+        }
+    }
+    part(p, m, v, g, step, rate, root);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition in f64, step by step.
+    #[test]
+    fn a_hundred_steps_agree_with_the_definition() {
+        for kind in [DecayKind::Decoupled, DecayKind::L2] {
+            let n = 37;
+            let mut p: Vec<f32> = (0..n).map(|i| i as f32 * 0.1 - 1.5).collect();
+            let (mut m, mut v) = (vec![0.0_f32; n], vec![0.0_f32; n]);
+            let (mut p64, mut m64, mut v64): (Vec<f64>, _, _) =
+                (p.iter().map(|p| f64::from(*p)).collect(), vec![0.0_f64; n], vec![0.0_f64; n]);
+            for t in 1..=100_u64 {
+                let g: Vec<f32> = (0..n).map(|i| ((i as f32 + 1.0) * t as f32 * 0.37).sin()).collect();
+                let step =
+                    AdamStep { lr: 0.01, beta1: 0.9, beta2: 0.98, eps: 1e-8, decay: 0.1, kind, clip: 0.5, t };
+                adam(&mut p, &mut m, &mut v, &g, step);
+                for i in 0..n {
+                    let mut g = 0.5 * f64::from(g[i]);
+                    match kind {
+                        DecayKind::Decoupled => p64[i] *= 1.0 - 0.01 * 0.1,
+                        DecayKind::L2 => g += 0.1 * p64[i],
+                    }
+                    m64[i] = 0.9 * m64[i] + 0.1 * g;
+                    v64[i] = 0.98 * v64[i] + 0.02 * g * g;
+                    let (m_hat, v_hat) =
+                        (m64[i] / (1.0 - 0.9_f64.powi(t as i32)), v64[i] / (1.0 - 0.98_f64.powi(t as i32)));
+                    p64[i] -= 0.01 * m_hat / (v_hat.sqrt() + 1e-8);
+                }
+            }
+            for (p, want) in p.iter().zip(&p64) {
+                assert!((f64::from(*p) - want).abs() < 2e-5, "{kind:?}: {p} is not {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_zero_gradient_moves_nothing_but_the_decay() {
+        let (mut p, mut m, mut v) = ([2.0], [0.0], [0.0]);
+        let step = AdamStep {
+            lr: 0.1,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            decay: 0.5,
+            kind: DecayKind::Decoupled,
+            clip: 1.0,
+            t: 1,
+        };
+        adam(&mut p, &mut m, &mut v, &[0.0], step);
+        assert!((p[0] - 2.0 * 0.95).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,49 @@
+//! y = a + b, and y = factor · x.
+
+use crate::kernels::elementwise::{add_forward, scale_forward};
+use crate::tape::{Tape, Var};
+use crate::tensor::Tensor;
+
+impl Tape<'_> {
+    /// a + b, of one shape.
+    #[track_caller]
+    pub fn add(&mut self, a: &Var, b: &Var) -> Var {
+        assert_eq!(a.shape(), b.shape(), "add: {} + {}", a.shape(), b.shape());
+        let mut y = Tensor::uninit(a.shape());
+        add_forward(y.data_mut(), a.data(), b.data());
+        let (a, b) = (a.id(), b.id());
+        self.record("add", y, move |dy, sweep| {
+            // Forward: y = a + b. So da = db = dy.
+            sweep.give(a, dy.clone());
+            sweep.give(b, dy);
+        })
+    }
+
+    /// factor · x.
+    pub fn scale(&mut self, x: &Var, factor: f32) -> Var {
+        let mut y = Tensor::uninit(x.shape());
+        scale_forward(y.data_mut(), x.data(), factor);
+        let x = x.id();
+        self.record("scale", y, move |dy, sweep| {
+            // Forward: y = factor·x. So dx = factor·dy.
+            let mut dx = Tensor::uninit(dy.shape());
+            scale_forward(dx.data_mut(), dy.data(), factor);
+            sweep.give(x, dx);
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gradcheck::{GradCheck, ramp};
+    use crate::params::Params;
+
+    #[test]
+    fn gradients_agree_with_central_differences_even_when_a_variable_is_used_twice() {
+        GradCheck::new(Params::builder().build(0)).input(ramp([3, 5])).input(ramp([3, 5])).assert(|t, x| {
+            let doubled = t.add(&x[0], &x[0]);
+            let scaled = t.scale(&doubled, -0.7);
+            t.add(&scaled, &x[1])
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! A linear layer with its bias and activation: y = φ(x·Wᵀ + b).
+//!
+//! Shapes: `x` (n, i), `w` (o, i), `b` (o), `y` (n, o).
+//! Saved for the backward pass: `x`, and whatever φ remembers (nothing, y, or φ′).
+
+use crate::kernels::activation::{self, Activation, Remember};
+use crate::kernels::elementwise::column_sums;
+use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
+use crate::params::ParamId;
+use crate::simd::vectorized;
+use crate::tape::{Sweep, Tape, Var};
+use crate::team::Parts;
+use crate::tensor::Tensor;
+
+vectorized! {
+    pub(super) fn add_bias(y: &mut [f32], bias: &[f32]) {
+        y.iter_mut().zip(bias).for_each(|(y, b)| *y += b);
+    }
+}
+
+impl Tape<'_> {
+    /// y = φ(x·Wᵀ + b): one product, with bias and activation applied while the rows are in cache.
+    ///
+    /// # Panics
+    /// If the shapes of x, W and b do not fit.
+    #[track_caller]
+    pub fn linear(&mut self, x: &Var, w: ParamId, b: Option<ParamId>, phi: Activation) -> Var {
+        let (w_shape, x_shape) = (self.param_shape(w), x.shape());
+        assert!(
+            w_shape.rank() == 2 && x_shape.rank() == 2 && x_shape.dim(1) == w_shape.dim(1),
+            "linear: x {x_shape} does not fit W {w_shape} (out, in)"
+        );
+        let (n, i, o) = (x_shape.dim(0), x_shape.dim(1), w_shape.dim(0));
+        let bias = b.map_or(&[][..], |b| self.param(b));
+        assert!(
+            b.is_none() || bias.len() == o,
+            "linear: bias of {} numbers for W {w_shape} (out, in)",
+            bias.len()
+        );
+
+        let mut y = Tensor::uninit([n, o]);
+        // φ′ is stored only if there is going to be a backward pass.
+        let keep_derivative = self.is_recording() && phi.remembers() == Remember::Derivative;
+        let mut derivative = Tensor::uninit([if keep_derivative { n } else { 0 }, o]);
+        let derivatives = Parts::new(derivative.data_mut());
+        product_on_team(
+            MatMut::new(y.data_mut(), n, o),
+            Mat::new(x.data(), n, i),
+            Mat::new(self.param(w), o, i).t(),
+            Accumulate::Overwrite,
+            |row, first, part| {
+                if !bias.is_empty() {
+                    add_bias(part, &bias[first..]);
+                }
+                if keep_derivative {
+                    // SAFETY: every element of y is in one part, and the same element here goes with it.
+                    let derivative = unsafe { derivatives.part(row * o + first, part.len()) };
+                    activation::activate_and_derive(part, derivative, phi);
+                } else {
+                    activation::activate(part, phi);
+                }
+            },
+        );
+
+        let remembered = match phi.remembers() {
+            Remember::Nothing => None,
+            Remember::Output => Some(y.clone()),
+            Remember::Derivative => Some(derivative),
+        };
+        let (x, b) = (x.clone(), b.filter(|b| self.trains(*b)));
+        self.record("linear", y, move |dy, sweep| linear_backward(dy, x, w, b, phi, remembered, sweep))
+    }
+}
+
+fn linear_backward(
+    dy: Tensor,
+    x: Var,
+    w: ParamId,
+    b: Option<ParamId>,
+    phi: Activation,
+    remembered: Option<Tensor>,
+    sweep: &mut Sweep,
+) {
+    let ((n, i), (_, o)) = (x.rows_cols(), dy.rows_cols());
+    // Forward: y = φ(z). So dz = dy·φ′(z).
+    let mut dz = dy;
+    if let Some(remembered) = remembered {
+        if dz.try_data_mut().is_none() {
+            dz = Tensor::new(dz.shape(), dz.data());
+        }
+        activation::activation_backward(dz.data_mut(), remembered.data(), phi);
+    }
+    // Forward: z = x·Wᵀ + b. So db = Σ_rows dz, dW = dzᵀ·x and dx = dz·W.
+    if let Some(b) = b {
+        let (db, accumulate) = sweep.slot(b);
+        column_sums(db, dz.data(), accumulate);
+    }
+    let dz_no = Mat::new(dz.data(), n, o);
+    let (dw, accumulate) = sweep.slot(w);
+    product_on_team(MatMut::new(dw, o, i), dz_no.t(), Mat::new(x.data(), n, i), accumulate, |_, _, _| {});
+    if sweep.wants(x.id()) {
+        let mut dx = Tensor::uninit([n, i]);
+        product_on_team(
+            MatMut::new(dx.data_mut(), n, i),
+            dz_no,
+            Mat::new(sweep.param(w), o, i),
+            Accumulate::Overwrite,
+            |_, _, _| {},
+        );
+        sweep.give(x.id(), dx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gradcheck::{GradCheck, ramp};
+    use crate::params::{Init, Params};
+
+    const ALL: [Activation; 7] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Silu,
+        Activation::Tanh,
+        Activation::Sigmoid,
+    ];
+
+    #[test]
+    fn every_gradient_agrees_with_central_differences_for_every_activation_and_shape() {
+        for (n, i, o) in [(1, 1, 1), (1, 5, 3), (7, 4, 2), (13, 17, 31)] {
+            for phi in ALL {
+                let mut builder = Params::builder();
+                let w = builder.add("w", [o, i], Init::Normal(0.5));
+                let b = builder.add("b", [o], Init::Normal(0.5));
+                GradCheck::new(builder.build(7))
+                    .input(ramp([n, i]))
+                    // ReLU has no derivative at 0: a step of central differences may cross it.
+                    .tolerance(if phi == Activation::Relu { 2e-2 } else { 1e-3 })
+                    .assert(|t, x| t.linear(&x[0], w, Some(b), phi));
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_bias_and_with_the_weight_used_twice_gradients_add_up() {
+        let mut builder = Params::builder();
+        let w = builder.add("w", [4, 4], Init::Normal(0.5));
+        GradCheck::new(builder.build(3)).input(ramp([3, 4])).assert(|t, x| {
+            let once = t.linear(&x[0], w, None, Activation::Tanh);
+            t.linear(&once, w, None, Activation::None)
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "linear: x (2,3) does not fit W (5,4) (out, in)")]
+    fn shapes_that_do_not_fit_panic_and_name_both() {
+        let mut builder = Params::builder();
+        let w = builder.add("w", [5, 4], Init::Zeros);
+        let params = builder.build(0);
+        Tape::inference(&params).linear(&Var::constant(Tensor::zeros([2, 3])), w, None, Activation::None);
+    }
+}

@@ -1,0 +1,168 @@
+//! The output layer and its loss in one: L = weight · Σ_rows cross_entropy(x·Wᵀ + b, target).
+//!
+//! Shapes: `x` (n, c), `w` (v, c), `b` (v), one target per row. The logits (n, v) never exist as a whole: they are made, turned
+//! into their gradient and used up, some rows at a time.
+//!
+//! The gradient is computed on the way forward, while the logits are at hand: going back would have to make them
+//! again, a third more work in the largest product of the model. That is possible because the loss is where the backward
+//! pass begins, with 1; scale a loss by `weight`, not by operations after it.
+
+use super::linear::add_bias;
+use crate::kernels::cross_entropy::{Gradient, cross_entropy};
+use crate::kernels::elementwise::column_sums;
+use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
+use crate::params::ParamId;
+use crate::tape::{Tape, Var};
+use crate::tensor::Tensor;
+
+/// Logits made at a time: 32 MB, a chunk that still shares the cache with the weights it meets.
+const LOGITS_AT_A_TIME: usize = 8 << 20;
+
+/// How the loss of the rows becomes one number.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSpec {
+    /// Label smoothing ε in [0, 1).
+    pub smoothing: f32,
+    /// Factor on the sum over rows: 1 for a sum, 1 / number of targets for a mean.
+    pub weight: f32,
+}
+
+impl Tape<'_> {
+    /// weight · Σ cross-entropy of the rows of x·Wᵀ + b against `targets` (those that are not
+    /// [`IGNORE`](crate::kernels::cross_entropy::IGNORE)).
+    ///
+    /// # Panics
+    /// If shapes do not fit, or (in the backward pass) if the result was scaled.
+    #[track_caller]
+    pub fn output_loss(
+        &mut self,
+        x: &Var,
+        w: ParamId,
+        b: Option<ParamId>,
+        targets: &[u32],
+        spec: LossSpec,
+    ) -> Var {
+        let (n, c) = x.rows_cols();
+        let w_shape = self.param_shape(w);
+        assert!(
+            w_shape.rank() == 2 && w_shape.dim(1) == c && targets.len() == n,
+            "output loss: x {} and {} targets do not fit W {w_shape} (vocabulary, width)",
+            x.shape(),
+            targets.len()
+        );
+        let v = w_shape.dim(0);
+        let (weights, bias) = (self.param(w), b.map_or(&[][..], |b| self.param(b)));
+        let trained_bias = b.filter(|b| self.trains(*b));
+        let recording = self.is_recording();
+        let gradient = if recording { Gradient::Compute } else { Gradient::Skip };
+
+        let rows = (LOGITS_AT_A_TIME / v.max(1)).clamp(1, n.max(1));
+        let mut logits = Tensor::uninit([rows.min(n), v]);
+        let mut losses = Tensor::uninit([n]);
+        let mut dx = Tensor::uninit([if recording { n } else { 0 }, c]);
+        for first in (0..n).step_by(rows) {
+            let count = rows.min(n - first);
+            let x_chunk = Mat::new(&x.data()[first * c..], count, c);
+            let logits = &mut logits.data_mut()[..count * v];
+            product_on_team(
+                MatMut::new(logits, count, v),
+                x_chunk,
+                Mat::new(weights, v, c).t(),
+                Accumulate::Overwrite,
+                |_, first, part| {
+                    if !bias.is_empty() {
+                        add_bias(part, &bias[first..]);
+                    }
+                },
+            );
+            cross_entropy(
+                &mut losses.data_mut()[first..first + count],
+                logits,
+                &targets[first..first + count],
+                spec.smoothing,
+                spec.weight,
+                gradient,
+            );
+            if recording {
+                // Forward: z = x·Wᵀ + b, and logits is now dz. So db = Σ_rows dz, dW = dzᵀ·x, dx = dz·W.
+                if let Some((db, accumulate)) = trained_bias.and_then(|b| self.slot(b)) {
+                    column_sums(db, logits, accumulate);
+                }
+                let dz = Mat::new(logits, count, v);
+                if let Some((dw, accumulate)) = self.slot(w) {
+                    product_on_team(MatMut::new(dw, v, c), dz.t(), x_chunk, accumulate, |_, _, _| {});
+                }
+                let dx = MatMut::new(&mut dx.data_mut()[first * c..], count, c);
+                product_on_team(dx, dz, Mat::new(weights, v, c), Accumulate::Overwrite, |_, _, _| {});
+            }
+        }
+        let total: f64 = losses.data().iter().map(|loss| f64::from(*loss)).sum();
+        let loss = Tensor::scalar((f64::from(spec.weight) * total) as f32);
+        let x = x.id();
+        self.record("output_loss", loss, move |dy, sweep| {
+            assert!(dy.item() == 1.0, "output loss: scale it with `weight`, not with operations after it");
+            sweep.give(x, dx);
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gradcheck::{GradCheck, ramp};
+    use crate::kernels::cross_entropy::IGNORE;
+    use crate::params::{Init, Params};
+
+    #[test]
+    fn every_gradient_agrees_with_central_differences() {
+        for (n, c, v) in [(1, 1, 2), (5, 3, 7), (4, 6, 33)] {
+            for smoothing in [0.0, 0.1] {
+                let mut builder = Params::builder();
+                let w = builder.add("w", [v, c], Init::Normal(0.7));
+                let b = builder.add("b", [v], Init::Normal(0.7));
+                let targets: Vec<u32> =
+                    (0..n).map(|i| if i == 1 { IGNORE } else { (i * 3 % v) as u32 }).collect();
+                let spec = LossSpec { smoothing, weight: 0.37 };
+                GradCheck::new(builder.build(4))
+                    .input(ramp([n, c]))
+                    .assert(|t, x| t.output_loss(&x[0], w, Some(b), &targets, spec));
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_rows_give_the_same_loss_as_one() {
+        // v is large enough that two rows do not fit into one chunk.
+        let v = LOGITS_AT_A_TIME / 2 + 1;
+        let mut builder = Params::builder();
+        let w = builder.add("w", [v, 1], Init::Zeros);
+        let params = builder.build(0);
+        let x = Var::constant(Tensor::new([3, 1], &[1.0, 2.0, 3.0]));
+        let loss = Tape::inference(&params).output_loss(
+            &x,
+            w,
+            None,
+            &[0, 1, 2],
+            LossSpec { smoothing: 0.0, weight: 1.0 / 3.0 },
+        );
+        // All logits are 0: the loss is ln v.
+        assert!((loss.data()[0] - (v as f32).ln()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_fixed_bias_counts_but_gets_no_gradient() {
+        let mut builder = Params::builder();
+        let w = builder.add("w", [4, 3], Init::Normal(0.5));
+        let b = builder.add_fixed("b", [4], Init::Normal(1.0));
+        let params = builder.build(4);
+        let mut gradients = crate::tape::Gradients::new(&params);
+        let mut tape = Tape::training(&params, &mut gradients);
+        let x = tape.leaf(ramp([2, 3]));
+        let spec = LossSpec { smoothing: 0.0, weight: 1.0 };
+        let with = tape.output_loss(&x, w, Some(b), &[0, 1], spec);
+        tape.backward(&with);
+        assert!(gradients.get(&params, b).is_none() && gradients.get(&params, w).is_some());
+        let without = Tape::inference(&params).output_loss(&x, w, None, &[0, 1], spec);
+        assert_ne!(with.data(), without.data());
+    }
+}
