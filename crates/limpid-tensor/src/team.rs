@@ -229,6 +229,8 @@ fn enter(shared: &Shared, epoch: u64) -> bool {
 /// A slice that tasks write disjoint parts of.
 ///
 /// [`for_each_chunk`] is the safe way to split an output; this is for kernels whose parts are not contiguous.
+/// A copy refers to the same elements: the promise of [`Parts::part`] covers all copies together.
+#[derive(Clone, Copy)]
 pub struct Parts<'a> {
     start: *mut f32,
     len: usize,

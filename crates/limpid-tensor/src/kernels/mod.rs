@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod adam;
+pub mod attention;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;
@@ -10,3 +11,4 @@ pub mod embedding;
 pub mod layer_norm;
 pub mod matmul;
 pub mod positions;
+pub mod softmax;

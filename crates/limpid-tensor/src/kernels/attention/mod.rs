@@ -1,0 +1,84 @@
+//! Multi-head scaled dot-product attention over packed sequences of different lengths.
+//!
+//! ```text
+//! z = softmax(scale · q · kᵀ + mask) · v        for each sequence and each head
+//! ```
+//!
+//! Shapes, for one of b sequences and one of h heads: `q` (t, d_k), `k` (s, d_k), `v` (s, d_v), `z` (t, d_v); scores and
+//! weights (t, s). In memory the sequences follow each other as rows ([`Span`]) and the heads lie side by side as
+//! columns ([`Heads`]), so `q` of the whole batch is (Σt, h·d_k), and nothing is moved to split heads or to pad.
+//! mask is 0 where a query may look and −∞ where it may not: [`Causality`] and [`Padding`].
+//! A query that may look nowhere gets a zero row and zero gradients, never NaN.
+//!
+//! Saved for the backward pass: `z` and `lse` (Σt, h), the log of the sum of each row's exponentials. No (t, s)
+//! matrix is kept: forward and backward walk over blocks of 64 queries, and the backward computes the weights again
+//! from q, k and lse. References: Vaswani et al. 2017; Rabe and Staats 2021 and Dao et al. 2022 for recomputing.
+//!
+//! One (sequence, head) is computed alike whatever else is in the batch and whichever thread does it: the same bits
+//! at any number of threads and in any batch.
+
+mod mask;
+mod pass;
+mod scratch;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod views;
+
+use crate::kernels::softmax;
+use crate::simd::{self, vectorized};
+use mask::Pair;
+pub use mask::{AttentionSpec, Causality, Padding};
+pub use pass::{attention_backward, attention_forward};
+use views::Rows;
+pub use views::{Heads, HeadsMut, Span};
+
+/// The weights (t, s) of one sequence and one head, for looking inside: softmax(scale · q · kᵀ + mask), exactly zero
+/// where the mask hides.
+///
+/// # Panics
+/// If `weights` is not (t, s), or an operand does not have the shape that `spec` says.
+#[track_caller]
+pub fn attention_weights(
+    weights: &mut [f32],
+    q: Heads,
+    k: Heads,
+    spec: &AttentionSpec,
+    sequence: usize,
+    head: usize,
+) {
+    spec.check(q, k);
+    assert!(
+        sequence < spec.q_spans.len() && head < spec.heads,
+        "attention weights: sequence {sequence} of {}, head {head} of {}",
+        spec.q_spans.len(),
+        spec.heads
+    );
+    let pair = spec.pair(q, k, sequence, head);
+    let (t, s) = (pair.t(), pair.s());
+    assert!(
+        weights.len() == t * s,
+        "attention weights: {} elements for ({t},{s}), t queries by s keys",
+        weights.len()
+    );
+    for i in 0..t {
+        let row = &mut weights[i * s..][..s];
+        let scale = weigh(row, &pair, i).normaliser();
+        row.iter_mut().for_each(|w| *w *= scale);
+    }
+}
+
+vectorized! {
+    /// One query against every key it sees, straight from where they lie: exp(score − max), 0 where it may not look.
+    fn weigh(row: &mut [f32], pair: &Pair, i: usize) -> softmax::RowSum {
+        let q = pair.q.row(i);
+        let visible = pair.visible(i);
+        let (seen, unseen) = row.split_at_mut(visible);
+        unseen.fill(0.0);
+        for (j, score) in seen.iter_mut().enumerate() {
+            *score = pair.scale * simd::dot(q, pair.k.row(j));
+        }
+        pair.hide(seen, i);
+        softmax::exponentials(seen)
+    }
+}

@@ -1,0 +1,343 @@
+//! The two passes of attention. Their tasks are (sequence, head) pairs; see the parent module for the formula.
+
+use super::mask::Pair;
+use super::scratch::{self, lanes, odd_lines, right, transposed};
+use super::tile::{self, Left, Reach, TILE_ROWS};
+use super::{AttentionSpec, Heads, HeadsMut, Rows, weigh};
+use crate::kernels::matmul::Accumulate;
+use crate::kernels::softmax::{self, RowSum};
+use crate::simd::{self, vectorized};
+use crate::team::{self, Parts};
+use std::ops::Range;
+
+/// Queries whose scores are in scratch at a time: 64 x 256 scores are 64 KB, a sixteenth of the second cache.
+const BLOCK: usize = 64;
+
+/// Up to this many queries, keys and values are read where they lie: transposing the keys would cost more than it saves.
+const FEW_QUERIES: usize = 3;
+
+/// Multiply-adds that make a task worth its hand-over: about 20 µs.
+const TASK_WORK: usize = 1_000_000;
+
+/// z = softmax(scale·q·kᵀ + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h): −∞ where a query may look
+/// nowhere. Rows outside the spans are left alone.
+///
+/// # Panics
+/// If an operand does not have the shape that `spec` says.
+#[track_caller]
+pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: Heads, spec: &AttentionSpec) {
+    spec.check(q, k);
+    v.check("v", spec.heads, spec.k_spans);
+    z.check("z", spec.heads, v.width, spec.q_spans);
+    check_lse(lse.len(), spec);
+    let lse = Parts::new(lse);
+    let pairs = spec.q_spans.len() * spec.heads;
+    // A few long sequences: their queries are shared out, in whole blocks.
+    let blocks = spec.q_spans.iter().map(|span| span.len.div_ceil(BLOCK)).max().unwrap_or(0);
+    let shares = (16 / pairs.max(1)).clamp(1, blocks.max(1));
+    for_each_unit(pairs * shares, work(spec, q.width + v.width), |unit| {
+        let (sequence, head) = (unit / shares / spec.heads, unit / shares % spec.heads);
+        let pair = spec.pair(q, k, sequence, head);
+        let (blocks, share) = (pair.t().div_ceil(BLOCK), unit % shares);
+        let first = share * blocks / shares * BLOCK;
+        let end = pair.t().min((share + 1) * blocks / shares * BLOCK);
+        let v = v.rows(pair.k_span, head);
+        let finish = |i: usize, z_row: &[f32], sum: RowSum| {
+            let row = pair.q_span.start + i;
+            // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and heads neither.
+            let (z, lse) = unsafe { (z.row(row, head), lse.part(row * spec.heads + head, 1)) };
+            let scale = sum.normaliser();
+            z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
+            lse[0] = sum.log_sum_exp();
+        };
+        if pair.t() <= FEW_QUERIES {
+            forward_few(&pair, v, first..end, &finish);
+        } else {
+            forward_blocks(&pair, v, first..end, &finish);
+        }
+    });
+}
+
+/// One query at a time: decoding. Reads each key and value once, so memory is the limit.
+fn forward_few(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usize, &[f32], RowSum)) {
+    scratch::with([pair.s(), v.width], |[weights, z]| {
+        let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
+        for i in rows {
+            let sum = weigh(weights, pair, i);
+            weighted_sum(z, &weights[..pair.visible(i)], v);
+            finish(i, z, sum);
+        }
+    });
+}
+
+vectorized! {
+    /// z = Σ_j weights[j] · v[j].
+    fn weighted_sum(z: &mut [f32], weights: &[f32], v: Rows) {
+        z.fill(0.0);
+        let (fours, rest) = weights.as_chunks::<4>();
+        for (n, w) in fours.iter().enumerate() {
+            // Four rows at a time: z is read and written a quarter as often.
+            let [a, b, c, d] = std::array::from_fn(|r| v.row(4 * n + r));
+            for ((((z, a), b), c), d) in z.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *z += (w[0] * a + w[1] * b) + (w[2] * c + w[3] * d);
+            }
+        }
+        for (j, w) in rest.iter().enumerate() {
+            z.iter_mut().zip(v.row(4 * fours.len() + j)).for_each(|(z, v)| *z += w * v);
+        }
+    }
+}
+
+/// Blocks of queries: scores, softmax and weighted values of a block while they are in cache.
+fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usize, &[f32], RowSum)) {
+    if rows.is_empty() {
+        return;
+    }
+    let (d_k, d_v) = (pair.q.width, v.width);
+    // Keys that no query of these rows sees are not even read.
+    let s = pair.visible(rows.end - 1);
+    let (width, out_width) = (odd_lines(s), lanes(d_v));
+    let lens = [d_k * width, s * out_width, BLOCK * width, BLOCK * out_width];
+    scratch::with(lens, |[k_t, v_copy, scores, out]| {
+        let k_t = transposed(pair.k, s, pair.scale, width, k_t);
+        let v = right(v, s, v_copy);
+        for first in rows.clone().step_by(BLOCK) {
+            let n = BLOCK.min(rows.end - first);
+            let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
+            let q = Left { data: pair.q.from(first).data, row_stride: pair.q.stride, col_stride: 1 };
+            tile::product(scores, width, n, q, k_t, Accumulate::Overwrite, &|tile| Reach {
+                inner: 0..d_k,
+                cols: seen(tile),
+            });
+            let mut sums = [RowSum { max: 0.0, sum: 0.0 }; BLOCK];
+            exponentials_of_block(&mut sums[..n], scores, width, pair, first);
+            let p = Left { data: scores, row_stride: width, col_stride: 1 };
+            tile::product(out, out_width, n, p, v, Accumulate::Overwrite, &|tile| Reach {
+                inner: 0..seen(tile),
+                cols: d_v,
+            });
+            for (i, sum) in sums[..n].iter().enumerate() {
+                finish(first + i, &out[i * out_width..][..d_v], *sum);
+            }
+        }
+    });
+}
+
+vectorized! {
+    fn exponentials_of_block(sums: &mut [RowSum], scores: &mut [f32], width: usize, pair: &Pair, first: usize) {
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let (seen, unseen) = scores[i * width..][..width].split_at_mut(pair.visible(first + i));
+            pair.hide(seen, first + i);
+            *sum = softmax::exponentials(seen);
+            clear_step(unseen);
+        }
+    }
+}
+
+/// The mask cuts a tile's rows at different lengths, at most a tile's height apart; the tile reaches as far as its longest.
+#[inline(always)]
+fn clear_step(unseen: &mut [f32]) {
+    let n = unseen.len().min(TILE_ROWS);
+    unseen[..n].fill(0.0);
+}
+
+/// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and what the forward pass made: `z` and `lse`.
+///
+/// The rows of the spans are overwritten, the others left alone. `dq`, `dk` and `dv` may be columns of one matrix:
+/// [`HeadsMut::split`].
+///
+/// # Panics
+/// If an operand does not have the shape that `spec` says.
+#[track_caller]
+#[allow(clippy::too_many_arguments)]
+pub fn attention_backward(
+    dq: HeadsMut,
+    dk: HeadsMut,
+    dv: HeadsMut,
+    dz: Heads,
+    z: Heads,
+    lse: &[f32],
+    q: Heads,
+    k: Heads,
+    v: Heads,
+    spec: &AttentionSpec,
+) {
+    spec.check(q, k);
+    v.check("v", spec.heads, spec.k_spans);
+    dq.check("dq", spec.heads, q.width, spec.q_spans);
+    dk.check("dk", spec.heads, k.width, spec.k_spans);
+    dv.check("dv", spec.heads, v.width, spec.k_spans);
+    for (name, heads) in [("dz", dz), ("z", z)] {
+        heads.check(name, spec.heads, spec.q_spans);
+        assert!(
+            heads.width == v.width,
+            "attention: {name} has {} columns a head, v has {}",
+            heads.width,
+            v.width
+        );
+    }
+    check_lse(lse.len(), spec);
+    let pairs = spec.q_spans.len() * spec.heads;
+    // A unit owns a whole (sequence, head): dk and dv are sums over its queries, in their order.
+    for_each_unit(pairs, 5 * work(spec, q.width + v.width) / 2, |unit| {
+        let (sequence, head) = (unit / spec.heads, unit % spec.heads);
+        let pair = spec.pair(q, k, sequence, head);
+        let given = Given {
+            v: v.rows(pair.k_span, head),
+            z: z.rows(pair.q_span, head),
+            dz: dz.rows(pair.q_span, head),
+            lse: &lse[pair.q_span.start.min(lse.len() / spec.heads) * spec.heads..],
+            heads: spec.heads,
+        };
+        backward_blocks(&pair, &given, |gradient, i, row, scale| {
+            let (to, start) = match gradient {
+                Gradient::Queries => (&dq, pair.q_span.start),
+                Gradient::Keys => (&dk, pair.k_span.start),
+                Gradient::Values => (&dv, pair.k_span.start),
+            };
+            // SAFETY: this sequence and head are this unit's alone: spans do not overlap, heads and views neither.
+            let to = unsafe { to.row(start + i, head) };
+            to.iter_mut().zip(row).for_each(|(to, x)| *to = scale * x);
+        });
+    });
+}
+
+/// What one (sequence, head) of the backward pass is given besides queries and keys.
+struct Given<'a> {
+    v: Rows<'a>,
+    z: Rows<'a>,
+    dz: Rows<'a>,
+    /// From this sequence's first row on.
+    lse: &'a [f32],
+    heads: usize,
+}
+
+/// Which gradient a finished row belongs to.
+enum Gradient {
+    Queries,
+    Keys,
+    Values,
+}
+
+fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, &[f32], f32)) {
+    let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, given.v.width);
+    let (width, k_width, v_width) = (odd_lines(s), lanes(d_k), lanes(d_v));
+    let lens = [
+        d_k * width,
+        d_v * width,
+        s * k_width,
+        BLOCK * width,
+        BLOCK * width,
+        BLOCK * k_width,
+        BLOCK * v_width,
+        BLOCK * k_width,
+        s * k_width,
+        s * v_width,
+    ];
+    scratch::with(lens, |[k_t, v_t, k_copy, p, ds, q_copy, dz_copy, dq, dk, dv]| {
+        let k_t = transposed(pair.k, s, pair.scale, width, k_t);
+        let v_t = transposed(given.v, s, 1.0, width, v_t);
+        let k = right(pair.k, s, k_copy);
+        dk[..s * k_width].fill(0.0);
+        dv[..s * v_width].fill(0.0);
+        for first in (0..t).step_by(BLOCK) {
+            let n = BLOCK.min(t - first);
+            let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
+            let keys = seen(0..n);
+            let (q, dz) = (pair.q.from(first), given.dz.from(first));
+            let in_rows = |rows: Rows<'_>| rows.stride;
+            // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. P again, from the saved sums: exp(score − lse). And
+            // dP = dz·vᵀ.
+            let left = Left { data: q.data, row_stride: in_rows(q), col_stride: 1 };
+            tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Reach {
+                inner: 0..d_k,
+                cols: seen(tile),
+            });
+            let left = Left { data: dz.data, row_stride: in_rows(dz), col_stride: 1 };
+            tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Reach {
+                inner: 0..d_v,
+                cols: seen(tile),
+            });
+            score_gradients(p, ds, width, n, pair, given, first);
+            // Forward: score = scale·q·kᵀ. So dq = scale·dS·k.
+            let left = Left { data: ds, row_stride: width, col_stride: 1 };
+            tile::product(dq, k_width, n, left, k, Accumulate::Overwrite, &|tile| Reach {
+                inner: 0..seen(tile),
+                cols: d_k,
+            });
+            for i in 0..n {
+                finish(Gradient::Queries, first + i, &dq[i * k_width..][..d_k], pair.scale);
+            }
+            // And dk = scale·dSᵀ·q; z = P·v gives dv = Pᵀ·dz. Both are sums over queries: block after block. A tile of
+            // keys begins with the first query that sees the first of them.
+            let from = |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
+            let left = Left { data: ds, row_stride: 1, col_stride: width };
+            let q = right(q, n, q_copy);
+            tile::product(dk, k_width, keys, left, q, Accumulate::Add, &|tile| Reach {
+                inner: from(&tile)..n,
+                cols: d_k,
+            });
+            let left = Left { data: p, row_stride: 1, col_stride: width };
+            let dz = right(dz, n, dz_copy);
+            tile::product(dv, v_width, keys, left, dz, Accumulate::Add, &|tile| Reach {
+                inner: from(&tile)..n,
+                cols: d_v,
+            });
+        }
+        for j in 0..s {
+            finish(Gradient::Keys, j, &dk[j * k_width..][..d_k], pair.scale);
+            finish(Gradient::Values, j, &dv[j * v_width..][..d_v], 1.0);
+        }
+    });
+}
+
+vectorized! {
+    /// Scores become weights P, and dP becomes dS, the gradient by the scores.
+    fn score_gradients(p: &mut [f32], ds: &mut [f32], width: usize, n: usize, pair: &Pair, given: &Given, first: usize) {
+        for i in 0..n {
+            let visible = pair.visible(first + i);
+            let (p, p_unseen) = p[i * width..][..width].split_at_mut(visible);
+            let (ds, ds_unseen) = ds[i * width..][..width].split_at_mut(visible);
+            clear_step(p_unseen);
+            clear_step(ds_unseen);
+            let lse = given.lse[(first + i) * given.heads + pair.head];
+            if lse == f32::NEG_INFINITY {
+                // The query looks nowhere: its weights are 0, not exp(−∞ − −∞).
+                p.fill(0.0);
+                ds.fill(0.0);
+                continue;
+            }
+            pair.hide(p, first + i);
+            softmax::exponentials_from(p, lse);
+            // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) = dz·z.
+            let mean = simd::dot(given.dz.row(first + i), given.z.row(first + i));
+            ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+        }
+    }
+}
+
+/// Multiply-adds of all pairs, as if nothing were masked.
+fn work(spec: &AttentionSpec, widths: usize) -> usize {
+    let scores: usize = spec.q_spans.iter().zip(spec.k_spans).map(|(q, k)| q.len * k.len).sum();
+    scores * widths * spec.heads
+}
+
+/// Calls `work(unit)` for each unit, several to a task when they are small.
+fn for_each_unit(units: usize, total_work: usize, work: impl Fn(usize) + Sync) {
+    let enough = (TASK_WORK * units).div_ceil(total_work.max(1));
+    // At least eight tasks, so that four threads can share even a small job evenly.
+    let per_task = enough.clamp(1, units.div_ceil(8).max(1));
+    team::run(units.div_ceil(per_task), |task| {
+        (task * per_task..units.min((task + 1) * per_task)).for_each(&work);
+    });
+}
+
+#[track_caller]
+fn check_lse(len: usize, spec: &AttentionSpec) {
+    let rows = spec.q_spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
+    assert!(
+        len >= rows * spec.heads,
+        "attention: lse has {len} elements, ({rows},{}) are needed: rows by heads",
+        spec.heads
+    );
+}

@@ -1,0 +1,227 @@
+//! Small matrix products, straight from where the operands lie: c = a·b or c += a·b.
+//!
+//! ```text
+//! c[i][j] = Σ_k a[i][k] · b[k][j]        for the j and k that a tile of rows can reach
+//! ```
+//!
+//! Attention multiplies many small matrices whose shape the mask cuts into stairs. `matmul::product` packs both
+//! operands in every call, which is the cost of the product itself at 24 x 32 x 24, and knows only rectangles.
+//! Here `b` has rows of whole lanes already, one element of `a` at a time is spread over a register, and each tile
+//! of up to six rows says how far it reaches.
+//!
+//! Every element is summed in the order of k, whichever tile it falls into: the bits of a row of attention do not
+//! depend on what other rows there are.
+
+use crate::kernels::matmul::Accumulate;
+use crate::simd::{self, LANES, Level};
+use std::ops::Range;
+
+/// Rows of the largest tile: 6 x 32 sums fill 12 of 32 AVX-512 registers, 6 x 16 fill 12 of 16 AVX2 registers.
+pub(super) const TILE_ROWS: usize = 6;
+
+/// The left operand: a[i][k] at `i·row_stride + k·col_stride`.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub data: &'a [f32],
+    pub row_stride: usize,
+    pub col_stride: usize,
+}
+
+/// The right operand: rows `stride` apart, readable up to a whole number of lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Right<'a> {
+    pub data: &'a [f32],
+    pub stride: usize,
+}
+
+/// What a tile of rows needs: columns `0..cols` (rounded up to lanes), summed over `inner`.
+pub(super) struct Reach {
+    pub inner: Range<usize>,
+    pub cols: usize,
+}
+
+/// `rows` rows of c, `stride` apart: `reach` says of each tile of rows which part of the product it is.
+pub(super) fn product(
+    c: &mut [f32],
+    stride: usize,
+    rows: usize,
+    a: Left,
+    b: Right,
+    accumulate: Accumulate,
+    reach: &dyn Fn(Range<usize>) -> Reach,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(c: Output, a: Left, b: Right, reach: &dyn Fn(Range<usize>) -> Reach) {
+            walk::<TILE_ROWS, 1, true>(c, a, b, reach);
+        }
+        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        fn avx512(c: Output, a: Left, b: Right, reach: &dyn Fn(Range<usize>) -> Reach) {
+            walk::<TILE_ROWS, 2, true>(c, a, b, reach);
+        }
+        match simd::level() {
+            // SAFETY: `level` never exceeds what this CPU has.
+            Level::Avx512 => return unsafe { avx512(Output { c, stride, rows, accumulate }, a, b, reach) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(Output { c, stride, rows, accumulate }, a, b, reach) },
+            Level::Scalar => {}
+        }
+    }
+    // The baseline has 16 registers of 4: two rows of 16 leave room for the operands.
+    walk::<2, 1, false>(Output { c, stride, rows, accumulate }, a, b, reach);
+}
+
+struct Output<'a> {
+    c: &'a mut [f32],
+    stride: usize,
+    rows: usize,
+    accumulate: Accumulate,
+}
+
+/// Tiles of R rows and V·LANES columns; column panels outside, so that a panel of b stays in the first cache.
+#[inline(always)]
+fn walk<const R: usize, const V: usize, const FUSED: bool>(
+    mut out: Output,
+    a: Left,
+    b: Right,
+    reach: &dyn Fn(Range<usize>) -> Reach,
+) {
+    let mut col = 0;
+    loop {
+        let mut more = false;
+        for row in (0..out.rows).step_by(R) {
+            let rows = row..out.rows.min(row + R);
+            let Reach { inner, cols } = reach(rows.clone());
+            if cols > col {
+                more |= cols > col + V * LANES;
+                if V == 2 && cols - col > LANES {
+                    tile_of_rows::<V, FUSED>(&mut out, rows, col, a, b, inner);
+                } else {
+                    tile_of_rows::<1, FUSED>(&mut out, rows, col, a, b, inner);
+                }
+            }
+        }
+        if !more {
+            return;
+        }
+        col += V * LANES;
+    }
+}
+
+/// The number of rows becomes a constant, so that their sums live in registers.
+#[inline(always)]
+fn tile_of_rows<const V: usize, const FUSED: bool>(
+    out: &mut Output,
+    rows: Range<usize>,
+    col: usize,
+    a: Left,
+    b: Right,
+    inner: Range<usize>,
+) {
+    match rows.len() {
+        1 => tile::<1, V, FUSED>(out, rows.start, col, a, b, inner),
+        2 => tile::<2, V, FUSED>(out, rows.start, col, a, b, inner),
+        3 => tile::<3, V, FUSED>(out, rows.start, col, a, b, inner),
+        4 => tile::<4, V, FUSED>(out, rows.start, col, a, b, inner),
+        5 => tile::<5, V, FUSED>(out, rows.start, col, a, b, inner),
+        _ => tile::<6, V, FUSED>(out, rows.start, col, a, b, inner),
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // Constant bounds are what keeps `sums` in registers.
+fn tile<const R: usize, const V: usize, const FUSED: bool>(
+    out: &mut Output,
+    row: usize,
+    col: usize,
+    a: Left,
+    b: Right,
+    inner: Range<usize>,
+) {
+    let first = row * out.stride + col;
+    assert!(first + (R - 1) * out.stride + V * LANES <= out.c.len(), "tile outside its result");
+    if inner.start < inner.end {
+        let last = (row + R - 1) * a.row_stride + (inner.end - 1) * a.col_stride;
+        assert!(last < a.data.len(), "tile outside its left operand");
+        let end = (inner.end - 1) * b.stride + col + V * LANES;
+        assert!(end <= b.data.len(), "tile outside its right operand");
+    }
+    let mut sums = [[[0.0_f32; LANES]; V]; R];
+    // SAFETY: the largest address of each operand was checked above; arrays of f32 need no more alignment than f32.
+    unsafe {
+        let c = out.c.as_mut_ptr().add(first);
+        if out.accumulate == Accumulate::Add {
+            for r in 0..R {
+                sums[r] = *c.add(r * out.stride).cast();
+            }
+        }
+        let (a_rows, b_cols) = (a.data.as_ptr().add(row * a.row_stride), b.data.as_ptr().add(col));
+        for k in inner {
+            let b_row = *b_cols.add(k * b.stride).cast::<[[f32; LANES]; V]>();
+            for r in 0..R {
+                let x = *a_rows.add(r * a.row_stride + k * a.col_stride);
+                for v in 0..V {
+                    for l in 0..LANES {
+                        let sum = &mut sums[r][v][l];
+                        // Without the instruction, `mul_add` would be a call into the C library.
+                        *sum = if FUSED { x.mul_add(b_row[v][l], *sum) } else { x * b_row[v][l] + *sum };
+                    }
+                }
+            }
+        }
+        for r in 0..R {
+            *c.add(r * out.stride).cast() = sums[r];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn tiles_agree_with_the_definition_for_every_shape_and_write_nothing_else() {
+        let mut rng = Stream::new(3, 1);
+        for rows in [1, 2, 5, 6, 7, 13, 64] {
+            for inner in [0, 1, 3, 31] {
+                for cols in [1_usize, 16, 17, 33, 70] {
+                    let (stride, width) = (cols.next_multiple_of(LANES) + 5, cols.next_multiple_of(LANES));
+                    let mut random = |n: usize| (0..n).map(|_| rng.uniform() - 0.5).collect::<Vec<f32>>();
+                    let (a, b, before) =
+                        (random(rows * (inner + 2)), random(inner * stride), random(rows * stride));
+                    for (row_stride, col_stride) in [(inner + 2, 1), (1, rows)] {
+                        for accumulate in [Accumulate::Overwrite, Accumulate::Add] {
+                            let mut c = before.clone();
+                            product(
+                                &mut c,
+                                stride,
+                                rows,
+                                Left { data: &a, row_stride, col_stride },
+                                Right { data: &b, stride },
+                                accumulate,
+                                &|_| Reach { inner: 0..inner, cols },
+                            );
+                            for (at, (c, before)) in c.iter().zip(&before).enumerate() {
+                                let (i, j) = (at / stride, at % stride);
+                                if j >= width {
+                                    assert_eq!(c, before, "({rows},{inner},{cols}) wrote to ({i},{j})");
+                                } else if j < cols {
+                                    let sum: f64 = (0..inner)
+                                        .map(|k| {
+                                            f64::from(a[i * row_stride + k * col_stride])
+                                                * f64::from(b[k * stride + j])
+                                        })
+                                        .sum();
+                                    let kept = f64::from(*before) * f64::from(accumulate == Accumulate::Add);
+                                    assert!((f64::from(*c) - sum - kept).abs() < 1e-6, "({i},{j})");
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
