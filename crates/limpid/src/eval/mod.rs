@@ -1,0 +1,116 @@
+//! Measures of a translation against reference translations.
+//!
+//! Scores of two systems can only be compared when text was cut into words in the same way, so every score
+//! carries a signature in sacreBLEU's notation, and equals what sacreBLEU prints under that signature.
+//! A metric reads text in three steps, each a choice of its own: [`Case`], then [`Tokenizer`], then [`words`].
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+pub mod bleu;
+mod tokenize_13a;
+
+pub use bleu::{Bleu, BleuScore};
+
+/// Whether `The` and `the` are the same word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Case {
+    /// They are not: text is compared as it is written.
+    #[default]
+    Mixed,
+    /// They are: text is put in lower case first, by Unicode's full mapping.
+    Lower,
+}
+
+impl Case {
+    fn apply(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Case::Mixed => Cow::Borrowed(text),
+            // Like Python's str.lower: `Σ` at the end of a word is `ς`, and `İ` becomes two characters. Letters
+            // that Unicode gained since the Python at hand (3.11: Unicode 14) are the only difference.
+            Case::Lower => Cow::Owned(text.to_lowercase()),
+        }
+    }
+
+    fn signature(self) -> &'static str {
+        match self {
+            Case::Mixed => "mixed",
+            Case::Lower => "lc",
+        }
+    }
+}
+
+/// How a line is cut into words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tokenizer {
+    /// The rules of NIST's script `mteval-v13a`, which WMT uses: ASCII punctuation is split off.
+    #[default]
+    V13a,
+    /// At white space only, for text that is already in tokens.
+    None,
+}
+
+impl Tokenizer {
+    /// The line with its words between white space; [`words`] takes them apart.
+    pub fn tokenize(self, line: &str) -> Cow<'_, str> {
+        match self {
+            Tokenizer::V13a => Cow::Owned(tokenize_13a::tokenize(line)),
+            Tokenizer::None => Cow::Borrowed(line),
+        }
+    }
+
+    fn signature(self) -> &'static str {
+        match self {
+            Tokenizer::V13a => "13a",
+            Tokenizer::None => "none",
+        }
+    }
+}
+
+/// The words of a line, between any white space, including the non-breaking space.
+pub fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(is_space).filter(|word| !word.is_empty())
+}
+
+/// White space as Python's `str.split` sees it: Unicode's, and the four ASCII separators.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+}
+
+/// Why hypotheses and references cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvalError {
+    /// There is nothing to score.
+    NoHypotheses,
+    /// The two sides do not have one line for each other.
+    CountMismatch {
+        /// Number of hypotheses.
+        hypotheses: usize,
+        /// Number of reference lines.
+        references: usize,
+    },
+    /// A hypothesis has no reference at all.
+    NoReference {
+        /// Its index, from 0.
+        segment: usize,
+    },
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvalError::NoHypotheses => write!(f, "no hypotheses to score\nhint: is the file empty?"),
+            EvalError::CountMismatch { hypotheses, references } => write!(
+                f,
+                "{hypotheses} hypotheses but {references} reference lines; one for each was expected\n\
+                 hint: an empty translation still needs its line"
+            ),
+            EvalError::NoReference { segment } => {
+                write!(f, "line {} has no reference; at least one was expected", segment + 1)
+            }
+        }
+    }
+}
+
+impl Error for EvalError {}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Makes the PyTorch fixtures, or with --check compares them with what PyTorch computes now.
+
+Either way the expected values come from the model as `from_pretrained` reads it back from its folder.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+# Before transformers is imported: everything needed is in this folder.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers.utils import logging
+
+import attention_cells
+from models import DECODER_IDS, FIXTURES, PROMPT, make_model
+from quantities import (
+    LABEL_SMOOTHING,
+    adamw_run,
+    check_padded_batch,
+    gpt_greedy,
+    gpt_logits,
+    gpt_loss,
+    gradients,
+    packed,
+    seq2seq_greedy,
+    seq2seq_loss,
+    seq2seq_outputs,
+    without_padding_idx,
+)
+
+FOLDER = Path(__file__).parent / "fixtures"
+# Relative to the largest value of each tensor, or to FLOOR if that is larger: softmax does not see the bias
+# of the keys, so its gradient is rounding noise around zero. Ten steps of Adam divide tiny gradients by their own size
+# and so amplify rounding; the losses along the way still agree to four digits.
+TOLERANCE, ADAMW_TOLERANCE, FLOOR = 1e-5, 1e-4, 1e-2
+
+
+def expected_gpt(fixture, model):
+    wanted = fixture.quantities
+    ids, lengths = packed(DECODER_IDS)
+    loss_of = lambda m: gpt_loss(m, DECODER_IDS)
+    expected = {"ids": ids, "lengths": lengths}
+    expected["logits"] = gpt_logits(model, DECODER_IDS)
+    expected["loss"] = loss_of(model)
+    if "gradients" in wanted:
+        expected |= {f"grad.{name}": g for name, g in gradients(model, loss_of).items()}
+    if "adamw" in wanted:
+        expected["adamw_losses"], expected["adamw_grad_norms"] = adamw_run(model, loss_of)
+    if "greedy" in wanted:
+        expected["prompt"] = torch.tensor(PROMPT)
+        expected["greedy"] = gpt_greedy(model, PROMPT)
+    return expected
+
+
+def expected_seq2seq(fixture, model):
+    wanted, sources, targets = fixture.quantities, fixture.sources, fixture.targets
+    check_padded_batch(model, sources, targets)
+    smoothed = lambda m: seq2seq_loss(m, sources, targets, LABEL_SMOOTHING)
+    expected = {}
+    expected["source_ids"], expected["source_lengths"] = packed(sources)
+    expected["target_ids"], expected["target_lengths"] = packed(targets)
+    expected["logits"], expected["encoder_hidden"] = seq2seq_outputs(model, sources, targets)
+    expected["loss"] = seq2seq_loss(model, sources, targets, smoothing=0.0)
+    expected["loss_smoothed"] = smoothed(model)
+    # `all_rows.` differs from the plain name in one thing: the padding row of the embedding learns too.
+    for prefix, variant in [("", model), ("all_rows.", without_padding_idx(model))]:
+        if "gradients" in wanted:
+            grads = gradients(variant, smoothed)
+            kept = grads if prefix == "" else {name: grads[name] for name in ["model.shared.weight"]}
+            expected |= {f"{prefix}grad.{name}": g for name, g in kept.items()}
+        if "adamw" in wanted:
+            losses, norms = adamw_run(variant, smoothed)
+            expected[f"{prefix}adamw_losses"], expected[f"{prefix}adamw_grad_norms"] = losses, norms
+    if "greedy" in wanted:
+        outputs = [seq2seq_greedy(model, source) for source in sources]
+        expected["greedy"], expected["greedy_lengths"] = packed(outputs)
+    return expected
+
+
+def load(fixture):
+    model = fixture.model_class.from_pretrained(FOLDER / fixture.name).eval()
+    for name, parameter in model.named_parameters():
+        if "embed_positions" in name:  # constants, which from_pretrained forgets
+            parameter.requires_grad_(False)
+    return model
+
+
+def check_saved(made, loaded):
+    """Every tensor survived the trip through the file, positions and tied ones included."""
+    made, loaded = made.state_dict(), loaded.state_dict()
+    assert made.keys() == loaded.keys(), f"lost or found: {made.keys() ^ loaded.keys()}"
+    for name, value in made.items():
+        assert torch.equal(value, loaded[name]), f"{name} changed in the file"
+
+
+def recompute(fixture):
+    """Expected values of the model stored in the fixture's folder."""
+    model = load(fixture)
+    expected = (expected_seq2seq if fixture.sources else expected_gpt)(fixture, model)
+    return {name: value.detach().contiguous() for name, value in expected.items()}
+
+
+def write():
+    for fixture in FIXTURES:
+        folder = FOLDER / fixture.name
+        model = make_model(fixture)
+        model.save_pretrained(folder)
+        check_saved(model, load(fixture))
+        save_file(recompute(fixture), folder / "expected.safetensors")
+    cells = FOLDER / "attention-cells"
+    cells.mkdir(exist_ok=True)
+    save_file(attention_cells.make(), cells / "expected.safetensors")
+
+
+def check():
+    """Compares every stored tensor with a fresh one; returns the number of fixtures that differ."""
+    failed = 0
+    for fixture in FIXTURES:
+        stored = load_file(FOLDER / fixture.name / "expected.safetensors")
+        failed += not report(fixture.name, stored, recompute(fixture))
+    stored = load_file(FOLDER / "attention-cells" / "expected.safetensors")
+    failed += not report("attention-cells", stored, attention_cells.recompute(stored))
+    return failed
+
+
+def report(name, stored, fresh):
+    problems = [f"only on one side: {key}" for key in stored.keys() ^ fresh.keys()]
+    worst = 0.0
+    for key in sorted(stored.keys() & fresh.keys()):
+        error = relative_error(stored[key], fresh[key])
+        allowed = ADAMW_TOLERANCE if "adamw" in key else TOLERANCE
+        worst = max(worst, error / allowed)
+        if error > allowed:
+            problems.append(f"{key}: differs by {error:.1e} of its largest value, allowed {allowed:.0e}")
+    print(f"{'FAILED' if problems else 'ok':6} {name:16} {len(stored)} tensors, worst {worst:.3f} of tolerance")
+    for problem in problems:
+        print(f"       {problem}")
+    return not problems
+
+
+def relative_error(stored, fresh):
+    if stored.shape != fresh.shape or stored.dtype != fresh.dtype:
+        return float("inf")
+    if not stored.is_floating_point():
+        return 0.0 if torch.equal(stored, fresh) else float("inf")
+    return (stored - fresh).abs().max().item() / max(stored.abs().max().item(), FLOOR)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+    if not args.check:
+        write()
+    sys.exit(1 if check() else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""The tiny models of the fixtures: their configurations, weights and batches.
+
+Weights are drawn ten times larger than a training run would draw them, biases are not zero and norms are
+not the identity: a forgotten bias or a swapped axis must change the logits visibly.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    MarianConfig,
+    MarianMTModel,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+)
+
+DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
+PROMPT = [11, 6, 28]
+# Targets end in the end-of-sentence token; none contains padding.
+MARIAN_SOURCES = [[7, 22, 13, 5, 0], [31, 0], [2, 9, 9, 38, 16, 4, 27, 11, 0]]
+MARIAN_TARGETS = [[19, 3, 33, 0], [25, 8, 14, 6, 1, 10, 0], [30, 0]]
+PEGASUS_SOURCES = [[7, 22, 13, 5, 1], [31, 1], [2, 9, 9, 38, 16, 4, 27, 11, 1]]
+PEGASUS_TARGETS = [[19, 3, 33, 1], [25, 8, 14, 6, 2, 10, 1], [30, 1]]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """One folder of `fixtures/`: a model, what it is fed, and which quantities are kept."""
+
+    name: str
+    model_class: type
+    config: object
+    seed: int
+    quantities: frozenset
+    sources: list | None = None
+    targets: list | None = None
+
+
+def gpt2_config(**changes):
+    sizes = dict(n_layer=2, n_head=3, n_embd=24, n_positions=16, vocab_size=37)
+    dropouts = dict(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+    rest = dict(activation_function="gelu_new", bos_token_id=36, eos_token_id=36)
+    return GPT2Config(**{**sizes, **dropouts, **rest, **changes})
+
+
+def gpt1_config():
+    sizes = dict(n_layer=2, n_head=3, n_embd=24, n_positions=16, vocab_size=37)
+    # "gelu" in this config means the tanh approximation, as in the released GPT-1.
+    return OpenAIGPTConfig(**sizes, afn="gelu", resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+
+
+def seq2seq_sizes():
+    # Different numbers of heads and feed-forward widths on each side, so that mixing them up is an error.
+    encoder = dict(encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40)
+    decoder = dict(decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48)
+    shared = dict(d_model=24, vocab_size=41, max_position_embeddings=20, scale_embedding=True)
+    return {**encoder, **decoder, **shared, "dropout": 0.0, "forced_eos_token_id": None}
+
+
+def marian_config(activation):
+    tokens = dict(pad_token_id=40, eos_token_id=0, decoder_start_token_id=40)
+    tying = dict(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
+    return MarianConfig(**seq2seq_sizes(), **tokens, **tying, activation_function=activation)
+
+
+def pegasus_config():
+    tokens = dict(pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+    return PegasusConfig(**seq2seq_sizes(), **tokens, activation_function="relu")
+
+
+FORWARD = frozenset({"logits", "loss"})
+GRADIENTS = FORWARD | {"gradients"}
+EVERYTHING = GRADIENTS | {"adamw", "greedy"}
+
+FIXTURES = [
+    Fixture("gpt2-tiny", GPT2LMHeadModel, gpt2_config(), 1, EVERYTHING),
+    Fixture("gpt2-untied", GPT2LMHeadModel, gpt2_config(tie_word_embeddings=False), 2, GRADIENTS),
+    Fixture("gpt1-tiny", OpenAIGPTLMHeadModel, gpt1_config(), 3, EVERYTHING),
+    # This seed because its three greedy outputs differ, one stops at once and two reach the limit; with most
+    # others every source gives the same token for ever.
+    Fixture(
+        "marian-tiny", MarianMTModel, marian_config("swish"), 455, EVERYTHING, MARIAN_SOURCES, MARIAN_TARGETS
+    ),
+    Fixture("marian-relu", MarianMTModel, marian_config("relu"), 5, FORWARD, MARIAN_SOURCES, MARIAN_TARGETS),
+    # Pegasus is Marian with the norms before the sub-layers and one more norm after each stack.
+    Fixture(
+        "prenorm-seq2seq",
+        PegasusForConditionalGeneration,
+        pegasus_config(),
+        6,
+        GRADIENTS,
+        PEGASUS_SOURCES,
+        PEGASUS_TARGETS,
+    ),
+]
+
+
+def make_model(fixture):
+    """A model of random weights that depend on the fixture's seed alone."""
+    torch.manual_seed(fixture.seed)
+    model = fixture.model_class(fixture.config).eval()
+    normal = torch.Generator().manual_seed(fixture.seed)
+    norms = {id(m.weight) for m in model.modules() if isinstance(m, nn.LayerNorm)}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:  # sinusoidal positions do not
+                noise = 0.2 * torch.randn(parameter.shape, generator=normal)
+                parameter.copy_(1 + noise if id(parameter) in norms else noise)
+        if hasattr(model, "final_logits_bias"):
+            bias = model.final_logits_bias
+            bias.copy_(0.5 * torch.randn(bias.shape, generator=normal))
+    return model

@@ -1,0 +1,145 @@
+"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, greedy outputs.
+
+Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on how
+padding is masked, and their rows are concatenated ("packed") in the order of the batch.
+"""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+
+GREEDY_TOKENS = 8
+TRANSLATION_LIMIT = 10
+LABEL_SMOOTHING = 0.1
+# A greedy choice closer than this could fall the other way in another order of summation.
+SMALLEST_MARGIN = 1e-3
+
+
+def packed(sequences):
+    """Ids of all sequences one after the other, and the length of each."""
+    flat = [token for sequence in sequences for token in sequence]
+    return torch.tensor(flat), torch.tensor([len(sequence) for sequence in sequences])
+
+
+def unpacked(ids, lengths):
+    return [part.tolist() for part in ids.split(lengths.tolist())]
+
+
+# --- decoder-only: GPT-1 and GPT-2 -------------------------------------------------------------------
+
+
+def gpt_logits(model, sequences):
+    return torch.cat([model(torch.tensor([ids]), use_cache=False).logits[0] for ids in sequences])
+
+
+def gpt_loss(model, sequences):
+    """Mean negative log-likelihood over every position of the batch that has a next token."""
+    rows = gpt_logits(model, sequences).split([len(ids) for ids in sequences])
+    predictions = torch.cat([row[:-1] for row in rows])
+    targets = torch.tensor([token for ids in sequences for token in ids[1:]])
+    return F.cross_entropy(predictions, targets)
+
+
+@torch.no_grad()
+def gpt_greedy(model, prompt):
+    ids = list(prompt)
+    for _ in range(GREEDY_TOKENS):
+        ids.append(clear_winner(gpt_logits(model, [ids])[-1]))
+    return torch.tensor(ids[len(prompt) :])
+
+
+def clear_winner(logits):
+    best, second = logits.topk(2).values.tolist()
+    assert best - second > SMALLEST_MARGIN, f"greedy choice too close to call: {best} and {second}"
+    return int(logits.argmax())
+
+
+# --- encoder-decoder: Marian and Pegasus --------------------------------------------------------------
+
+
+def decoder_input(model, target):
+    return [model.config.decoder_start_token_id] + target[:-1]
+
+
+def seq2seq_run(model, source, decoder_ids):
+    return model(
+        input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([decoder_ids]), use_cache=False
+    )
+
+
+def seq2seq_outputs(model, sources, targets):
+    """Packed logits (target rows) and packed encoder outputs (source rows)."""
+    outputs = [seq2seq_run(model, s, decoder_input(model, t)) for s, t in zip(sources, targets)]
+    logits = torch.cat([output.logits[0] for output in outputs])
+    return logits, torch.cat([output.encoder_last_hidden_state[0] for output in outputs])
+
+
+def seq2seq_loss(model, sources, targets, smoothing):
+    """Mean over every target token of the batch."""
+    logits, _ = seq2seq_outputs(model, sources, targets)
+    return F.cross_entropy(logits, packed(targets)[0], label_smoothing=smoothing)
+
+
+@torch.no_grad()
+def seq2seq_greedy(model, source):
+    """Argmax until the end token, which is kept, or the limit."""
+    ids = [model.config.decoder_start_token_id]
+    while len(ids) <= TRANSLATION_LIMIT and ids[-1] != model.config.eos_token_id:
+        ids.append(clear_winner(seq2seq_run(model, source, ids).logits[0, -1]))
+    return ids[1:]
+
+
+@torch.no_grad()
+def check_padded_batch(model, sources, targets):
+    """One padded batch must give what the sequences gave one at a time."""
+    pad = model.config.pad_token_id
+    rectangle = lambda rows: torch.tensor([r + [pad] * (max(map(len, rows)) - len(r)) for r in rows])
+    source, inputs = rectangle(sources), rectangle([decoder_input(model, t) for t in targets])
+    mask = torch.tensor([[int(i < len(s)) for i in range(source.shape[1])] for s in sources])
+    together = model(input_ids=source, attention_mask=mask, decoder_input_ids=inputs, use_cache=False).logits
+    together = torch.cat([rows[: len(t)] for rows, t in zip(together, targets)])
+    alone, _ = seq2seq_outputs(model, sources, targets)
+    assert (together - alone).abs().max() < 1e-5 * alone.abs().max(), "padding changes the logits"
+
+
+# --- training -----------------------------------------------------------------------------------------
+
+
+def gradients(model, loss_of):
+    """The gradient of every trainable parameter; a tied one appears once, with the sum."""
+    model.zero_grad()
+    loss_of(model).backward()
+    found = {name: p.grad.clone() for name, p in model.named_parameters() if p.requires_grad}
+    model.zero_grad()
+    return found
+
+
+def adamw_run(model, loss_of, steps=10):
+    """Loss and gradient norm before each of ten AdamW steps, always on the same batch."""
+    model = copy.deepcopy(model)
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trainable if p.dim() >= 2], "weight_decay": 0.1},
+        {"params": [p for p in trainable if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1e-2, betas=(0.9, 0.98), eps=1e-8)
+    losses, norms = [], []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model)
+        loss.backward()
+        # Scales by min(1, 1 / (norm + 1e-6)); the norm it returns is the one before.
+        norms.append(torch.nn.utils.clip_grad_norm_(trainable, 1.0).item())
+        losses.append(loss.item())
+        optimizer.step()
+    return torch.tensor(losses), torch.tensor(norms)
+
+
+def without_padding_idx(model):
+    """A copy whose embeddings also send gradient to the padding row (see README)."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    return model
