@@ -1,4 +1,7 @@
 //! Limpid, the library.
 #![forbid(unsafe_code)]
 
+pub mod config;
+pub mod error;
 pub mod eval;
+pub mod nn;

@@ -44,10 +44,10 @@ pub fn cross_entropy(
     let rows = team::rows_per_task(v);
     let (losses, z) = (Parts::new(losses), Parts::new(z));
     team::run(n.div_ceil(rows), |task| {
-        for i in task * rows..n.min((task + 1) * rows) {
+        for (i, target) in targets.iter().enumerate().skip(task * rows).take(rows) {
             // SAFETY: row i belongs to this task alone.
             let (z, loss) = unsafe { (z.part(i * v, v), losses.part(i, 1)) };
-            loss[0] = match targets[i] {
+            loss[0] = match *target {
                 IGNORE => {
                     z.fill(0.0);
                     0.0

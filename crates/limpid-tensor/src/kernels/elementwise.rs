@@ -71,7 +71,7 @@ pub fn multiply_assign(y: &mut [f32], x: &[f32]) {
 #[track_caller]
 pub fn column_sums(out: &mut [f32], x: &[f32], accumulate: super::matmul::Accumulate) {
     let c = out.len();
-    assert!(c > 0 && x.len() % c == 0, "column sums: {} numbers are not rows of {c}", x.len());
+    assert!(c > 0 && x.len().is_multiple_of(c), "column sums: {} numbers are not rows of {c}", x.len());
     vectorized! {
         fn part(out: &mut [f32], x: &[f32], c: usize, first: usize) {
             for row in x.chunks_exact(c) {

@@ -3,13 +3,16 @@
 //! All are methods of [`crate::tape::Tape`], so a model reads as a list of steps.
 
 mod add;
+mod attention;
 mod dropout;
 mod embedding;
 mod layer_norm;
 mod linear;
 mod output_loss;
 mod positions;
+mod softmax;
 mod sum;
 
+pub use attention::{AttentionPlan, Columns, PaddingMask};
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;

@@ -1,0 +1,278 @@
+//! Multi-head attention on the tape: z = softmax(scale·q·kᵀ + mask)·v for each sequence and head.
+//!
+//! Shapes: q (n_q, h·d_k), k (n_k, h·d_k), v (n_k, h·d_v), z (n_q, h·d_v). q, k and v may be columns of one wider
+//! matrix, as a fused projection (n, 3c) makes them: then so is their gradient.
+//! Saved for the backward pass: q, k, v, z, and the log-sum-exp of each row (n_q, h).
+
+use crate::kernels::attention::{
+    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward, attention_forward,
+    attention_weights,
+};
+use crate::tape::{Sweep, Tape, Var};
+use crate::tensor::Tensor;
+use std::sync::Arc;
+
+/// Heads side by side in some columns of a matrix.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// The matrix.
+    pub of: Var,
+    /// Where the first head begins.
+    pub first: usize,
+    /// Columns of one head: d.
+    pub width: usize,
+}
+
+impl Columns {
+    fn heads(&self) -> Heads<'_> {
+        Heads { data: self.of.data(), stride: self.of.rows_cols().1, first: self.first, width: self.width }
+    }
+
+    fn is_same_matrix(&self, other: &Columns) -> bool {
+        self.of.id().is_some() && self.of.id() == other.of.id()
+    }
+}
+
+/// Which rows are padding; see [`Padding`].
+#[derive(Clone, Debug)]
+pub enum PaddingMask {
+    /// Packed sequences have none.
+    None,
+    /// Hidden keys get weight 0.
+    Keys(Arc<[bool]>),
+    /// Hidden keys get weight 0 and hidden queries a zero row.
+    KeysAndQueries {
+        /// Visible keys, by row of k.
+        keys: Arc<[bool]>,
+        /// Visible queries, by row of q.
+        queries: Arc<[bool]>,
+    },
+}
+
+/// Everything about an attention but its numbers.
+#[derive(Clone, Debug)]
+pub struct AttentionPlan {
+    /// h.
+    pub heads: usize,
+    /// What scores are multiplied by: usually 1/√d_k.
+    pub scale: f32,
+    /// Whether queries see later keys.
+    pub causality: Causality,
+    /// Which rows are hidden.
+    pub padding: PaddingMask,
+    /// The rows of each sequence in q.
+    pub q_spans: Arc<[Span]>,
+    /// The rows of each sequence in k and v.
+    pub k_spans: Arc<[Span]>,
+}
+
+impl AttentionPlan {
+    fn spec(&self) -> AttentionSpec<'_> {
+        let padding = match &self.padding {
+            PaddingMask::None => Padding::None,
+            PaddingMask::Keys(keys) => Padding::Keys(keys),
+            PaddingMask::KeysAndQueries { keys, queries } => Padding::KeysAndQueries { keys, queries },
+        };
+        AttentionSpec {
+            heads: self.heads,
+            scale: self.scale,
+            causality: self.causality,
+            padding,
+            q_spans: &self.q_spans,
+            k_spans: &self.k_spans,
+        }
+    }
+}
+
+impl Tape<'_> {
+    /// z = softmax(scale·q·kᵀ + mask)·v for each sequence and head.
+    ///
+    /// A probe that wants `weights` gets those of the first sequence, (h, t, s).
+    ///
+    /// # Panics
+    /// If the columns, heads or spans do not fit the matrices.
+    #[track_caller]
+    pub fn attention(&mut self, q: Columns, k: Columns, v: Columns, plan: &AttentionPlan) -> Var {
+        let (n, h) = (q.of.rows_cols().0, plan.heads);
+        let mut z = Tensor::uninit([n, h * v.width]);
+        let mut lse = Tensor::uninit([n, h]);
+        let covered: usize = plan.q_spans.iter().map(|span| span.len).sum();
+        if covered < n {
+            // Rows that belong to no sequence.
+            z.data_mut().fill(0.0);
+            lse.data_mut().fill(f32::NEG_INFINITY);
+        }
+        let out = HeadsMut::new(z.data_mut(), h * v.width, 0, v.width);
+        attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &plan.spec());
+        self.show("weights", || first_weights(&q, &k, plan));
+        let (plan, kept) = (plan.clone(), z.clone());
+        self.record("attention", z, move |dz, sweep| backward(dz, kept, lse, q, k, v, plan, sweep))
+    }
+}
+
+/// The weights of the first sequence, all heads: (h, t, s).
+fn first_weights(q: &Columns, k: &Columns, plan: &AttentionPlan) -> Tensor {
+    let (t, s) = (plan.q_spans.first().map_or(0, |s| s.len), plan.k_spans.first().map_or(0, |s| s.len));
+    let mut weights = Tensor::zeros([plan.heads, t, s]);
+    for (head, weights) in weights.data_mut().chunks_exact_mut((t * s).max(1)).enumerate() {
+        attention_weights(weights, q.heads(), k.heads(), &plan.spec(), 0, head);
+    }
+    weights
+}
+
+#[allow(clippy::too_many_arguments)]
+fn backward(
+    dz: Tensor,
+    z: Tensor,
+    lse: Tensor,
+    q: Columns,
+    k: Columns,
+    v: Columns,
+    plan: AttentionPlan,
+    sweep: &mut Sweep,
+) {
+    let h = plan.heads;
+    let run = |dq: HeadsMut, dk: HeadsMut, dv: HeadsMut| {
+        let (dz, z) = (Heads::new(dz.data(), h, v.width), Heads::new(z.data(), h, v.width));
+        attention_backward(dq, dk, dv, dz, z, lse.data(), q.heads(), k.heads(), v.heads(), &plan.spec());
+    };
+    // One gradient matrix for each matrix that q, k and v are columns of.
+    let stride = |x: &Columns| x.of.rows_cols().1;
+    match (q.is_same_matrix(&k), k.is_same_matrix(&v)) {
+        (true, true) => {
+            let mut d = gradient_of(&[&q, &k, &v], h, &[&plan.q_spans, &plan.k_spans]);
+            let columns = [(q.first, q.width), (k.first, k.width), (v.first, v.width)];
+            let [dq, dk, dv] = HeadsMut::split(d.data_mut(), stride(&q), columns);
+            run(dq, dk, dv);
+            sweep.give(q.of.id(), d);
+        }
+        (false, true) => {
+            let (mut d, mut d_kv) =
+                (gradient_of(&[&q], h, &[&plan.q_spans]), gradient_of(&[&k, &v], h, &[&plan.k_spans]));
+            let dq = HeadsMut::new(d.data_mut(), stride(&q), q.first, q.width);
+            let [dk, dv] =
+                HeadsMut::split(d_kv.data_mut(), stride(&k), [(k.first, k.width), (v.first, v.width)]);
+            run(dq, dk, dv);
+            sweep.give(q.of.id(), d);
+            sweep.give(k.of.id(), d_kv);
+        }
+        // Otherwise each has a matrix of its own; two that share one add up in `give`.
+        _ => {
+            let mut d_q = gradient_of(&[&q], h, &[&plan.q_spans]);
+            let [mut d_k, mut d_v] = [&k, &v].map(|x| gradient_of(&[x], h, &[&plan.k_spans]));
+            run(
+                HeadsMut::new(d_q.data_mut(), stride(&q), q.first, q.width),
+                HeadsMut::new(d_k.data_mut(), stride(&k), k.first, k.width),
+                HeadsMut::new(d_v.data_mut(), stride(&v), v.first, v.width),
+            );
+            sweep.give(q.of.id(), d_q);
+            sweep.give(k.of.id(), d_k);
+            sweep.give(v.of.id(), d_v);
+        }
+    }
+}
+
+/// Room for the gradient of a matrix; zeros if the attention is not going to write all of it.
+fn gradient_of(columns: &[&Columns], heads: usize, spans: &[&[Span]]) -> Tensor {
+    let (rows, width) = columns[0].of.rows_cols();
+    let written: usize = columns.iter().map(|x| x.width * heads).sum();
+    let covered = |spans: &&[Span]| spans.iter().map(|span| span.len).sum::<usize>() == rows;
+    if written == width && spans.iter().all(covered) {
+        Tensor::uninit([rows, width])
+    } else {
+        Tensor::zeros([rows, width])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gradcheck::{GradCheck, ramp};
+    use crate::params::Params;
+
+    fn spans(lengths: &[usize]) -> Arc<[Span]> {
+        let mut start = 0;
+        let span = |len: &usize| {
+            start += len;
+            Span { start: start - len, len: *len }
+        };
+        lengths.iter().map(span).collect()
+    }
+
+    fn plan(heads: usize, causality: Causality, q: &[usize], k: &[usize]) -> AttentionPlan {
+        AttentionPlan {
+            heads,
+            scale: 0.7,
+            causality,
+            padding: PaddingMask::None,
+            q_spans: spans(q),
+            k_spans: spans(k),
+        }
+    }
+
+    fn columns(of: &Var, first: usize, width: usize) -> Columns {
+        Columns { of: of.clone(), first, width }
+    }
+
+    fn check() -> GradCheck {
+        GradCheck::new(Params::builder().build(0))
+    }
+
+    #[test]
+    fn a_fused_projection_gets_one_gradient_that_agrees_with_central_differences() {
+        for causality in [Causality::Full, Causality::Causal] {
+            // Two heads, d_k = 3 and d_v = 2: rows of 2·(3 + 3 + 2).
+            let plan = plan(2, causality, &[4, 1, 3], &[4, 1, 3]);
+            check().input(ramp([8, 16])).assert(|t, x| {
+                t.attention(columns(&x[0], 0, 3), columns(&x[0], 6, 3), columns(&x[0], 12, 2), &plan)
+            });
+        }
+    }
+
+    #[test]
+    fn cross_attention_sends_gradients_to_queries_and_to_the_fused_keys_and_values() {
+        let plan = plan(2, Causality::Full, &[2, 3], &[4, 1]);
+        check().input(ramp([5, 6])).input(ramp([5, 12])).assert(|t, x| {
+            t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 6, 3), &plan)
+        });
+    }
+
+    #[test]
+    fn three_separate_matrices_and_one_matrix_in_three_roles() {
+        let plan = plan(1, Causality::Full, &[3], &[3]);
+        check().input(ramp([3, 2])).input(ramp([3, 2])).input(ramp([3, 4])).assert(|t, x| {
+            t.attention(columns(&x[0], 0, 2), columns(&x[1], 0, 2), columns(&x[2], 0, 4), &plan)
+        });
+        // q in one matrix, v in the same, k elsewhere: the two gradients of the shared one add up.
+        check().input(ramp([3, 4])).input(ramp([3, 2])).assert(|t, x| {
+            t.attention(columns(&x[0], 0, 2), columns(&x[1], 0, 2), columns(&x[0], 2, 2), &plan)
+        });
+    }
+
+    #[test]
+    fn padding_of_both_kinds_sends_no_gradient_to_what_is_hidden() {
+        let visible: Arc<[bool]> = [true, true, false, true].into();
+        for padding in [
+            PaddingMask::Keys(visible.clone()),
+            PaddingMask::KeysAndQueries { keys: visible.clone(), queries: visible.clone() },
+            PaddingMask::Keys([false; 4].into()),
+        ] {
+            let plan = AttentionPlan { padding, ..plan(1, Causality::Causal, &[4], &[4]) };
+            check().input(ramp([4, 6])).assert(|t, x| {
+                t.attention(columns(&x[0], 0, 2), columns(&x[0], 2, 2), columns(&x[0], 4, 2), &plan)
+            });
+        }
+    }
+
+    #[test]
+    fn rows_that_belong_to_no_sequence_give_zeros_and_get_zeros() {
+        let apart: Arc<[Span]> = [Span { start: 1, len: 2 }].into();
+        let plan =
+            AttentionPlan { q_spans: apart.clone(), k_spans: apart, ..plan(1, Causality::Full, &[], &[]) };
+        check().input(ramp([4, 6])).assert(|t, x| {
+            let z = t.attention(columns(&x[0], 0, 2), columns(&x[0], 2, 2), columns(&x[0], 4, 2), &plan);
+            assert!(z.value().row(0) == [0.0; 2] && z.value().row(3) == [0.0; 2]);
+            z
+        });
+    }
+}

@@ -1,0 +1,174 @@
+//! Self-attention and cross-attention with their projections, in training and with a cache.
+
+use super::{Builder, Linear};
+use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::attention::{Causality, Span};
+use limpid_tensor::ops::{AttentionPlan, Columns, PaddingMask};
+use limpid_tensor::tape::{Tape, Var};
+use limpid_tensor::tensor::Tensor;
+use std::sync::Arc;
+
+/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2c), k beside v.
+pub struct KvCache {
+    rows: Tensor,
+    capacity: usize,
+    lengths: Vec<usize>,
+}
+
+impl KvCache {
+    /// Room for `sequences` of `capacity` tokens in a model of width c.
+    pub fn new(sequences: usize, capacity: usize, c: usize) -> Self {
+        Self { rows: Tensor::zeros([sequences * capacity, 2 * c]), capacity, lengths: vec![0; sequences] }
+    }
+
+    /// Appends the keys and values of new tokens, columns c..3c of `qkv` (n, 3c), sequence by sequence.
+    fn append(&mut self, qkv: &Var, spans: &[Span]) {
+        let (_, width) = qkv.rows_cols();
+        let c = width / 3;
+        let rows = self.rows.data_mut();
+        for (sequence, span) in spans.iter().enumerate() {
+            let length = &mut self.lengths[sequence];
+            assert!(*length + span.len <= self.capacity, "the cache of {} tokens is full", self.capacity);
+            for i in 0..span.len {
+                let to = (sequence * self.capacity + *length + i) * 2 * c;
+                rows[to..to + 2 * c].copy_from_slice(&qkv.data()[(span.start + i) * width + c..][..2 * c]);
+            }
+            *length += span.len;
+        }
+    }
+
+    fn spans(&self) -> Arc<[Span]> {
+        let span = |(i, len): (usize, &usize)| Span { start: i * self.capacity, len: *len };
+        self.lengths.iter().enumerate().map(span).collect()
+    }
+
+    /// Keeps these sequences, in this order; one may be kept twice, or not at all.
+    pub fn select(&mut self, sequences: &[usize]) {
+        let (_, width) = self.rows.rows_cols();
+        let block = self.capacity * width;
+        let mut rows = Tensor::uninit([sequences.len() * self.capacity, width]);
+        for (to, from) in rows.data_mut().chunks_exact_mut(block.max(1)).zip(sequences) {
+            to.copy_from_slice(&self.rows.data()[from * block..][..block]);
+        }
+        self.lengths = sequences.iter().map(|from| self.lengths[*from]).collect();
+        self.rows = rows;
+    }
+}
+
+/// Attention of a sequence to itself: q, k and v from one product.
+#[derive(Clone, Copy, Debug)]
+pub struct SelfAttention {
+    /// (3c, c).
+    pub qkv: Linear,
+    /// (c, c).
+    pub out: Linear,
+    /// h.
+    pub heads: usize,
+    /// Whether a token sees later ones.
+    pub causality: Causality,
+}
+
+impl SelfAttention {
+    /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values take part.
+    #[track_caller]
+    pub fn forward(&self, t: &mut Tape, x: &Var, spans: &Arc<[Span]>, cache: Option<&mut KvCache>) -> Var {
+        let qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, 3c)
+        let (_, c) = x.rows_cols();
+        let d = c / self.heads;
+        let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
+        let mut plan = AttentionPlan {
+            heads: self.heads,
+            scale: 1.0 / (d as f32).sqrt(),
+            causality: self.causality,
+            padding: PaddingMask::None,
+            q_spans: spans.clone(),
+            k_spans: spans.clone(),
+        };
+        let z = match cache {
+            None => t.attention(columns(&qkv, 0), columns(&qkv, c), columns(&qkv, 2 * c), &plan),
+            Some(cache) => {
+                cache.append(&qkv, spans);
+                plan.k_spans = cache.spans();
+                let kv = Var::constant(cache.rows.clone());
+                t.attention(columns(&qkv, 0), columns(&kv, 0), columns(&kv, c), &plan)
+            }
+        };
+        self.out.forward(t, &z, Activation::None)
+    }
+}
+
+/// Attention of the decoder to the encoder: q from the decoder, k and v from the encoder.
+#[derive(Clone, Copy, Debug)]
+pub struct CrossAttention {
+    /// (c, c), for the decoder's rows.
+    pub q: Linear,
+    /// (2c, c), for the encoder's rows.
+    pub kv: Linear,
+    /// (c, c).
+    pub out: Linear,
+    /// h.
+    pub heads: usize,
+}
+
+impl CrossAttention {
+    /// Keys and values of the source, computed once per sentence: (n_source, c) -> (n_source, 2c).
+    #[track_caller]
+    pub fn keys_values(&self, t: &mut Tape, memory: &Var) -> Var {
+        self.kv.forward(t, memory, Activation::None)
+    }
+
+    /// (n, c) -> (n, c): each target sequence looks at its own source.
+    #[track_caller]
+    pub fn forward(
+        &self,
+        t: &mut Tape,
+        x: &Var,
+        spans: &Arc<[Span]>,
+        kv: &Var,
+        kv_spans: &Arc<[Span]>,
+    ) -> Var {
+        let q = self.q.forward(t, x, Activation::None);
+        let (_, c) = x.rows_cols();
+        let d = c / self.heads;
+        let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
+        let plan = AttentionPlan {
+            heads: self.heads,
+            scale: 1.0 / (d as f32).sqrt(),
+            causality: Causality::Full,
+            padding: PaddingMask::None,
+            q_spans: spans.clone(),
+            k_spans: kv_spans.clone(),
+        };
+        let z = t.attention(columns(&q, 0), columns(kv, 0), columns(kv, c), &plan);
+        self.out.forward(t, &z, Activation::None)
+    }
+}
+
+impl SelfAttention {
+    /// Marian's names: `prefix.{q,k,v,out}_proj`.
+    pub fn marian(builder: &mut Builder, prefix: &str, c: usize, heads: usize, causality: Causality) -> Self {
+        use limpid_tensor::params::Init;
+        let qkv = Linear::stacked(
+            builder,
+            prefix,
+            &["q_proj", "k_proj", "v_proj"],
+            c,
+            c,
+            Init::XavierBlocks { rows: c },
+        );
+        let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
+        Self { qkv, out, heads, causality }
+    }
+}
+
+impl CrossAttention {
+    /// Marian's names: `prefix.{q,k,v,out}_proj`.
+    pub fn marian(builder: &mut Builder, prefix: &str, c: usize, heads: usize) -> Self {
+        use limpid_tensor::params::Init;
+        let q = Linear::new(builder, &format!("{prefix}.q_proj"), c, c, Init::Xavier);
+        let kv =
+            Linear::stacked(builder, prefix, &["k_proj", "v_proj"], c, c, Init::XavierBlocks { rows: c });
+        let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
+        Self { q, kv, out, heads }
+    }
+}

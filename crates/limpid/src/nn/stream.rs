@@ -1,0 +1,71 @@
+//! The residual stream: what runs through all layers, and what each sub-layer adds to it.
+//!
+//! ```text
+//! post-norm:  x = norm(x + f(x))                    pre-norm:  x = x + f(norm(x))
+//! ```
+//!
+//! In a pre-norm model the sum of one sub-layer and the norm of the next stand side by side, so they are one operation:
+//! the stream keeps what a sub-layer has made as `pending` until the next norm adds it.
+
+use super::Norm;
+use crate::config::NormPlacement;
+use limpid_tensor::tape::{Tape, Var};
+
+/// x, and a branch that has not been added to it yet.
+pub struct Stream {
+    x: Var,
+    pending: Option<Var>,
+}
+
+impl Stream {
+    /// A stream that begins with embeddings.
+    pub fn new(x: Var) -> Self {
+        Self { x, pending: None }
+    }
+
+    /// Runs one sub-layer `f` with its norm, dropout on its output, and the residual around it.
+    #[track_caller]
+    pub fn sublayer(
+        self,
+        t: &mut Tape,
+        placement: NormPlacement,
+        norm: &Norm,
+        dropout: f32,
+        f: impl FnOnce(&mut Tape, &Var) -> Var,
+    ) -> Self {
+        match placement {
+            NormPlacement::Post => {
+                let branch = f(t, &self.x);
+                let branch = t.dropout(&branch, dropout);
+                Self::new(norm.add(t, &self.x, &branch).1)
+            }
+            NormPlacement::Pre => {
+                let (x, normed) = self.normed(t, norm);
+                let branch = f(t, &normed);
+                Self { x, pending: Some(t.dropout(&branch, dropout)) }
+            }
+        }
+    }
+
+    /// (x, norm(x)), with the pending branch added to x first.
+    #[track_caller]
+    fn normed(self, t: &mut Tape, norm: &Norm) -> (Var, Var) {
+        match self.pending {
+            Some(branch) => norm.add(t, &self.x, &branch),
+            None => {
+                let normed = norm.forward(t, &self.x);
+                (self.x, normed)
+            }
+        }
+    }
+
+    /// The end of the stack: a final norm where there is one (pre-norm), x itself where there is none (post-norm).
+    #[track_caller]
+    pub fn finish(self, t: &mut Tape, norm: Option<&Norm>) -> Var {
+        match (norm, self.pending) {
+            (Some(norm), pending) => Self { x: self.x, pending }.normed(t, norm).1,
+            (None, Some(branch)) => t.add(&self.x, &branch),
+            (None, None) => self.x,
+        }
+    }
+}
