@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod data;
 pub mod error;
 pub mod eval;
+pub mod model;
 pub mod nn;

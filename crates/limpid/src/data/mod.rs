@@ -1,0 +1,3 @@
+//! From text to batches.
+
+pub mod batch;
