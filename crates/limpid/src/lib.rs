@@ -5,5 +5,6 @@ pub mod config;
 pub mod data;
 pub mod error;
 pub mod eval;
+pub mod hub;
 pub mod model;
 pub mod nn;

@@ -126,6 +126,11 @@ impl Seq2Seq {
         &self.config
     }
 
+    /// The sinusoidal positions, (longest, c).
+    pub fn positions(&self) -> &Tensor {
+        &self.positions
+    }
+
     fn embed(&self, t: &mut Tape, input: &Packed, table: ParamId) -> Stream {
         let scale = match self.config.scale_embedding {
             ScaleEmbedding::SqrtWidth => (self.config.d_model as f32).sqrt(),
