@@ -3,8 +3,10 @@
 
 pub mod config;
 pub mod data;
+pub mod decode;
 pub mod error;
 pub mod eval;
 pub mod hub;
 pub mod model;
 pub mod nn;
+pub mod optim;
