@@ -1,12 +1,12 @@
 //! The two passes of attention. Their tasks are (sequence, head) pairs; see the parent module for the formula.
 
 use super::mask::Pair;
-use super::scratch::{self, lanes, odd_lines, right, transposed};
+use super::scratch::{self, lanes, right, score_width, transposed};
 use super::tile::{self, Left, Reach, TILE_ROWS};
 use super::{AttentionSpec, Heads, HeadsMut, Rows, weigh};
 use crate::kernels::matmul::Accumulate;
 use crate::kernels::softmax::{self, RowSum};
-use crate::simd::{self, vectorized};
+use crate::simd::{self, LANES, vectorized};
 use crate::team::{self, Parts};
 use std::ops::Range;
 
@@ -96,7 +96,7 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
     let (d_k, d_v) = (pair.q.width, v.width);
     // Keys that no query of these rows sees are not even read.
     let s = pair.visible(rows.end - 1);
-    let (width, out_width) = (odd_lines(s), lanes(d_v));
+    let (width, out_width) = (score_width(s), lanes(d_v));
     let lens = [d_k * width, s * out_width, BLOCK * width, BLOCK * out_width];
     scratch::with(lens, |[k_t, v_copy, scores, out]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
@@ -126,19 +126,23 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
 vectorized! {
     fn exponentials_of_block(sums: &mut [RowSum], scores: &mut [f32], width: usize, pair: &Pair, first: usize) {
         for (i, sum) in sums.iter_mut().enumerate() {
-            let (seen, unseen) = scores[i * width..][..width].split_at_mut(pair.visible(first + i));
-            pair.hide(seen, first + i);
-            *sum = softmax::exponentials(seen);
-            clear_step(unseen);
+            let row = &mut scores[i * width..][..width];
+            let visible = pair.visible(first + i);
+            pair.hide(&mut row[..visible], first + i);
+            fill_up(row, visible, f32::NEG_INFINITY);
+            *sum = softmax::exponentials(&mut row[..lanes(visible)]);
+            fill_up(row, visible, 0.0);
         }
     }
 }
 
-/// The mask cuts a tile's rows at different lengths, at most a tile's height apart; the tile reaches as far as its longest.
+/// Fills a row up from column `visible`. −∞ rounds it up to whole lanes for the exponentials, which make it 0. After them, 0
+/// is for the tiles: the mask cuts the rows of a tile at different lengths, less than a tile's height apart, and the
+/// tile reaches as far as its longest.
 #[inline(always)]
-fn clear_step(unseen: &mut [f32]) {
-    let n = unseen.len().min(TILE_ROWS);
-    unseen[..n].fill(0.0);
+fn fill_up(row: &mut [f32], visible: usize, value: f32) {
+    const { assert!(TILE_ROWS <= LANES) };
+    row[visible..][..LANES].fill(value);
 }
 
 /// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and what the forward pass made: `z` and `lse`.
@@ -221,7 +225,7 @@ enum Gradient {
 
 fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, &[f32], f32)) {
     let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, given.v.width);
-    let (width, k_width, v_width) = (odd_lines(s), lanes(d_k), lanes(d_v));
+    let (width, k_width, v_width) = (score_width(s), lanes(d_k), lanes(d_v));
     let lens = [
         d_k * width,
         d_v * width,
@@ -238,22 +242,24 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
         let v_t = transposed(given.v, s, 1.0, width, v_t);
         let k = right(pair.k, s, k_copy);
-        dk[..s * k_width].fill(0.0);
-        dv[..s * v_width].fill(0.0);
+        // The first block of queries overwrites the keys it sees; those it does not see begin at 0.
+        let begun = if t == 0 { 0 } else { pair.visible(BLOCK.min(t) - 1) };
+        dk[begun * k_width..s * k_width].fill(0.0);
+        dv[begun * v_width..s * v_width].fill(0.0);
         for first in (0..t).step_by(BLOCK) {
             let n = BLOCK.min(t - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
             let keys = seen(0..n);
             let (q, dz) = (pair.q.from(first), given.dz.from(first));
-            let in_rows = |rows: Rows<'_>| rows.stride;
+            let sum = if first == 0 { Accumulate::Overwrite } else { Accumulate::Add };
             // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. P again, from the saved sums: exp(score − lse). And
             // dP = dz·vᵀ.
-            let left = Left { data: q.data, row_stride: in_rows(q), col_stride: 1 };
+            let left = Left { data: q.data, row_stride: q.stride, col_stride: 1 };
             tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Reach {
                 inner: 0..d_k,
                 cols: seen(tile),
             });
-            let left = Left { data: dz.data, row_stride: in_rows(dz), col_stride: 1 };
+            let left = Left { data: dz.data, row_stride: dz.stride, col_stride: 1 };
             tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Reach {
                 inner: 0..d_v,
                 cols: seen(tile),
@@ -273,13 +279,13 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
             let from = |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
             let left = Left { data: ds, row_stride: 1, col_stride: width };
             let q = right(q, n, q_copy);
-            tile::product(dk, k_width, keys, left, q, Accumulate::Add, &|tile| Reach {
+            tile::product(dk, k_width, keys, left, q, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_k,
             });
             let left = Left { data: p, row_stride: 1, col_stride: width };
             let dz = right(dz, n, dz_copy);
-            tile::product(dv, v_width, keys, left, dz, Accumulate::Add, &|tile| Reach {
+            tile::product(dv, v_width, keys, left, dz, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_v,
             });
@@ -296,22 +302,22 @@ vectorized! {
     fn score_gradients(p: &mut [f32], ds: &mut [f32], width: usize, n: usize, pair: &Pair, given: &Given, first: usize) {
         for i in 0..n {
             let visible = pair.visible(first + i);
-            let (p, p_unseen) = p[i * width..][..width].split_at_mut(visible);
-            let (ds, ds_unseen) = ds[i * width..][..width].split_at_mut(visible);
-            clear_step(p_unseen);
-            clear_step(ds_unseen);
+            let (p, ds) = (&mut p[i * width..][..width], &mut ds[i * width..][..width]);
+            fill_up(ds, visible, 0.0);
             let lse = given.lse[(first + i) * given.heads + pair.head];
             if lse == f32::NEG_INFINITY {
                 // The query looks nowhere: its weights are 0, not exp(−∞ − −∞).
-                p.fill(0.0);
-                ds.fill(0.0);
+                p[..visible + LANES].fill(0.0);
+                ds[..visible].fill(0.0);
                 continue;
             }
-            pair.hide(p, first + i);
-            softmax::exponentials_from(p, lse);
+            pair.hide(&mut p[..visible], first + i);
+            fill_up(p, visible, f32::NEG_INFINITY);
+            softmax::exponentials_from(&mut p[..lanes(visible)], lse);
+            fill_up(p, visible, 0.0);
             // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) = dz·z.
             let mean = simd::dot(given.dz.row(first + i), given.z.row(first + i));
-            ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+            ds[..visible].iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
         }
     }
 }
