@@ -129,20 +129,36 @@ vectorized! {
             let row = &mut scores[i * width..][..width];
             let visible = pair.visible(first + i);
             pair.hide(&mut row[..visible], first + i);
-            fill_up(row, visible, f32::NEG_INFINITY);
-            *sum = softmax::exponentials(&mut row[..lanes(visible)]);
-            fill_up(row, visible, 0.0);
+            *sum = softmax::exponentials(cut(row, visible, f32::NEG_INFINITY));
         }
     }
 }
 
-/// Fills a row up from column `visible`. −∞ rounds it up to whole lanes for the exponentials, which make it 0. After them, 0
-/// is for the tiles: the mask cuts the rows of a tile at different lengths, less than a tile's height apart, and the
-/// tile reaches as far as its longest.
+/// The first `visible` columns of a row, filled up with `fill` to whole lanes, followed by zeros.
+///
+/// −∞ becomes 0 in the exponentials. Zeros are for the tiles: the mask cuts the rows of a tile at different lengths, less
+/// than a tile's height apart, and the tile reaches as far as its longest. (Whole vectors are read and written: a shorter
+/// write would make the next read wait for it.)
 #[inline(always)]
-fn fill_up(row: &mut [f32], visible: usize, value: f32) {
+fn cut(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
     const { assert!(TILE_ROWS <= LANES) };
-    row[visible..][..LANES].fill(value);
+    // A window on ones, then zeros: LLVM would turn a comparison per lane into sixteen branches.
+    const WINDOW: [u32; 2 * LANES] = {
+        let mut window = [0; 2 * LANES];
+        window.split_at_mut(LANES).0.copy_from_slice(&[u32::MAX; LANES]);
+        window
+    };
+    let n = visible % LANES;
+    if n > 0 {
+        let last = row[visible - n..].first_chunk_mut::<LANES>().expect("rows are whole lanes");
+        let window = WINDOW[LANES - n..].first_chunk::<LANES>().expect("n is less than LANES");
+        for (x, keep) in last.iter_mut().zip(window) {
+            *x = f32::from_bits(x.to_bits() & keep | fill.to_bits() & !keep);
+        }
+    }
+    let (kept, rest) = row.split_at_mut(lanes(visible));
+    rest[..LANES].fill(0.0);
+    kept
 }
 
 /// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and what the forward pass made: `z` and `lse`.
@@ -303,21 +319,20 @@ vectorized! {
         for i in 0..n {
             let visible = pair.visible(first + i);
             let (p, ds) = (&mut p[i * width..][..width], &mut ds[i * width..][..width]);
-            fill_up(ds, visible, 0.0);
             let lse = given.lse[(first + i) * given.heads + pair.head];
             if lse == f32::NEG_INFINITY {
                 // The query looks nowhere: its weights are 0, not exp(−∞ − −∞).
-                p[..visible + LANES].fill(0.0);
-                ds[..visible].fill(0.0);
+                cut(p, visible, 0.0).fill(0.0);
+                cut(ds, visible, 0.0).fill(0.0);
                 continue;
             }
             pair.hide(&mut p[..visible], first + i);
-            fill_up(p, visible, f32::NEG_INFINITY);
-            softmax::exponentials_from(&mut p[..lanes(visible)], lse);
-            fill_up(p, visible, 0.0);
+            let p = cut(p, visible, f32::NEG_INFINITY);
+            softmax::exponentials_from(p, lse);
             // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) = dz·z.
             let mean = simd::dot(given.dz.row(first + i), given.z.row(first + i));
-            ds[..visible].iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+            ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+            cut(ds, visible, 0.0);
         }
     }
 }
