@@ -25,6 +25,7 @@ fn main() {
         ("D: 64 x 24, 8 x 32, full", 64, 24, 24, 8, 32, Full),
         ("long: 1 x 1024, 2 x 64, causal", 1, 1024, 1024, 2, 64, Causal),
         ("decode: 1 query, 512 keys, 12 x 64", 1, 1, 512, 12, 64, Causal),
+        ("verify: 4 x 8 queries, 512 keys, 8 x 64", 4, 8, 512, 8, 64, Causal),
         ("beam: 4 x 1 query, 24 keys, 8 x 32", 4, 1, 24, 8, 32, Full),
     ];
     let wanted = std::env::args().nth(1).unwrap_or_default();

@@ -13,9 +13,6 @@ use std::ops::Range;
 /// Queries whose scores are in scratch at a time: 64 x 256 scores are 64 KB, a sixteenth of the second cache.
 const BLOCK: usize = 64;
 
-/// Up to this many queries, keys and values are read where they lie: transposing the keys would cost more than it saves.
-const FEW_QUERIES: usize = 3;
-
 /// Multiply-adds that make a task worth its hand-over: about 20 µs.
 const TASK_WORK: usize = 1_000_000;
 
@@ -50,23 +47,22 @@ pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: He
             z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
             lse[0] = sum.log_sum_exp();
         };
-        if pair.t() <= FEW_QUERIES {
-            forward_few(&pair, v, first..end, &finish);
+        // Transposing the keys pays from the second query on.
+        if pair.t() == 1 {
+            forward_one(&pair, v, &finish);
         } else {
             forward_blocks(&pair, v, first..end, &finish);
         }
     });
 }
 
-/// One query at a time: decoding. Reads each key and value once, so memory is the limit.
-fn forward_few(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usize, &[f32], RowSum)) {
+/// One query: decoding. Reads each key and value once, where they lie, so memory is the limit.
+fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     scratch::with([pair.s(), v.width], |[weights, z]| {
         let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
-        for i in rows {
-            let sum = weigh(weights, pair, i);
-            weighted_sum(z, &weights[..pair.visible(i)], v);
-            finish(i, z, sum);
-        }
+        let sum = weigh(weights, pair, 0);
+        weighted_sum(z, &weights[..pair.visible(0)], v);
+        finish(0, z, sum);
     });
 }
 
@@ -100,7 +96,7 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
     let lens = [d_k * width, s * out_width, BLOCK * width, BLOCK * out_width];
     scratch::with(lens, |[k_t, v_copy, scores, out]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
-        let v = right(v, s, v_copy);
+        let v = right(v, s, rows.len(), v_copy);
         for first in rows.clone().step_by(BLOCK) {
             let n = BLOCK.min(rows.end - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
@@ -257,7 +253,7 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
     scratch::with(lens, |[k_t, v_t, k_copy, p, ds, q_copy, dz_copy, dq, dk, dv]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
         let v_t = transposed(given.v, s, 1.0, width, v_t);
-        let k = right(pair.k, s, k_copy);
+        let k = right(pair.k, s, t, k_copy);
         // The first block of queries overwrites the keys it sees; those it does not see begin at 0.
         let begun = if t == 0 { 0 } else { pair.visible(BLOCK.min(t) - 1) };
         dk[begun * k_width..s * k_width].fill(0.0);
@@ -294,13 +290,13 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
             // keys begins with the first query that sees the first of them.
             let from = |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
             let left = Left { data: ds, row_stride: 1, col_stride: width };
-            let q = right(q, n, q_copy);
+            let q = right(q, n, keys, q_copy);
             tile::product(dk, k_width, keys, left, q, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_k,
             });
             let left = Left { data: p, row_stride: 1, col_stride: width };
-            let dz = right(dz, n, dz_copy);
+            let dz = right(dz, n, keys, dz_copy);
             tile::product(dv, v_width, keys, left, dz, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_v,

@@ -1,6 +1,6 @@
 //! Scratch memory of one thread, and operands laid out the way `tile::product` reads them.
 
-use super::tile::Right;
+use super::tile::{Right, TILE_ROWS};
 use super::views::Rows;
 use crate::simd::{self, LANES, Level};
 use std::cell::RefCell;
@@ -46,9 +46,14 @@ pub(super) fn score_width(cols: usize) -> usize {
     ((cols + LANES).div_ceil(LANES) | 1) * LANES
 }
 
-/// Rows as a right operand: in place where they are whole lanes, otherwise copied and filled up with zeros.
-pub(super) fn right<'a>(rows: Rows<'a>, count: usize, scratch: &'a mut [f32]) -> Right<'a> {
-    if rows.width.is_multiple_of(LANES) {
+/// Rows of a wide matrix are often a multiple of a large power of two apart and then share a few sets of the caches: as few
+/// as these still fit.
+const FEW_ROWS: usize = 32;
+
+/// Rows as a right operand that `readers` rows of a left operand are multiplied with. In place where they are whole lanes and
+/// few, or read only once; otherwise copied close together and filled up with zeros.
+pub(super) fn right<'a>(rows: Rows<'a>, count: usize, readers: usize, scratch: &'a mut [f32]) -> Right<'a> {
+    if rows.width.is_multiple_of(LANES) && (count <= FEW_ROWS || readers <= TILE_ROWS) {
         return Right { data: rows.data, stride: rows.stride };
     }
     let stride = lanes(rows.width);
