@@ -1,2 +1,4 @@
 //! Limpid, the library.
 #![forbid(unsafe_code)]
+
+pub mod data;

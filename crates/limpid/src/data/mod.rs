@@ -1,0 +1,3 @@
+//! Data: the built-in corpora.
+
+pub mod corpus;
