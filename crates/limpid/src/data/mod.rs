@@ -1,3 +1,4 @@
 //! From text to batches.
 
 pub mod batch;
+pub mod corpus;
