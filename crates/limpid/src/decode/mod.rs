@@ -6,10 +6,12 @@
 mod gpt;
 mod greedy;
 mod seq2seq;
+mod translate;
 
 pub use gpt::GptSession;
 pub use greedy::greedy;
 pub use seq2seq::Seq2SeqSession;
+pub use translate::translate;
 
 use limpid_tensor::tensor::Tensor;
 
