@@ -4,7 +4,7 @@ use super::super::draw::{Actor, Draw};
 use super::super::french::agree;
 use super::super::grammar::{Agreement, Gender, Negation, Number, Person, Phrase, Tense, phrase};
 use super::super::lexicon::*;
-use super::super::noun_phrase::{Determiner, Np, QUANTITIES, noun_phrase};
+use super::super::noun_phrase::{Determiner, Np, QUANTITIES, belonging, noun_phrase};
 use super::super::predicate::Predicate;
 use super::End;
 
@@ -57,7 +57,12 @@ pub(super) fn be_adjective(draw: &mut Draw, actor: &Actor, percent: usize) -> Pr
 }
 
 /// "être" and this adjective, with "very" or the like `percent` times in a hundred.
-pub(super) fn described(draw: &mut Draw, adjective: &Adjective, who: &Agreement, percent: usize) -> Predicate {
+pub(super) fn described(
+    draw: &mut Draw,
+    adjective: &Adjective,
+    who: &Agreement,
+    percent: usize,
+) -> Predicate {
     let word = phrase(adjective.en, agree(adjective.fr, who));
     if adjective.degree != Degree::Absolute && draw.chance(percent) {
         let how = draw.both(INTENSITY);
@@ -78,9 +83,20 @@ pub(super) fn adjective(draw: &mut Draw) -> (Phrase, End) {
 /// A thing as a subject, without an adjective (one is about to be said of it).
 pub(super) fn thing(draw: &mut Draw) -> Actor {
     let noun = draw.noun(
-        THING | FURNITURE | VEHICLE | RIDE | FOOD | DRINK | PLACE | EVENT | THOUGHT | CROSSED | ANIMAL | PLANT,
+        THING
+            | FURNITURE
+            | VEHICLE
+            | RIDE
+            | FOOD
+            | DRINK
+            | PLACE
+            | EVENT
+            | THOUGHT
+            | CROSSED
+            | ANIMAL
+            | PLANT,
     );
-    if noun.is(WEATHER) {
+    if noun.is(WEATHER) || noun.fr == "argent" {
         return thing(draw);
     }
     let number = draw.number_of(noun);
@@ -115,18 +131,8 @@ pub(super) fn possession(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn owned(draw: &mut Draw, class: Class) -> Actor {
     let noun = draw.noun(class);
     let number = draw.number_of(noun);
-    let owner = match draw.below(3) {
-        0 => draw.name().np,
-        1 => draw.relative().np,
-        _ => {
-            let noun = draw.noun(PERSON);
-            noun_phrase(noun, Number::Singular, Determiner::The, &[])
-        }
-    };
-    let mut np = noun_phrase(noun, number, Determiner::The, &[]);
-    let bare = np.text.en.strip_prefix("the ").unwrap_or(&np.text.en).to_owned();
-    np.text = phrase(format!("{} 's {bare}", owner.text.en), format!("{} de {}", np.text.fr, owner.text.fr));
-    Actor { np, class: noun.class }
+    let np = draw.dressed(noun, number, Determiner::The, 0);
+    Actor { np: belonging(np, &draw.owner()), class: noun.class }
 }
 
 /// Marie's bag is heavy. The teacher found Paul's key.
@@ -207,7 +213,9 @@ pub(super) fn kind(draw: &mut Draw) -> (Phrase, End) {
     }
     let again = actor.again();
     let (other, object) = loop {
-        let other = draw.verb(TASTE, HUMAN);
+        // But: from liking to hating, and back.
+        let likes = verb.en != "hate" && negation == Negation::None;
+        let other = if likes { &TASTE[2] } else { draw.pick(&[&TASTE[0], &TASTE[1], &TASTE[3]]) };
         let second = kind_of(draw, other.object);
         if other.en != verb.en && second.text != object.text {
             break (other, second);
@@ -234,7 +242,9 @@ pub(super) fn spot(draw: &mut Draw, small: bool) -> Phrase {
 pub(super) fn there_is(draw: &mut Draw) -> (Phrase, End) {
     let small = draw.chance(60);
     let noun = draw
-        .noun_where(|n| n.is(if small { THING | FRUIT } else { PERSON | ANIMAL | VEHICLE | RIDE }) && !n.is(MASS | ROYAL))
+        .noun_where(|n| {
+            n.is(if small { THING | FRUIT } else { PERSON | ANIMAL | VEHICLE | RIDE }) && !n.is(MASS | ROYAL)
+        })
         .expect("things");
     let number = if noun.is(PAIRED) { Number::Plural } else { draw.number() };
     let none = draw.chance(25);
@@ -297,6 +307,9 @@ pub(super) fn location(draw: &mut Draw) -> (Phrase, End) {
 /// The baker and his brother bought some flour and two eggs.
 pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.person();
+    if actor.np.text.en.contains(" and ") {
+        return coordination(draw);
+    }
     let verb = draw.verb(TRANSITIVE, HUMAN);
     let one = draw.object(verb.object, &actor.np.who, Negation::None);
     let other = draw.object(verb.object, &actor.np.who, Negation::None);
@@ -307,8 +320,7 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
         return (draw.timed(clause, time), End::Stop);
     }
     // Two people: their verb is plural, and masculine unless both are women.
-    let noun = draw.noun(FAMILY);
-    let kin = noun_phrase(noun, Number::Singular, Determiner::Of(actor.np.who), &[]);
+    let kin = draw.kin(&actor.np.who);
     let feminine = actor.np.who.gender == Gender::Feminine && kin.who.gender == Gender::Feminine;
     let gender = if feminine { Gender::Feminine } else { Gender::Masculine };
     let who = Agreement::human(Person::Third, Number::Plural, gender);

@@ -31,7 +31,10 @@ pub(super) fn comparative(draw: &mut Draw) -> (Phrase, End) {
         1 if adjective.degree == Degree::Long => {
             phrase(format!("less {} than", adjective.en), format!("moins {} que", agree(adjective.fr, who)))
         }
-        _ => phrase(format!("{} than", english::comparative(adjective)), format!("{} que", french_more(adjective, who))),
+        _ => phrase(
+            format!("{} than", english::comparative(adjective)),
+            format!("{} que", french_more(adjective, who)),
+        ),
     };
     let predicate = Predicate::new(&BE).with(degree).with(other);
     let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past]);
@@ -44,8 +47,7 @@ fn rival(draw: &mut Draw, one: &Actor, adjective: &Adjective) -> Option<Phrase> 
         if draw.chance(40) {
             return Some(draw.name().np.text);
         }
-        let noun = draw.noun(FAMILY);
-        return Some(noun_phrase(noun, Number::Singular, Determiner::Of(one.np.who), &[]).text);
+        return Some(draw.kin(&one.np.who).text);
     }
     let shared = one.class & adjective.suits & !MASS;
     let noun = draw.noun_where(|n| n.is(shared) && !n.is(MASS) && !one.np.text.en.contains(n.en))?;
@@ -63,7 +65,7 @@ fn best(draw: &mut Draw, noun: &Noun, adjective: &Adjective, number: Number) -> 
         _ => format!("{article} {french} {article} {more}"),
     };
     let en = format!("the {} {}", english::superlative(adjective), english_noun(noun, number));
-    let region = draw.noun_where(|n| n.is(SIGHT) && n.is(HOME) || n.fr == "école").expect("places");
+    let region = draw.noun_where(|n| n.is(SIGHT) && n.is(HOME)).expect("places");
     let region = if noun.is(PERSON) && draw.chance(50) {
         draw.noun_where(|n| ["école", "théâtre", "hôpital"].contains(&n.fr)).expect("places")
     } else {
@@ -76,7 +78,7 @@ fn best(draw: &mut Draw, noun: &Noun, adjective: &Adjective, number: Number) -> 
 /// Lucas is the bravest sailor in the village.
 pub(super) fn superlative(draw: &mut Draw) -> (Phrase, End) {
     let people = draw.chance(45);
-    let noun = draw.noun(if people { PERSON } else { BUILT | PLANT | CROSSED | VEHICLE });
+    let noun = draw.noun(if people { PERSON } else { BUILT | PLANT | BROAD | VEHICLE });
     if noun.is(MASS | WEATHER | ROYAL) || noun.fr == "feuille" {
         return superlative(draw);
     }
@@ -86,15 +88,17 @@ pub(super) fn superlative(draw: &mut Draw) -> (Phrase, End) {
     let Some(adjective) = draw.adjective(noun.class, comparable) else { return superlative(draw) };
     let best = best(draw, noun, adjective, Number::Singular);
     if people && draw.chance(70) {
-        let names: Vec<_> = NAMES.iter().filter(|(_, gender)| *gender == noun.gender).copied().collect();
-        let (name, _) = draw.pick(&names);
-        let actor = Actor { np: Np { text: phrase(name, name), who: best.who }, class: HUMAN };
+        let actor = draw.name_for(noun.gender);
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
         return (actor.does(&Predicate::new(&BE).with(&best.text), tense, Negation::None), End::Stop);
     }
     if draw.chance(50) {
         let actor = draw.anyone();
-        let verb = if people { verb_of(draw, &["meet", "help", "invite", "see"]) } else { verb_of(draw, &["see", "draw"]) };
+        let verb = if people {
+            verb_of(draw, &["meet", "help", "invite", "see"])
+        } else {
+            verb_of(draw, &["see", "draw"])
+        };
         return (actor.does(&Predicate::new(verb).with(&best.text), Tense::Past, Negation::None), End::Stop);
     }
     (phrase("it is", "ce est").then(&best.text), End::Stop)
@@ -113,7 +117,8 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
         let predicate = Predicate::new(&BE);
         let who = &actor.np.who;
-        let (_, be) = predicate.english(who, tense, Negation::None, super::super::predicate::Order::Statement);
+        let (_, be) =
+            predicate.english(who, tense, Negation::None, super::super::predicate::Order::Statement);
         let french = predicate.french(who, tense, Negation::None);
         let text = phrase(format!("how {}", adjective.en), "comme")
             .then(&actor.np.text)
@@ -125,12 +130,14 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
         return exclamation(draw);
     }
     let number = draw.number_of(noun);
-    let Some(adjective) = draw.adjective(noun.class, |a| a.position != Position::Predicate && a.degree != Degree::Absolute)
+    let Some(adjective) =
+        draw.adjective(noun.class, |a| a.position != Position::Predicate && a.degree != Degree::Absolute)
     else {
         return exclamation(draw);
     };
     let np = noun_phrase(noun, number, Determiner::Kind, &[adjective]);
-    let what = np.who.choose([("what a", "quel"), ("what a", "quelle"), ("what", "quels"), ("what", "quelles")]);
+    let what =
+        np.who.choose([("what a", "quel"), ("what a", "quelle"), ("what", "quels"), ("what", "quelles")]);
     // The phrase comes with the article; the exclamation takes its place.
     let bare = np.text.fr.split_once(' ').map_or("", |(_, rest)| rest);
     (phrase(what.0, what.1).then(phrase(np.text.en, bare)), End::Exclaim)
@@ -139,7 +146,9 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
 /// It is Marie who broke the vase. It is this book that I am looking for.
 pub(super) fn cleft(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.third_person();
-    let is = |np: &Np| phrase("it is", if np.who.number == Number::Plural { "ce sont" } else { "ce est" }).then(&np.text);
+    let is = |np: &Np| {
+        phrase("it is", if np.who.number == Number::Plural { "ce sont" } else { "ce est" }).then(&np.text)
+    };
     let verb = draw.verb(TRANSITIVE, actor.class);
     if draw.chance(55) {
         let action = draw.action(&actor, Negation::None);

@@ -18,7 +18,7 @@ const fn a(
 /// Things one can call big, small or new.
 const SIZED: Class = OBJECT | FURNITURE | VEHICLE | CONTAINER | HOME | BUILT | SIGHT | MACHINE;
 /// What comes in colors.
-const COLORED: Class = CLOTHES | OPENED | VEHICLE | FURNITURE | FRAGILE;
+const COLORED: Class = CLOTHES | SHUT | VEHICLE | FURNITURE | FRAGILE;
 /// People said by name, trade or kinship.
 const ANYONE: Class = HUMAN | CHILD;
 
@@ -33,7 +33,13 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("bad", "mauvais", Before, Short, EVENT | THOUGHT),
     a("old", "vieux", Before, Short, PERSON | ANIMAL | OBJECT | CLOTHES | FURNITURE | VEHICLE | BUILT | READ),
     a("young", "jeune", Before, Short, PERSON | ANIMAL),
-    a("new", "nouveau", Before, Absolute, CLOTHES | VEHICLE | READ | MACHINE | TOOL | MUSIC | PERSON | FURNITURE),
+    a(
+        "new",
+        "nouveau",
+        Before,
+        Absolute,
+        CLOTHES | VEHICLE | READ | MACHINE | TOOL | MUSIC | PERSON | FURNITURE,
+    ),
     a("long", "long", Before, Short, EVENT | READ | STORY),
     // Colors.
     a("red", "rouge", After, Absolute, COLORED | FRUIT),
@@ -56,7 +62,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("tall", "grand", Predicate, Short, HUMAN),
     a("intelligent", "intelligent", After, Long, ANYONE | ANIMAL),
     a("kind", "gentil", After, Short, HUMAN),
-    a("shy", "timide", After, Long, ANYONE | ANIMAL),
+    a("shy", "timide", After, Short, ANYONE | ANIMAL),
     a("brave", "courageux", After, Short, HUMAN),
     a("lazy", "paresseux", After, Short, HUMAN | ANIMAL),
     a("calm", "calme", After, Long, ANYONE | ANIMAL | SIGHT),
@@ -80,7 +86,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("angry", "en colère", Predicate, Absolute, HUMAN),
     a("faithful", "fidèle", After, Long, ANIMAL),
     a("wild", "sauvage", After, Absolute, ANIMAL),
-    a("dangerous", "dangereux", After, Long, ANIMAL | CROSSED),
+    a("dangerous", "dangereux", After, Long, PREDATOR | BROAD),
     // Things.
     a("expensive", "cher", After, Long, CLOTHES | VEHICLE | TOOL | GIFT | FURNITURE),
     a("heavy", "lourd", After, Short, CONTAINER | FURNITURE),
@@ -102,8 +108,8 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("dry", "sec", After, Absolute, CLOTHES),
     a("wet", "mouillé", After, Absolute, CLOTHES),
     a("soft", "doux", After, Short, CLOTHES | MUSIC),
-    a("wide", "large", After, Short, CROSSED),
-    a("deep", "profond", After, Short, CROSSED),
+    a("wide", "large", After, Short, BROAD),
+    a("deep", "profond", After, Short, DEEP),
     a("high", "haut", Predicate, Short, BUILT),
     a("low", "bas", Predicate, Short, FURNITURE),
     a("fast", "rapide", After, Short, VEHICLE),
@@ -115,7 +121,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("easy", "facile", After, Short, THOUGHT | STUDY),
     a("important", "important", After, Long, THOUGHT | EVENT | WRITTEN),
     a("strange", "étrange", After, Long, THOUGHT | STORY | SOUND),
-    a("quiet", "tranquille", After, Long, SIGHT | COUNTRY_SIDE | HOME),
+    a("quiet", "tranquille", After, Long, SIGHT | CROSSED | COUNTRY_SIDE | HOME),
     a("modern", "moderne", After, Long, TOOL | BUILT | AT | MACHINE),
     a("comfortable", "confortable", After, Long, FURNITURE | HOME | CLOTHES),
     a("elegant", "élégant", After, Long, CLOTHES),
