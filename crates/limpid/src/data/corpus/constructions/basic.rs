@@ -50,9 +50,15 @@ pub(super) fn profession(draw: &mut Draw) -> (Phrase, End) {
     (actor.does(&Predicate::new(&BE).with(what), tense, negation), End::Stop)
 }
 
+/// "Sophie is new" says too little; "the new teacher" is fine.
+pub(super) fn sayable(adjective: &Adjective, actor: &Actor) -> bool {
+    adjective.en != "new" || actor.class & HUMAN == 0
+}
+
 /// to be (very) tired: an adjective that agrees with whoever it is said of.
 pub(super) fn be_adjective(draw: &mut Draw, actor: &Actor, percent: usize) -> Predicate {
-    let adjective = draw.adjective(actor.class, |_| true).expect("every subject has an adjective");
+    let adjective =
+        draw.adjective(actor.class, |a| sayable(a, actor)).expect("every subject has an adjective");
     described(draw, adjective, &actor.np.who, percent)
 }
 
@@ -96,7 +102,7 @@ pub(super) fn thing(draw: &mut Draw) -> Actor {
             | ANIMAL
             | PLANT,
     );
-    if noun.is(WEATHER) || noun.fr == "argent" {
+    if noun.is(WEATHER) || ["argent", "herbe"].contains(&noun.fr) {
         return thing(draw);
     }
     let number = draw.number_of(noun);
@@ -151,6 +157,9 @@ pub(super) fn possessor(draw: &mut Draw) -> (Phrase, End) {
         return possessor(draw);
     }
     let object = owned(draw, class);
+    if object.np.text.en.contains(&actor.np.text.en) {
+        return possessor(draw);
+    }
     let (tense, time) = draw.when(verb, &actor.np.who);
     let clause = actor.does(&Predicate::new(verb).with(&object.np.text), tense, Negation::None);
     (draw.timed(clause, time), End::Stop)
@@ -170,7 +179,7 @@ pub(super) fn partitive(draw: &mut Draw) -> (Phrase, End) {
     let negation = if draw.chance(30) { Negation::Not } else { Negation::None };
     let determiner = if negation == Negation::Not { Determiner::No } else { Determiner::A };
     let object = draw.dressed(noun, Number::Singular, determiner, 15);
-    let (tense, time) = draw.when(verb, &actor.np.who);
+    let (tense, time) = draw.when_for(verb, &actor.np.who, negation);
     let clause = actor.does(&Predicate::new(verb).with(&object.text), tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -311,8 +320,17 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
         return coordination(draw);
     }
     let verb = draw.verb(TRANSITIVE, HUMAN);
-    let one = draw.object(verb.object, &actor.np.who, Negation::None);
-    let other = draw.object(verb.object, &actor.np.who, Negation::None);
+    let first = draw.noun(verb.object);
+    let Some(second) =
+        draw.noun_where(|n| n.is(verb.object) && n.en != first.en && n.is(FAMILY) == first.is(FAMILY))
+    else {
+        return coordination(draw);
+    };
+    let one = draw.object_noun(first, &actor.np.who, Negation::None);
+    let other = draw.object_noun(second, &actor.np.who, Negation::None);
+    if one.text == other.text {
+        return coordination(draw);
+    }
     if draw.chance(60) {
         let objects = one.text.then(("and", "et")).then(&other.text);
         let (tense, time) = draw.when(verb, &actor.np.who);
@@ -329,5 +347,34 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
     let action = draw.action(&pair, Negation::None);
     let (tense, time) = draw.when(action.verb, &who);
     let clause = pair.does(&action, tense, Negation::None);
+    (draw.timed(clause, time), End::Stop)
+}
+
+/// The roses grow in the garden in spring. The moon was shining.
+pub(super) fn nature(draw: &mut Draw) -> (Phrase, End) {
+    let sky = draw.chance(35);
+    let noun = draw
+        .noun_where(|n| if sky { ["soleil", "lune", "étoile"].contains(&n.fr) } else { n.is(PLANT | FRUIT) });
+    let noun = noun.expect("there are plants and stars");
+    let number = if noun.is(MASS | WEATHER) { Number::Singular } else { Number::Plural };
+    let np = draw.dressed(noun, number, Determiner::The, 30);
+    let verb = if sky { &SHINE } else { &GROW };
+    let action = if sky {
+        Predicate::new(verb).with(("in the sky", "dans le ciel"))
+    } else {
+        let place = draw.noun(GREEN);
+        let place = draw.dressed(place, Number::Singular, Determiner::The, 25);
+        Predicate::new(verb).with(("in", "dans")).with(&place.text)
+    };
+    let actor = Actor { np, class: noun.class };
+    let negation = if draw.chance(20) { Negation::Not } else { Negation::None };
+    if draw.chance(50) {
+        let how = draw.both(&MANNERS[..2]);
+        let season = draw.both(SEASONS);
+        let action = if sky || draw.chance(50) { action } else { action.with(how) };
+        return (actor.does(&action.with(season), Tense::Present, negation), End::Stop);
+    }
+    let (tense, time) = draw.when_for(verb, &actor.np.who, negation);
+    let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }

@@ -183,7 +183,19 @@ pub(super) fn before_after(draw: &mut Draw) -> (Phrase, End) {
     let aside = draw.dynamic(&actor, Negation::None);
     let main = draw.dynamic(&actor, Negation::None);
     let main = actor.does(&main, Tense::Past, Negation::None);
-    match draw.below(3) {
+    match draw.below(4) {
+        3 => {
+            let motion = Predicate::new(draw.pick(&[&MOTION[1], &MOTION[4], &MOTION[5], &REFLEXIVE[2]]));
+            let aside = draw.transitive_action(&actor, Negation::Not);
+            let without = phrase(
+                format!("without {}", aside.english_ing()),
+                format!("sans {}", aside.infinitive(who).fr),
+            );
+            let (tense, time) = (Tense::Past, draw.past_time());
+            let clause = actor.does(&motion.with(without), tense, Negation::None);
+            let time = if draw.chance(40) { Some(time) } else { None };
+            (time.map_or(clause.clone(), |time| time.comma().then(clause)), End::Stop)
+        }
         0 => {
             let before = phrase(
                 format!("before {}", aside.english_ing()),

@@ -127,6 +127,10 @@ pub(super) fn pain(draw: &mut Draw) -> (Phrase, End) {
 /// three o'clock, a quarter past nine, half past one.
 pub(super) fn clock(draw: &mut Draw) -> Phrase {
     let hour = 1 + draw.below(11);
+    clock_at(draw, hour)
+}
+
+fn clock_at(draw: &mut Draw, hour: usize) -> Phrase {
     let (en, fr) = NUMBERS[hour - 1];
     let hours =
         |n: usize| if n == 1 { "une heure".to_owned() } else { format!("{} heures", NUMBERS[n - 1].1) };
@@ -149,6 +153,9 @@ pub(super) fn time_of_day(draw: &mut Draw) -> (Phrase, End) {
     let clock = clock(draw);
     if draw.chance(25) {
         let day = draw.pick(&[("in the morning", "de le matin"), ("in the evening", "de le soir")]);
+        // Evening begins at six.
+        let hour = if day.0 == "in the evening" { 7 + draw.below(5) } else { 1 + draw.below(11) };
+        let clock = clock_at(draw, hour);
         return (phrase("it is", "il est").then(clock).then(day), End::Stop);
     }
     let at = phrase("at", "à").then(clock);

@@ -56,6 +56,7 @@ pub(super) static ALL: &[Construction] = &[
     c("this is", 14, basic::this_is),
     c("location", 12, basic::location),
     c("coordination", 20, basic::coordination),
+    c("nature", 14, basic::nature),
     c("negation", 50, verbs::negation),
     c("negative words", 28, verbs::negative_words),
     c("frequency", 30, verbs::frequency),

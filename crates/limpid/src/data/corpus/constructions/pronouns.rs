@@ -6,7 +6,7 @@ use super::super::lexicon::*;
 use super::super::noun_phrase::{Determiner, noun_phrase};
 use super::super::predicate::Predicate;
 use super::End;
-use super::basic::{described, thing};
+use super::basic::{described, sayable, thing};
 use super::verbs::verb_named;
 
 /// What cannot both be true.
@@ -40,8 +40,10 @@ fn opposite(one: &str, other: &str) -> bool {
 /// The table is old, but it is solid.
 pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
     let actor = if draw.chance(60) { thing(draw) } else { draw.third_person() };
-    let Some(first) = draw.adjective(actor.class, |_| true) else { return subject(draw) };
-    let Some(second) = draw.adjective(actor.class, |a| a.en != first.en && !opposite(a.en, first.en)) else {
+    let Some(first) = draw.adjective(actor.class, |a| sayable(a, &actor)) else { return subject(draw) };
+    let Some(second) =
+        draw.adjective(actor.class, |a| a.en != first.en && !opposite(a.en, first.en) && sayable(a, &actor))
+    else {
         return subject(draw);
     };
     let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past]);
@@ -85,7 +87,10 @@ pub(super) fn there(draw: &mut Draw) -> (Phrase, End) {
             ("and", "et"),
             again.does(&going, Tense::NearFuture, Negation::None).then(draw.both(FUTURE_TIMES)),
         ),
-        2 => (("and", "et"), again.does(&going, Tense::Present, Negation::None).then(draw.both(HABIT_TIMES))),
+        2 => (
+            ("and", "et"),
+            again.does(&going, Tense::Present, Negation::None).then(draw.both(&HABIT_TIMES[3..])),
+        ),
         _ => {
             let how_often = draw.both(FREQUENCY);
             (("and", "et"), again.does(&going.middle(how_often), Tense::Present, Negation::None))
@@ -245,7 +250,7 @@ pub(super) fn indirect(draw: &mut Draw) -> (Phrase, End) {
             Predicate::new(verb).with(&gift.text).with(("to", "à")).with(&person.text)
         }
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -341,7 +346,7 @@ pub(super) fn speakers(draw: &mut Draw) -> (Phrase, End) {
         let gift = draw.object(verb.object & !FAMILY, &actor.np.who, negation);
         Predicate::new(verb).pronoun(target.indirect()).with(&gift.text)
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }

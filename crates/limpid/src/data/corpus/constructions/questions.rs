@@ -37,7 +37,7 @@ pub(super) fn yes_no(draw: &mut Draw) -> (Phrase, End) {
     }
     let negation = if draw.chance(15) { Negation::Not } else { Negation::None };
     let action = draw.action(&actor, negation);
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let question = action.question(Phrase::default(), &actor.np.text, &actor.np.who, tense, negation);
     (with_time(question, time), End::Ask)
 }
@@ -131,7 +131,7 @@ pub(super) fn how_many(draw: &mut Draw) -> (Phrase, End) {
         (&TRANSITIVE[0], FOOD),
         (&TRANSITIVE[2], FOOD | CLOTHES | BOOK),
         (&TRANSITIVE[3], FOOD | CLOTHES | BOOK),
-        (&HAVE, THING | ANIMAL | VEHICLE),
+        (&HAVE, THING | TAME | VEHICLE),
         (&TRANSITIVE[7], MAIL),
     ]);
     let noun = draw.noun_where(|n| n.is(class) && !n.is(MASS)).expect("things");

@@ -97,7 +97,13 @@ pub(super) fn because(draw: &mut Draw) -> (Phrase, End) {
             End::Stop,
         );
     }
-    let action = draw.dynamic(&actor, Negation::Not);
+    let action = loop {
+        // One does not choose to fall or to lose things, so there is no reason not to.
+        let action = draw.dynamic(&actor, Negation::Not);
+        if !["fall", "lose", "break", "forget", "get bored", "make a mistake"].contains(&action.verb.en) {
+            break action;
+        }
+    };
     let main = actor.does(&action, tense, Negation::Not);
     let cause = reason(draw, &actor.again(), now);
     (main.then(("because", "parce que")).then(cause), End::Stop)

@@ -21,7 +21,7 @@ pub(super) fn negation(draw: &mut Draw) -> (Phrase, End) {
     if negation != Negation::Not {
         return (actor.does(&action, Tense::Present, negation), End::Stop);
     }
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -82,7 +82,12 @@ pub(super) fn verb_named(en: &str) -> &'static Verb {
 /// The musician often plays the violin.
 pub(super) fn frequency(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.actor();
-    let action = draw.present(&actor, Negation::None);
+    let action = loop {
+        let action = draw.present(&actor, Negation::None);
+        if action.verb.aspect != Aspect::State {
+            break action;
+        }
+    };
     let how_often = draw.both(FREQUENCY);
     (actor.does(&action.middle(how_often), Tense::Present, Negation::None), End::Stop)
 }
@@ -98,7 +103,7 @@ pub(super) fn manner(draw: &mut Draw) -> (Phrase, End) {
         let object = draw.object(verb.object, &actor.np.who, Negation::None);
         let (tense, _) = draw.when(verb, &actor.np.who);
         let tense = if tense == Tense::Present { settle(Tense::Past, verb, &actor.np.who) } else { tense };
-        let how = draw.both(&[MANNERS[0], MANNERS[1], MANNERS[3], MANNERS[4]]);
+        let how = draw.both(&[MANNERS[0], MANNERS[1], MANNERS[3], MANNERS[4], MANNERS[5]]);
         let action = Predicate::new(verb).with(&object.text).with(how);
         return (actor.does(&action, tense, Negation::None), End::Stop);
     }
@@ -119,7 +124,7 @@ pub(super) fn reflexive(draw: &mut Draw) -> (Phrase, End) {
     let negation = if draw.chance(15) { Negation::Not } else { Negation::None };
     let action = match draw.below(10) {
         0 | 1 if human => {
-            let part = draw.noun_where(|n| ["main", "pied", "dent"].contains(&n.fr)).expect("hands");
+            let part = draw.noun_where(|n| ["main", "pied"].contains(&n.fr)).expect("hands");
             let mut action = Predicate::new(&WASH_SELF);
             action.reflexive = Reflexive::Indirect;
             let kind = noun_phrase(part, Number::Plural, Determiner::Of(actor.np.who), &[]);
@@ -131,7 +136,7 @@ pub(super) fn reflexive(draw: &mut Draw) -> (Phrase, End) {
         }
         _ => draw.reflexive(&actor),
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -158,7 +163,7 @@ pub(super) fn motion(draw: &mut Draw) -> (Phrase, End) {
     } else {
         draw.motion(&actor)
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }

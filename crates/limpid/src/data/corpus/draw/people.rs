@@ -59,7 +59,13 @@ impl Draw {
             5..12 => self.noun_actor(PERSON),
             12..16 => self.relative(),
             16..18 => {
-                let owner = self.owner();
+                // Not "my nephew's nephew".
+                let owner = loop {
+                    let owner = self.owner();
+                    if !["my ", "your ", "our "].iter().any(|own| owner.text.en.starts_with(own)) {
+                        break owner;
+                    }
+                };
                 let noun = self.noun_where(|n| n.is(FAMILY) && n.fr != "mari").expect("relatives");
                 let np = noun_phrase(noun, Number::Singular, Determiner::The, &[]);
                 Actor { np: belonging(np, &owner), class: noun.class }

@@ -1,6 +1,6 @@
 //! When: tenses, and the words of time that go with them.
 
-use super::super::grammar::{Agreement, Person, Phrase, Tense, phrase};
+use super::super::grammar::{Agreement, Negation, Person, Phrase, Tense, phrase};
 use super::super::lexicon::*;
 use super::Draw;
 
@@ -24,11 +24,24 @@ impl Draw {
         (tense, self.time(tense, verb))
     }
 
+    /// The same for a clause that may be denied: "does not work on Sundays", but not "every evening".
+    pub(in super::super) fn when_for(
+        &mut self,
+        verb: &Verb,
+        who: &Agreement,
+        negation: Negation,
+    ) -> (Tense, Option<Phrase>) {
+        let (tense, time) = self.when(verb, who);
+        let habit = negation != Negation::None && tense == Tense::Present && verb.aspect != Aspect::State;
+        let days = if self.chance(30) { SEASONS } else { &HABIT_TIMES[4..] };
+        (tense, if habit { Some(self.both(days)) } else { time })
+    }
+
     /// Words of time for a tense. A present that is not a habit is said without them, or with "now".
     pub(in super::super) fn time(&mut self, tense: Tense, verb: &Verb) -> Option<Phrase> {
         let state = verb.aspect == Aspect::State;
         match tense {
-            Tense::Present if state => None,
+            _ if state => None,
             Tense::Present if self.chance(15) => Some(self.both(SEASONS)),
             Tense::Present => Some(self.both(HABIT_TIMES)),
             Tense::Progressive if self.chance(30) && verb.aspect == Aspect::Action => {
