@@ -173,3 +173,10 @@ pub(super) fn possessive(owner: &Agreement, thing: &Agreement, vowel: bool) -> (
     };
     (en, forms[owner.column()][form])
 }
+
+/// The owner's thing: "the red bag" becomes "Marie's red bag", "le sac rouge de Marie".
+pub(super) fn belonging(thing: Np, owner: &Np) -> Np {
+    let bare = thing.text.en.strip_prefix("the ").unwrap_or(&thing.text.en);
+    let en = format!("{} 's {bare}", owner.text.en);
+    Np { text: phrase(en, format!("{} de {}", thing.text.fr, owner.text.fr)), who: thing.who }
+}

@@ -4,7 +4,7 @@ use super::super::draw::{Actor, Draw};
 use super::super::french::agree;
 use super::super::grammar::{Agreement, Gender, Negation, Number, Person, Phrase, Tense, phrase};
 use super::super::lexicon::*;
-use super::super::noun_phrase::{Determiner, Np, QUANTITIES, noun_phrase};
+use super::super::noun_phrase::{Determiner, Np, QUANTITIES, belonging, noun_phrase};
 use super::super::predicate::Predicate;
 use super::End;
 
@@ -50,9 +50,15 @@ pub(super) fn profession(draw: &mut Draw) -> (Phrase, End) {
     (actor.does(&Predicate::new(&BE).with(what), tense, negation), End::Stop)
 }
 
+/// "Sophie is new" says too little; "the new teacher" is fine.
+pub(super) fn sayable(adjective: &Adjective, actor: &Actor) -> bool {
+    adjective.en != "new" || actor.class & HUMAN == 0
+}
+
 /// to be (very) tired: an adjective that agrees with whoever it is said of.
 pub(super) fn be_adjective(draw: &mut Draw, actor: &Actor, percent: usize) -> Predicate {
-    let adjective = draw.adjective(actor.class, |_| true).expect("every subject has an adjective");
+    let adjective =
+        draw.adjective(actor.class, |a| sayable(a, actor)).expect("every subject has an adjective");
     described(draw, adjective, &actor.np.who, percent)
 }
 
@@ -96,7 +102,7 @@ pub(super) fn thing(draw: &mut Draw) -> Actor {
             | ANIMAL
             | PLANT,
     );
-    if noun.is(WEATHER) {
+    if noun.is(WEATHER) || ["argent", "herbe"].contains(&noun.fr) {
         return thing(draw);
     }
     let number = draw.number_of(noun);
@@ -131,18 +137,8 @@ pub(super) fn possession(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn owned(draw: &mut Draw, class: Class) -> Actor {
     let noun = draw.noun(class);
     let number = draw.number_of(noun);
-    let owner = match draw.below(3) {
-        0 => draw.name().np,
-        1 => draw.relative().np,
-        _ => {
-            let noun = draw.noun(PERSON);
-            noun_phrase(noun, Number::Singular, Determiner::The, &[])
-        }
-    };
-    let mut np = noun_phrase(noun, number, Determiner::The, &[]);
-    let bare = np.text.en.strip_prefix("the ").unwrap_or(&np.text.en).to_owned();
-    np.text = phrase(format!("{} 's {bare}", owner.text.en), format!("{} de {}", np.text.fr, owner.text.fr));
-    Actor { np, class: noun.class }
+    let np = draw.dressed(noun, number, Determiner::The, 0);
+    Actor { np: belonging(np, &draw.owner()), class: noun.class }
 }
 
 /// Marie's bag is heavy. The teacher found Paul's key.
@@ -161,6 +157,9 @@ pub(super) fn possessor(draw: &mut Draw) -> (Phrase, End) {
         return possessor(draw);
     }
     let object = owned(draw, class);
+    if object.np.text.en.contains(&actor.np.text.en) {
+        return possessor(draw);
+    }
     let (tense, time) = draw.when(verb, &actor.np.who);
     let clause = actor.does(&Predicate::new(verb).with(&object.np.text), tense, Negation::None);
     (draw.timed(clause, time), End::Stop)
@@ -180,7 +179,7 @@ pub(super) fn partitive(draw: &mut Draw) -> (Phrase, End) {
     let negation = if draw.chance(30) { Negation::Not } else { Negation::None };
     let determiner = if negation == Negation::Not { Determiner::No } else { Determiner::A };
     let object = draw.dressed(noun, Number::Singular, determiner, 15);
-    let (tense, time) = draw.when(verb, &actor.np.who);
+    let (tense, time) = draw.when_for(verb, &actor.np.who, negation);
     let clause = actor.does(&Predicate::new(verb).with(&object.text), tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -223,7 +222,9 @@ pub(super) fn kind(draw: &mut Draw) -> (Phrase, End) {
     }
     let again = actor.again();
     let (other, object) = loop {
-        let other = draw.verb(TASTE, HUMAN);
+        // But: from liking to hating, and back.
+        let likes = verb.en != "hate" && negation == Negation::None;
+        let other = if likes { &TASTE[2] } else { draw.pick(&[&TASTE[0], &TASTE[1], &TASTE[3]]) };
         let second = kind_of(draw, other.object);
         if other.en != verb.en && second.text != object.text {
             break (other, second);
@@ -315,9 +316,21 @@ pub(super) fn location(draw: &mut Draw) -> (Phrase, End) {
 /// The baker and his brother bought some flour and two eggs.
 pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.person();
+    if actor.np.text.en.contains(" and ") {
+        return coordination(draw);
+    }
     let verb = draw.verb(TRANSITIVE, HUMAN);
-    let one = draw.object(verb.object, &actor.np.who, Negation::None);
-    let other = draw.object(verb.object, &actor.np.who, Negation::None);
+    let first = draw.noun(verb.object);
+    let Some(second) =
+        draw.noun_where(|n| n.is(verb.object) && n.en != first.en && n.is(FAMILY) == first.is(FAMILY))
+    else {
+        return coordination(draw);
+    };
+    let one = draw.object_noun(first, &actor.np.who, Negation::None);
+    let other = draw.object_noun(second, &actor.np.who, Negation::None);
+    if one.text == other.text {
+        return coordination(draw);
+    }
     if draw.chance(60) {
         let objects = one.text.then(("and", "et")).then(&other.text);
         let (tense, time) = draw.when(verb, &actor.np.who);
@@ -325,8 +338,7 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
         return (draw.timed(clause, time), End::Stop);
     }
     // Two people: their verb is plural, and masculine unless both are women.
-    let noun = draw.noun(FAMILY);
-    let kin = noun_phrase(noun, Number::Singular, Determiner::Of(actor.np.who), &[]);
+    let kin = draw.kin(&actor.np.who);
     let feminine = actor.np.who.gender == Gender::Feminine && kin.who.gender == Gender::Feminine;
     let gender = if feminine { Gender::Feminine } else { Gender::Masculine };
     let who = Agreement::human(Person::Third, Number::Plural, gender);
@@ -335,5 +347,34 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
     let action = draw.action(&pair, Negation::None);
     let (tense, time) = draw.when(action.verb, &who);
     let clause = pair.does(&action, tense, Negation::None);
+    (draw.timed(clause, time), End::Stop)
+}
+
+/// The roses grow in the garden in spring. The moon was shining.
+pub(super) fn nature(draw: &mut Draw) -> (Phrase, End) {
+    let sky = draw.chance(35);
+    let noun = draw
+        .noun_where(|n| if sky { ["soleil", "lune", "étoile"].contains(&n.fr) } else { n.is(PLANT | FRUIT) });
+    let noun = noun.expect("there are plants and stars");
+    let number = if noun.is(MASS | WEATHER) { Number::Singular } else { Number::Plural };
+    let np = draw.dressed(noun, number, Determiner::The, 30);
+    let verb = if sky { &SHINE } else { &GROW };
+    let action = if sky {
+        Predicate::new(verb).with(("in the sky", "dans le ciel"))
+    } else {
+        let place = draw.noun(GREEN);
+        let place = draw.dressed(place, Number::Singular, Determiner::The, 25);
+        Predicate::new(verb).with(("in", "dans")).with(&place.text)
+    };
+    let actor = Actor { np, class: noun.class };
+    let negation = if draw.chance(20) { Negation::Not } else { Negation::None };
+    if draw.chance(50) {
+        let how = draw.both(&MANNERS[..2]);
+        let season = draw.both(SEASONS);
+        let action = if sky || draw.chance(50) { action } else { action.with(how) };
+        return (actor.does(&action.with(season), Tense::Present, negation), End::Stop);
+    }
+    let (tense, time) = draw.when_for(verb, &actor.np.who, negation);
+    let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }

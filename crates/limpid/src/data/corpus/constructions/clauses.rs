@@ -1,13 +1,14 @@
 //! One clause inside another: when, because, if, although, that, in order to.
 
 use super::super::draw::{Actor, Draw, settle};
-use super::super::french::{agree, participle};
+use super::super::french::participle;
 use super::super::grammar::{Animacy, Negation, Number, Person, Phrase, Tense, phrase};
 use super::super::lexicon::*;
-use super::super::noun_phrase::{Determiner, noun_phrase};
+use super::super::noun_phrase::Determiner;
 use super::super::predicate::Predicate;
 use super::End;
 use super::basic::be_adjective;
+use super::reasons::reason;
 
 /// Two different people.
 pub(super) fn two(draw: &mut Draw) -> (Actor, Actor) {
@@ -28,146 +29,6 @@ pub(super) fn when(draw: &mut Draw) -> (Phrase, End) {
     let main = other.does(&draw.lasting(&other), Tense::Imperfect, Negation::None);
     let arrival = phrase("when", "quand").then(arrival);
     if draw.chance(60) { (arrival.comma().then(main), End::Stop) } else { (main.then(arrival), End::Stop) }
-}
-
-/// Why something was done, or was not: (adjectives, idioms of the table in order).
-const DOING: (&[&str], &[usize]) =
-    (&["happy", "curious", "angry", "worried", "sad", "tired", "alone"], &[0, 1, 2, 8]);
-const NOT_DOING: (&[&str], &[usize]) =
-    (&["tired", "sick", "late", "busy", "angry", "sad", "worried"], &[2, 4, 8]);
-
-/// A reason to do something, or (negated) not to.
-pub(super) fn reason(draw: &mut Draw, actor: &Actor, tense: Tense, of: Negation) -> Phrase {
-    let (adjectives, idioms) = if of == Negation::None { DOING } else { NOT_DOING };
-    let predicate = if draw.chance(30) {
-        Predicate::new(&IDIOMS[draw.pick(idioms)])
-    } else {
-        let adjective = named(draw.pick(adjectives));
-        super::basic::described(draw, adjective, &actor.np.who, 45)
-    };
-    actor.does(&predicate, tense, Negation::None)
-}
-
-/// An adjective by its English name.
-pub(super) fn named(en: &str) -> &'static Adjective {
-    ADJECTIVES.iter().find(|a| a.en == en).expect("the adjective is in the table")
-}
-
-/// Sophie did not come because she was sick.
-pub(super) fn because(draw: &mut Draw) -> (Phrase, End) {
-    let actor = draw.anyone();
-    let negation = if draw.chance(65) { Negation::Not } else { Negation::None };
-    let past = draw.chance(65);
-    let action = draw.dynamic(&actor, negation);
-    let tense = if past { Tense::Past } else { Tense::NearFuture };
-    let main = actor.does(&action, tense, negation);
-    let cause = reason(draw, &actor.again(), if past { Tense::Past } else { Tense::Present }, negation);
-    (main.then(("because", "parce que")).then(cause), End::Stop)
-}
-
-/// If the weather is nice, we will go to the beach. If you break the vase, your mother will be angry.
-pub(super) fn if_(draw: &mut Draw) -> (Phrase, End) {
-    let (condition, main) = if draw.chance(40) { weather_plan(draw) } else { feeling(draw) };
-    let condition = phrase("if", "si").then(condition);
-    if draw.chance(65) {
-        (condition.comma().then(main), End::Stop)
-    } else {
-        (main.then(condition), End::Stop)
-    }
-}
-
-/// What people will do in this or that weather.
-fn weather_plan(draw: &mut Draw) -> (Phrase, Phrase) {
-    let actor = draw.anyone();
-    let nice = draw.chance(50);
-    if nice {
-        let weather = draw.both(&[("the weather is nice", "il fait beau"), ("it is hot", "il fait chaud")]);
-        let action = match draw.below(3) {
-            0 => Predicate::new(&GO).with(draw.both(&[
-                ("to the beach", "à la plage"),
-                ("to the swimming pool", "à la piscine"),
-                ("to the park", "à le parc"),
-                ("to the market on foot", "à le marché à pied"),
-            ])),
-            1 => Predicate::new(&INTRANSITIVE[12]).with(("in the garden", "dans le jardin")),
-            _ => {
-                let noun = draw.noun(CLOTHES | WASHED);
-                let np = draw.object_noun(noun, &actor.np.who, Negation::None);
-                Predicate::new(super::verbs::verb_named("wash")).with(&np.text)
-            }
-        };
-        return (weather, actor.does(&action, Tense::Future, Negation::None));
-    }
-    let weather =
-        draw.both(&[("it is cold", "il fait froid"), ("it rains", "il pleut"), ("it snows", "il neige")]);
-    let action = match draw.below(3) {
-        0 => Predicate::new(&MOTION[7]).with(draw.both(&[
-            ("in the house", "dans la maison"),
-            ("at the hotel", "à l'hôtel"),
-            ("in the living room", "dans le salon"),
-        ])),
-        1 => {
-            let noun = draw.noun(READ);
-            let np = draw.object_noun(noun, &actor.np.who, Negation::None);
-            Predicate::new(super::verbs::verb_named("read")).with(&np.text)
-        }
-        _ => {
-            let place = draw.destination();
-            return (weather, actor.does(&Predicate::new(&GO).with(place), Tense::Future, Negation::Not));
-        }
-    };
-    (weather, actor.does(&action, Tense::Future, Negation::None))
-}
-
-/// Someone does something, and someone else will be happy or angry about it.
-fn feeling(draw: &mut Draw) -> (Phrase, Phrase) {
-    let actor = draw.anyone();
-    let action = loop {
-        let action = draw.dynamic_transitive(&actor, Negation::None);
-        if action.verb.en != action.verb.past {
-            break action;
-        }
-    };
-    let condition = actor.does(&action, Tense::Present, Negation::None);
-    let noun = draw.noun(FAMILY);
-    let kin = noun_phrase(noun, Number::Singular, Determiner::Of(actor.np.who), &[]);
-    let kin = Actor { np: kin, class: HUMAN };
-    let adjective = named(match action.verb.en {
-        "lose" | "break" | "forget" | "steal" | "hide" => draw.pick(&["angry", "sad", "worried"]),
-        _ => draw.pick(&["happy", "proud", "surprised"]),
-    });
-    let predicate = super::basic::described(draw, adjective, &kin.np.who, 40);
-    (condition, kin.does(&predicate, Tense::Future, Negation::None))
-}
-
-/// What one would do with what one lacks: (English, French, what then).
-static DREAMS: &[(&str, &str, &[(&str, Class)])] = &[
-    ("some money", "_du argent", &[("buy", VEHICLE | TOOL | CLOTHES | FURNITURE), ("visit", SIGHT)]),
-    ("a lot of money", "beaucoup de argent", &[("buy", VEHICLE | FURNITURE | TAME), ("help", HUMAN)]),
-    ("a car", "une voiture", &[("visit", SIGHT), ("help", HUMAN), ("sell", VEHICLE)]),
-    ("more time", "plus de temps", &[("read", BOOK), ("learn", STUDY), ("write", WRITTEN), ("help", HUMAN)]),
-    ("a big house", "une grande maison", &[("buy", FURNITURE), ("invite", HUMAN)]),
-    ("a new computer", "un nouvel ordinateur", &[("write", WRITTEN), ("sell", TOOL)]),
-];
-
-/// If I had a car, I would visit the castle.
-pub(super) fn condition(draw: &mut Draw) -> (Phrase, End) {
-    let actor = draw.anyone();
-    let (having, then) = if draw.chance(65) {
-        let (en, fr, then) = draw.pick(DREAMS);
-        (actor.does(&Predicate::new(&HAVE).with((en, fr)), Tense::Imperfect, Negation::None), then)
-    } else {
-        let adjective = named(draw.pick(&["rich", "young", "famous"]));
-        let predicate = Predicate::new(&BE).with(phrase(adjective.en, agree(adjective.fr, &actor.np.who)));
-        let then: &[(&str, Class)] =
-            &[("buy", VEHICLE | CLOTHES), ("visit", SIGHT), ("help", HUMAN), ("write", WRITTEN)];
-        (actor.does(&predicate, Tense::Imperfect, Negation::None), then)
-    };
-    let (verb, class) = draw.pick(then);
-    let object = draw.object(class, &actor.np.who, Negation::None);
-    let action = Predicate::new(super::verbs::verb_named(verb)).with(&object.text);
-    let main = actor.again().does(&action, Tense::Conditional, Negation::None);
-    (phrase("if", "si").then(having).comma().then(main), End::Stop)
 }
 
 /// Although he is tired, Paul is working: a subjunctive.
@@ -202,13 +63,12 @@ pub(super) fn while_(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn reported(draw: &mut Draw) -> (Phrase, End) {
     let speaker = draw.anyone();
     let verb = draw.verb(SAYING, HUMAN);
-    let past = verb.en == "say" || draw.chance(25);
+    let past = verb.en == "say" || verb.en != "hope" && draw.chance(25);
     let head = Predicate::new(verb).with(("that", "que"));
     let said = speaker.does(&head, if past { Tense::Past } else { Tense::Present }, Negation::None);
     let who = if draw.chance(40) { speaker.again() } else { other_than(draw, &speaker) };
-    let content = if draw.chance(45) {
-        let of = draw.pick(&[Negation::None, Negation::Not]);
-        reason(draw, &who, if past { Tense::Past } else { Tense::Present }, of)
+    let content = if verb.en != "hope" && draw.chance(40) {
+        reason(draw, &who, if past { Tense::Past } else { Tense::Present })
     } else {
         let denied = if draw.chance(25) { Negation::Not } else { Negation::None };
         let action = draw.dynamic(&who, denied);
@@ -289,6 +149,9 @@ static ERRANDS: &[(&str, &str, Class)] = &[
     ("jardin", "draw", PLANT),
 ];
 
+/// What a bakery sells.
+const BAKED: &[&str] = &["bread", "croissant", "cake", "chocolate cake", "apple pie"];
+
 /// Nicolas went to the market to buy some bread.
 pub(super) fn purpose(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.anyone();
@@ -297,6 +160,7 @@ pub(super) fn purpose(draw: &mut Draw) -> (Phrase, End) {
     let place = draw.dressed(place, Number::Singular, Determiner::The, 10);
     let verb = TRANSITIVE.iter().chain(GIVING).find(|v| v.en == verb).expect("the verb is in the table");
     let noun = match class {
+        SLICED => draw.noun_where(|n| n.is(SLICED | DISH) && BAKED.contains(&n.en)).expect("bread and cakes"),
         EVENT => draw.noun_where(|n| n.fr == "film").expect("a film"),
         WEATHER => draw.noun_where(|n| ["mer", "lune", "ciel", "étoile"].contains(&n.fr)).expect("a view"),
         VIEW => draw.noun_where(|n| ["tableau", "statue", "photo"].contains(&n.fr)).expect("art"),
@@ -319,7 +183,19 @@ pub(super) fn before_after(draw: &mut Draw) -> (Phrase, End) {
     let aside = draw.dynamic(&actor, Negation::None);
     let main = draw.dynamic(&actor, Negation::None);
     let main = actor.does(&main, Tense::Past, Negation::None);
-    match draw.below(3) {
+    match draw.below(4) {
+        3 => {
+            let motion = Predicate::new(draw.pick(&[&MOTION[1], &MOTION[4], &MOTION[5], &REFLEXIVE[2]]));
+            let aside = draw.transitive_action(&actor, Negation::Not);
+            let without = phrase(
+                format!("without {}", aside.english_ing()),
+                format!("sans {}", aside.infinitive(who).fr),
+            );
+            let (tense, time) = (Tense::Past, draw.past_time());
+            let clause = actor.does(&motion.with(without), tense, Negation::None);
+            let time = if draw.chance(40) { Some(time) } else { None };
+            (time.map_or(clause.clone(), |time| time.comma().then(clause)), End::Stop)
+        }
         0 => {
             let before = phrase(
                 format!("before {}", aside.english_ing()),

@@ -47,8 +47,7 @@ fn rival(draw: &mut Draw, one: &Actor, adjective: &Adjective) -> Option<Phrase> 
         if draw.chance(40) {
             return Some(draw.name().np.text);
         }
-        let noun = draw.noun(FAMILY);
-        return Some(noun_phrase(noun, Number::Singular, Determiner::Of(one.np.who), &[]).text);
+        return Some(draw.kin(&one.np.who).text);
     }
     let shared = one.class & adjective.suits & !MASS;
     let noun = draw.noun_where(|n| n.is(shared) && !n.is(MASS) && !one.np.text.en.contains(n.en))?;
@@ -66,7 +65,7 @@ fn best(draw: &mut Draw, noun: &Noun, adjective: &Adjective, number: Number) -> 
         _ => format!("{article} {french} {article} {more}"),
     };
     let en = format!("the {} {}", english::superlative(adjective), english_noun(noun, number));
-    let region = draw.noun_where(|n| n.is(SIGHT) && n.is(HOME) || n.fr == "école").expect("places");
+    let region = draw.noun_where(|n| n.is(SIGHT) && n.is(HOME)).expect("places");
     let region = if noun.is(PERSON) && draw.chance(50) {
         draw.noun_where(|n| ["école", "théâtre", "hôpital"].contains(&n.fr)).expect("places")
     } else {
@@ -79,7 +78,7 @@ fn best(draw: &mut Draw, noun: &Noun, adjective: &Adjective, number: Number) -> 
 /// Lucas is the bravest sailor in the village.
 pub(super) fn superlative(draw: &mut Draw) -> (Phrase, End) {
     let people = draw.chance(45);
-    let noun = draw.noun(if people { PERSON } else { BUILT | PLANT | CROSSED | VEHICLE });
+    let noun = draw.noun(if people { PERSON } else { BUILT | PLANT | BROAD | VEHICLE });
     if noun.is(MASS | WEATHER | ROYAL) || noun.fr == "feuille" {
         return superlative(draw);
     }
@@ -89,9 +88,7 @@ pub(super) fn superlative(draw: &mut Draw) -> (Phrase, End) {
     let Some(adjective) = draw.adjective(noun.class, comparable) else { return superlative(draw) };
     let best = best(draw, noun, adjective, Number::Singular);
     if people && draw.chance(70) {
-        let names: Vec<_> = NAMES.iter().filter(|(_, gender)| *gender == noun.gender).copied().collect();
-        let (name, _) = draw.pick(&names);
-        let actor = Actor { np: Np { text: phrase(name, name), who: best.who }, class: HUMAN };
+        let actor = draw.name_for(noun.gender);
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
         return (actor.does(&Predicate::new(&BE).with(&best.text), tense, Negation::None), End::Stop);
     }

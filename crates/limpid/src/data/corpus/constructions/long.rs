@@ -5,8 +5,9 @@ use super::super::grammar::{Negation, Phrase, Tense, phrase};
 use super::super::lexicon::*;
 use super::super::predicate::Predicate;
 use super::End;
-use super::clauses::{reason, two};
+use super::clauses::two;
 use super::pronouns::sequel;
+use super::reasons::homeward;
 use super::relatives::{that_clause, who_clause};
 
 /// The baker washed the plates, but his brother did not wash the glasses.
@@ -71,9 +72,7 @@ pub(super) fn story(draw: &mut Draw) -> (Phrase, End) {
         };
     }
     match draw.below(3) {
-        0 => {
-            text = text.then(("because", "parce que")).then(reason(draw, &again, Tense::Past, Negation::None))
-        }
+        0 => text = text.comma().then(("and", "et")).then(homeward(draw, &again)),
         1 if steps > 0 => {
             let other = draw.relative();
             let action = draw.lasting(&other);

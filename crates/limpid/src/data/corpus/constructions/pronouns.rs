@@ -6,17 +6,50 @@ use super::super::lexicon::*;
 use super::super::noun_phrase::{Determiner, noun_phrase};
 use super::super::predicate::Predicate;
 use super::End;
-use super::basic::{described, thing};
+use super::basic::{described, sayable, thing};
 use super::verbs::verb_named;
+
+/// What cannot both be true.
+fn opposite(one: &str, other: &str) -> bool {
+    const PAIRS: &[(&str, &str)] = &[
+        ("small", "big"),
+        ("hot", "cold"),
+        ("clean", "dirty"),
+        ("dry", "wet"),
+        ("heavy", "light"),
+        ("open", "closed"),
+        ("empty", "full"),
+        ("strong", "weak"),
+        ("young", "old"),
+        ("new", "old"),
+        ("easy", "difficult"),
+        ("fast", "slow"),
+        ("happy", "sad"),
+        ("good", "bad"),
+        ("interesting", "boring"),
+        ("broken", "new"),
+        ("small", "tall"),
+    ];
+    // Two colors exclude each other as well.
+    let colors = ["red", "blue", "green", "yellow", "black", "white", "gray", "brown", "purple"];
+    PAIRS.contains(&(one, other))
+        || PAIRS.contains(&(other, one))
+        || colors.contains(&one) && colors.contains(&other)
+}
 
 /// The table is old, but it is solid.
 pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
     let actor = if draw.chance(60) { thing(draw) } else { draw.third_person() };
-    let Some(first) = draw.adjective(actor.class, |_| true) else { return subject(draw) };
-    let Some(second) = draw.adjective(actor.class, |a| a.en != first.en) else { return subject(draw) };
+    let Some(first) = draw.adjective(actor.class, |a| sayable(a, &actor)) else { return subject(draw) };
+    let Some(second) =
+        draw.adjective(actor.class, |a| a.en != first.en && !opposite(a.en, first.en) && sayable(a, &actor))
+    else {
+        return subject(draw);
+    };
     let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past]);
     let join = draw.pick(&[("but", "mais"), ("and", "et"), ("but", "mais")]);
-    let negation = if join.0 == "but" && draw.chance(50) { Negation::Not } else { Negation::None };
+    let human = actor.class & HUMAN != 0;
+    let negation = if join.0 == "but" && (human || draw.chance(50)) { Negation::Not } else { Negation::None };
     let one = described(draw, first, &actor.np.who, 40);
     let two = described(draw, second, &actor.np.who, 40);
     let text = actor
@@ -25,6 +58,76 @@ pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
         .then(join)
         .then(actor.again().does(&two, tense, negation));
     (text, End::Stop)
+}
+
+/// Paul likes Geneva, and he often goes there: "y".
+pub(super) fn there(draw: &mut Draw) -> (Phrase, End) {
+    let actor = draw.anyone();
+    let city = draw.both(CITIES);
+    let liking = actor.does(
+        &Predicate::new(draw.pick(&[&TASTE[0], &TASTE[1]])).with(&city),
+        Tense::Present,
+        Negation::None,
+    );
+    let liking = if draw.chance(50) {
+        liking
+    } else {
+        let noun = draw.noun(SIGHT | AT);
+        let place = noun_phrase(noun, Number::Singular, Determiner::This, &[]);
+        let verb = draw.pick(&[&TASTE[0], &TASTE[1]]);
+        actor.does(&Predicate::new(verb).with(&place.text), Tense::Present, Negation::None)
+    };
+    let mut going = Predicate::new(&GO);
+    going.clitics = "y".to_owned();
+    going = going.with(phrase("there", ""));
+    let again = actor.again();
+    let (join, going) = match draw.below(4) {
+        0 => (("but", "mais"), again.does(&going, Tense::Present, Negation::Never)),
+        1 => (
+            ("and", "et"),
+            again.does(&going, Tense::NearFuture, Negation::None).then(draw.both(FUTURE_TIMES)),
+        ),
+        2 => (
+            ("and", "et"),
+            again.does(&going, Tense::Present, Negation::None).then(draw.both(&HABIT_TIMES[3..])),
+        ),
+        _ => {
+            let how_often = draw.both(FREQUENCY);
+            (("and", "et"), again.does(&going.middle(how_often), Tense::Present, Negation::None))
+        }
+    };
+    (liking.comma().then(join).then(going), End::Stop)
+}
+
+/// Marie bought some apples, and she ate three of them: "en".
+pub(super) fn of_them(draw: &mut Draw) -> (Phrase, End) {
+    let actor = draw.anyone();
+    let (one, two, class) = draw.pick(&[
+        ("buy", "eat", FRUIT),
+        ("prepare", "eat", DISH),
+        ("buy", "sell", CLOTHES | FRUIT | FURNITURE),
+        ("find", "keep", OBJECT),
+        ("receive", "open", MAIL),
+        ("write", "finish", MAIL),
+        ("see", "follow", ANIMAL),
+        ("look for", "find", OBJECT | CLOTHES),
+        ("buy", "read", BOOK),
+    ]);
+    let noun =
+        draw.noun_where(|n| n.is(class) && !n.is(MASS | PAIRED | PERSON) && n.fr != "repas").expect("things");
+    let n = 8 + draw.below(13);
+    let many =
+        draw.pick(&[Determiner::A, Determiner::Count(n), Determiner::Quantity(("many", "beaucoup de"))]);
+    let object = draw.dressed(noun, Number::Plural, many, 35);
+    let first = actor.does(&Predicate::new(verb_named(one)).with(&object.text), Tense::Past, Negation::None);
+    let (en, fr) = NUMBERS[1 + draw.below(6)];
+    let only = draw.chance(40);
+    let mut some = Predicate::new(verb_named(two)).with(phrase(format!("{en} of them"), fr));
+    some.clitics = "en".to_owned();
+    let (join, negation) =
+        if only { (("but", "mais"), Negation::Only) } else { (("and", "et"), Negation::None) };
+    let second = actor.again().does(&some, Tense::Past, negation);
+    (first.comma().then(join).then(second), End::Stop)
 }
 
 /// What people do to one thing, twice: (first verb, connective, second verb, how the second is said).
@@ -81,7 +184,9 @@ pub(super) fn sequel(draw: &mut Draw, actor: &Actor, again: &Actor) -> (Phrase, 
         if two.fr.ends_with(" de") {
             continue;
         }
-        let Some(noun) = draw.noun_where(|n| n.is(one.object) && n.is(two.object) && !n.is(WEATHER)) else {
+        let Some(noun) =
+            draw.noun_where(|n| n.is(one.object) && n.is(two.object) && !n.is(WEATHER) && n.fr != "mari")
+        else {
             continue;
         };
         let number = draw.number_of(noun);
@@ -145,7 +250,7 @@ pub(super) fn indirect(draw: &mut Draw) -> (Phrase, End) {
             Predicate::new(verb).with(&gift.text).with(("to", "à")).with(&person.text)
         }
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }
@@ -172,10 +277,7 @@ pub(super) fn indirect_pronoun(draw: &mut Draw) -> (Phrase, End) {
                 let noun = draw.noun(PERSON);
                 noun_phrase(noun, draw.number_of(noun), Determiner::The, &[])
             }
-            _ => {
-                let noun = draw.noun(FAMILY);
-                noun_phrase(noun, Number::Singular, Determiner::Of(actor.np.who), &[])
-            }
+            _ => draw.kin(&actor.np.who),
         };
         if person.text != actor.np.text {
             break person;
@@ -190,12 +292,22 @@ pub(super) fn indirect_pronoun(draw: &mut Draw) -> (Phrase, End) {
     (first.comma().then(join).then(second), End::Stop)
 }
 
+/// A verb that takes its receiver without "to": give him, but not return him.
+fn to_someone(draw: &mut Draw) -> &'static Verb {
+    loop {
+        let verb = draw.verb(GIVING, HUMAN);
+        if !["return", "recommend"].contains(&verb.en) {
+            return verb;
+        }
+    }
+}
+
 /// give him the book, call her: lui and leur.
 fn handed(draw: &mut Draw, actor: &Actor, to: &Agreement) -> Predicate {
     if draw.chance(15) {
         return Predicate { verb: &CALL_PLAIN, ..Predicate::new(&CALL_PLAIN).pronoun(to.indirect()) };
     }
-    let verb = draw.verb(GIVING, HUMAN);
+    let verb = to_someone(draw);
     let gift = draw.object(verb.object, &actor.np.who, Negation::None);
     Predicate::new(verb).pronoun(to.indirect()).with(&gift.text)
 }
@@ -230,11 +342,11 @@ pub(super) fn speakers(draw: &mut Draw) -> (Phrase, End) {
         action.preceding = Some(target);
         action
     } else {
-        let verb = draw.verb(GIVING, HUMAN);
+        let verb = to_someone(draw);
         let gift = draw.object(verb.object & !FAMILY, &actor.np.who, negation);
         Predicate::new(verb).pronoun(target.indirect()).with(&gift.text)
     };
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let clause = actor.does(&action, tense, negation);
     (draw.timed(clause, time), End::Stop)
 }

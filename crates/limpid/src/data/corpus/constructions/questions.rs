@@ -37,7 +37,7 @@ pub(super) fn yes_no(draw: &mut Draw) -> (Phrase, End) {
     }
     let negation = if draw.chance(15) { Negation::Not } else { Negation::None };
     let action = draw.action(&actor, negation);
-    let (tense, time) = draw.when(action.verb, &actor.np.who);
+    let (tense, time) = draw.when_for(action.verb, &actor.np.who, negation);
     let question = action.question(Phrase::default(), &actor.np.text, &actor.np.who, tense, negation);
     (with_time(question, time), End::Ask)
 }
@@ -119,7 +119,8 @@ pub(super) fn how_many(draw: &mut Draw) -> (Phrase, End) {
         let noun = draw.noun_where(|n| n.is(THING | PERSON | ANIMAL) && !n.is(MASS)).expect("things");
         let np = noun_phrase(noun, Number::Plural, Determiner::No, &[]);
         let things = np.text.en.trim_start_matches("any ").to_owned();
-        let place = draw.place();
+        let small = !noun.is(PERSON | ANIMAL);
+        let place = super::basic::spot(draw, small);
         let many = phrase(
             format!("how many {things} are there"),
             format!("combien {} est-ce que il y a", np.text.fr),
@@ -128,9 +129,9 @@ pub(super) fn how_many(draw: &mut Draw) -> (Phrase, End) {
     }
     let (verb, class) = draw.pick(&[
         (&TRANSITIVE[0], FOOD),
-        (&TRANSITIVE[2], FOOD | CLOTHES | READ),
-        (&TRANSITIVE[3], FOOD | CLOTHES | READ),
-        (&HAVE, THING | ANIMAL | VEHICLE),
+        (&TRANSITIVE[2], FOOD | CLOTHES | BOOK),
+        (&TRANSITIVE[3], FOOD | CLOTHES | BOOK),
+        (&HAVE, THING | TAME | VEHICLE),
         (&TRANSITIVE[7], MAIL),
     ]);
     let noun = draw.noun_where(|n| n.is(class) && !n.is(MASS)).expect("things");

@@ -130,7 +130,7 @@ pub(super) fn whose(draw: &mut Draw) -> (Phrase, End) {
     }
     let noun = draw.noun(PERSON);
     let head = Actor { np: noun_phrase(noun, Number::Singular, Determiner::The, &[]), class: noun.class };
-    let kin = draw.noun(FAMILY);
+    let kin = draw.noun_where(|n| n.is(FAMILY) && n.fr != "mari").expect("relatives");
     let kin = noun_phrase(kin, Number::Singular, Determiner::The, &[]);
     let bare = kin.text.en.trim_start_matches("the ").to_owned();
     let what = trade(draw, &kin.who);

@@ -2,6 +2,8 @@
 
 pub(super) mod conjugation;
 pub(super) mod inflection;
+#[cfg(test)]
+mod tests;
 
 pub(super) use conjugation::{Mood, conjugate, gerund, participle};
 pub(super) use inflection::{agree, plural};

@@ -18,7 +18,7 @@ const fn a(
 /// Things one can call big, small or new.
 const SIZED: Class = OBJECT | FURNITURE | VEHICLE | CONTAINER | HOME | BUILT | SIGHT | MACHINE;
 /// What comes in colors.
-const COLORED: Class = CLOTHES | OPENED | VEHICLE | FURNITURE | FRAGILE;
+const COLORED: Class = CLOTHES | SHUT | VEHICLE | FURNITURE | FRAGILE;
 /// People said by name, trade or kinship.
 const ANYONE: Class = HUMAN | CHILD;
 
@@ -27,8 +27,8 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("small", "petit", Before, Short, SIZED | ANIMAL | COUNTRY_SIDE | ROOM | AT | PLANT),
     a("big", "grand", Before, Short, SIZED | COUNTRY_SIDE | ROOM | PLANT | AT),
     a("fat", "gros", Before, Short, ANIMAL),
-    a("beautiful", "beau", Before, Long, CLOTHES | VIEW | SIGHT | GIFT | ROOM | HOME | PLANT | BIRD),
-    a("pretty", "joli", Before, Short, CLOTHES | GIFT | ROOM | PLANT | VIEW),
+    a("beautiful", "beau", Before, Long, CLOTHES | VIEW | SIGHT | ROOM | HOME | PLANT | BIRD),
+    a("pretty", "joli", Before, Short, CLOTHES | ROOM | PLANT | VIEW),
     a("good", "bon", Before, Short, FOOD | DISH | DRINK | READ | MUSIC | THOUGHT | STORY),
     a("bad", "mauvais", Before, Short, EVENT | THOUGHT),
     a("old", "vieux", Before, Short, PERSON | ANIMAL | OBJECT | CLOTHES | FURNITURE | VEHICLE | BUILT | READ),
@@ -62,10 +62,10 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("tall", "grand", Predicate, Short, HUMAN),
     a("intelligent", "intelligent", After, Long, ANYONE | ANIMAL),
     a("kind", "gentil", After, Short, HUMAN),
-    a("shy", "timide", After, Long, ANYONE | ANIMAL),
+    a("shy", "timide", After, Short, ANYONE | ANIMAL),
     a("brave", "courageux", After, Short, HUMAN),
     a("lazy", "paresseux", After, Short, HUMAN | ANIMAL),
-    a("calm", "calme", After, Long, ANYONE | ANIMAL | SIGHT),
+    a("calm", "calme", After, Short, ANYONE | ANIMAL | SIGHT),
     a("serious", "sérieux", After, Long, HUMAN),
     a("funny", "drôle", After, Short, HUMAN | STORY),
     a("polite", "poli", After, Long, HUMAN),
@@ -86,7 +86,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("angry", "en colère", Predicate, Absolute, HUMAN),
     a("faithful", "fidèle", After, Long, ANIMAL),
     a("wild", "sauvage", After, Absolute, ANIMAL),
-    a("dangerous", "dangereux", After, Long, ANIMAL | CROSSED),
+    a("dangerous", "dangereux", After, Long, PREDATOR | BROAD),
     // Things.
     a("expensive", "cher", After, Long, CLOTHES | VEHICLE | TOOL | GIFT | FURNITURE),
     a("heavy", "lourd", After, Short, CONTAINER | FURNITURE),
@@ -95,7 +95,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("dirty", "sale", After, Short, CLOTHES | ROOM | WASHED),
     a("empty", "vide", After, Absolute, CONTAINER | RIDE),
     a("full", "plein", After, Absolute, CONTAINER),
-    a("broken", "cassé", After, Absolute, FRAGILE | MACHINE),
+    a("broken", "cassé", Predicate, Absolute, FRAGILE | MACHINE),
     a("open", "ouvert", Predicate, Absolute, OPENED),
     a("closed", "fermé", Predicate, Absolute, OPENED | AT),
     a("hot", "chaud", After, Short, DRINK | DISH),
@@ -108,8 +108,8 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("dry", "sec", After, Absolute, CLOTHES),
     a("wet", "mouillé", After, Absolute, CLOTHES),
     a("soft", "doux", After, Short, CLOTHES | MUSIC),
-    a("wide", "large", After, Short, CROSSED),
-    a("deep", "profond", After, Short, CROSSED),
+    a("wide", "large", After, Short, BROAD),
+    a("deep", "profond", After, Short, DEEP),
     a("high", "haut", Predicate, Short, BUILT),
     a("low", "bas", Predicate, Short, FURNITURE),
     a("fast", "rapide", After, Short, VEHICLE),
@@ -121,7 +121,7 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("easy", "facile", After, Short, THOUGHT | STUDY),
     a("important", "important", After, Long, THOUGHT | EVENT | WRITTEN),
     a("strange", "étrange", After, Long, THOUGHT | STORY | SOUND),
-    a("quiet", "tranquille", After, Long, SIGHT | COUNTRY_SIDE | HOME),
+    a("quiet", "tranquille", After, Short, SIGHT | CROSSED | COUNTRY_SIDE | HOME),
     a("modern", "moderne", After, Long, TOOL | BUILT | AT | MACHINE),
     a("comfortable", "confortable", After, Long, FURNITURE | HOME | CLOTHES),
     a("elegant", "élégant", After, Long, CLOTHES),

@@ -172,7 +172,6 @@ static FUNCTION: &[Both] = &[
     ("why", "pourquoi"),
     ("how", "comment"),
     ("and", "et"),
-    ("or", "ou"),
     ("but", "mais"),
     ("because", "parce que"),
     ("if", "si"),
@@ -191,12 +190,11 @@ static FUNCTION: &[Both] = &[
     ("to", "à"),
     ("several", "plusieurs"),
     ("nobody", "personne"),
-    ("nothing", "rien"),
+    ("anything", "rien"),
     ("here", "ici"),
     ("well", "bien"),
     ("badly", "mal"),
     ("already", "déjà"),
-    ("together", "ensemble"),
 ];
 
 /// Every word of this file.

@@ -67,6 +67,8 @@ classes! {
     PAIRED = 55, "What comes in pairs: shoes, gloves.";
     ROYAL = 56, "One of a kind, like the queen.";
     CONSTRUCTED = 57, "What one builds oneself.";
+    DEEP = 58, "Water.";
+    BROAD = 59, "Roads and rivers: wide or narrow.";
     CHILD = 44, "People whose job is not the point: child, man, neighbor.";
 }
 

@@ -43,7 +43,7 @@ pub(super) static NOUNS: &[Noun] = &[
     f("statue", "statue", VIEW | MADE),
     m("money", "argent", MASS | OBJECT),
     f("toothbrush", "brosse à dents", OBJECT).plural("", "brosses à dents"),
-    f("wine glass", "verre à vin", OBJECT | FRAGILE | WASHED).plural("", "verres à vin"),
+    m("wine glass", "verre à vin", OBJECT | FRAGILE | WASHED).plural("", "verres à vin"),
     // Clothes.
     f("shirt", "chemise", CLOTHES | WASHED | GIFT),
     f("dress", "robe", CLOTHES | WASHED | GIFT),
