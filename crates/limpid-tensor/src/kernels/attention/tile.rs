@@ -4,10 +4,10 @@
 //! c[i][j] = Σ_k a[i][k] · b[k][j]        for the j and k that a tile of rows can reach
 //! ```
 //!
-//! Attention multiplies many small matrices whose shape the mask cuts into stairs. `matmul::product` packs both
-//! operands in every call, which is the cost of the product itself at 24 x 32 x 24, and knows only rectangles.
-//! Here `b` has rows of whole lanes already, one element of `a` at a time is spread over a register, and each tile
-//! of up to six rows says how far it reaches.
+//! Attention multiplies many small matrices whose shape the mask cuts into stairs. `matmul::product` knows only rectangles
+//! and packs both operands in every call: 41 GFLOP/s for 24 x 32 x 24 (one thread, AVX-512), where these tiles reach 75, and
+//! keys and values are prepared once for all blocks of queries. Here `b` has rows of whole lanes already, one element of
+//! `a` at a time is spread over a register, and each tile of up to six rows says how far it reaches.
 //!
 //! Every element is summed in the order of k, whichever tile it falls into: the bits of a row of attention do not
 //! depend on what other rows there are.
