@@ -112,7 +112,13 @@ impl Draw {
     }
 
     /// A noun phrase with up to two adjectives; `percent` is the chance of the first.
-    pub(super) fn dressed(&mut self, noun: &Noun, number: Number, determiner: Determiner, percent: usize) -> Np {
+    pub(super) fn dressed(
+        &mut self,
+        noun: &Noun,
+        number: Number,
+        determiner: Determiner,
+        percent: usize,
+    ) -> Np {
         let mut adjectives: Vec<&Adjective> = Vec::new();
         // "my tired sister" is rare in life; relatives go without.
         if self.chance(percent) && !noun.is(FAMILY | WEATHER | BODY) {
@@ -192,7 +198,8 @@ impl Draw {
     pub(super) fn noun_actor(&mut self, class: Class) -> Actor {
         let noun = self.noun(class);
         let number = self.number_of(noun);
-        let owned = noun.is(OWNABLE) || !noun.is(WEATHER | MASS | PERSON | ANIMAL | PLACE | EVENT | PLANT | RIDE);
+        let owned =
+            noun.is(OWNABLE) || !noun.is(WEATHER | MASS | PERSON | ANIMAL | PLACE | EVENT | PLANT | RIDE);
         let determiner = match self.below(10) {
             _ if noun.is(FAMILY) => Determiner::Of(self.speaker()),
             0..6 => Determiner::The,
@@ -270,9 +277,12 @@ impl Draw {
 
     /// with his sister, for her nephew, in the garden: what can follow most things people do.
     fn company(&mut self, verb: &Verb, who: &Agreement) -> Phrase {
-        const FOR_SOMEONE: &[&str] =
-            &["buy", "prepare", "choose", "build", "draw", "write", "repair", "paint", "organize", "keep", "take"];
-        const INDOORS: &[&str] = &["eat", "drink", "read", "prepare", "taste", "write", "find", "hide", "meet", "see"];
+        const FOR_SOMEONE: &[&str] = &[
+            "buy", "prepare", "choose", "build", "draw", "write", "repair", "paint", "organize", "keep",
+            "take",
+        ];
+        const INDOORS: &[&str] =
+            &["eat", "drink", "read", "prepare", "taste", "write", "find", "hide", "meet", "see"];
         if FOR_SOMEONE.contains(&verb.en) && self.chance(60) {
             return phrase("for", "pour").then(&self.receiver(who).text);
         }
@@ -376,7 +386,9 @@ impl Draw {
                 let place = self.place();
                 action.with(place)
             }
-            "leave" | "come" | "come back" | "go out" | "go home" if actor.class & HUMAN != 0 && self.chance(60) => {
+            "leave" | "come" | "come back" | "go out" | "go home"
+                if actor.class & HUMAN != 0 && self.chance(60) =>
+            {
                 let friend = self.receiver(&actor.np.who);
                 action.with(("with", "avec")).with(&friend.text)
             }
@@ -473,7 +485,9 @@ impl Draw {
             Tense::Present if state => None,
             Tense::Present if self.chance(15) => Some(self.both(SEASONS)),
             Tense::Present => Some(self.both(HABIT_TIMES)),
-            Tense::Progressive if self.chance(30) && verb.aspect == Aspect::Action => Some(self.both(NOW_TIMES)),
+            Tense::Progressive if self.chance(30) && verb.aspect == Aspect::Action => {
+                Some(self.both(NOW_TIMES))
+            }
             Tense::Past if self.chance(60) => Some(self.past_time()),
             Tense::Future | Tense::NearFuture if self.chance(60) => Some(self.both(FUTURE_TIMES)),
             _ => None,
@@ -509,7 +523,9 @@ pub(super) fn settle(tense: Tense, verb: &Verb, who: &Agreement) -> Tense {
         (Tense::Future, _) if !verb.common() => Tense::NearFuture,
         (Tense::Imperfect, _) if !verb.common() => Tense::Past,
         (Tense::Imperfect | Tense::Present, Aspect::Instant) => Tense::Past,
-        (Tense::Progressive, Aspect::Instant) if !["see", "hear", "understand"].contains(&verb.en) => Tense::Past,
+        (Tense::Progressive, Aspect::Instant) if !["see", "hear", "understand"].contains(&verb.en) => {
+            Tense::Past
+        }
         _ => tense,
     }
 }

@@ -1,10 +1,10 @@
 //! Noun phrases: determiner, adjectives on their sides, noun.
 
-use super::french::inflection::{agree, before_vowel, plural};
+use super::english;
 use super::french::elides;
+use super::french::inflection::{agree, before_vowel, plural};
 use super::grammar::{Agreement, Animacy, Gender, Number, Person, Phrase, append, phrase};
 use super::lexicon::{Adjective, Both, CHILD, HUMAN, NUMBERS, Noun, Position};
-use super::english;
 
 /// A phrase that others agree with.
 #[derive(Clone, Debug)]
@@ -45,8 +45,13 @@ impl Determiner {
 }
 
 /// Quantities that count.
-pub(super) static QUANTITIES: &[Both] =
-    &[("several", "plusieurs"), ("a few", "quelques"), ("many", "beaucoup de"), ("too many", "trop de"), ("all the", "tous les")];
+pub(super) static QUANTITIES: &[Both] = &[
+    ("several", "plusieurs"),
+    ("a few", "quelques"),
+    ("many", "beaucoup de"),
+    ("too many", "trop de"),
+    ("all the", "tous les"),
+];
 
 /// What a noun makes others agree with.
 pub(super) fn agreement(noun: &Noun, number: Number) -> Agreement {
@@ -74,7 +79,12 @@ pub(super) fn french_noun(noun: &Noun, number: Number) -> String {
 
 /// Builds the phrase. Of the adjectives, those that stand before the French noun come first in English
 /// too ("une belle maison blanche" / "a beautiful white house").
-pub(super) fn noun_phrase(noun: &Noun, number: Number, determiner: Determiner, adjectives: &[&Adjective]) -> Np {
+pub(super) fn noun_phrase(
+    noun: &Noun,
+    number: Number,
+    determiner: Determiner,
+    adjectives: &[&Adjective],
+) -> Np {
     let who = agreement(noun, number);
     let mass = noun.is(super::lexicon::MASS);
     let (mut en, mut fr) = (String::new(), String::new());
@@ -87,7 +97,8 @@ pub(super) fn noun_phrase(noun: &Noun, number: Number, determiner: Determiner, a
     let mut adjective_first = false;
     for adjective in adjectives.iter().rev().filter(|a| a.position == Position::Before) {
         let form = agree(adjective.fr, &who);
-        let form = if singular_masculine(&who) && elides(&before) { before_vowel(&form).to_owned() } else { form };
+        let form =
+            if singular_masculine(&who) && elides(&before) { before_vowel(&form).to_owned() } else { form };
         before = format!("{form} {before}");
         adjective_first = true;
     }

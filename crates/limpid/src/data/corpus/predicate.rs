@@ -93,17 +93,19 @@ impl Predicate {
         let column = who.column();
         let simple = |mood| conjugate(head, mood, column);
         let (finite, clitics_first, nonfinite) = match self.tense(tense) {
-            Tense::Present | Tense::Progressive | Tense::Since => (simple(Mood::Present), true, String::new()),
+            Tense::Present | Tense::Progressive | Tense::Since => {
+                (simple(Mood::Present), true, String::new())
+            }
             Tense::Imperfect => (simple(Mood::Imperfect), true, String::new()),
             Tense::Future => (simple(Mood::Future), true, String::new()),
             Tense::Conditional => (simple(Mood::Conditional), true, String::new()),
             Tense::Subjunctive => (simple(Mood::Subjunctive), true, String::new()),
             Tense::Past => (conjugate(self.auxiliary(), Mood::Present, column), true, self.participle(who)),
-            Tense::Pluperfect => (conjugate(self.auxiliary(), Mood::Imperfect, column), true, self.participle(who)),
-            Tense::NearFuture => (conjugate("aller", Mood::Present, column), false, head.to_owned()),
-            Tense::JustDone => {
-                (conjugate("venir", Mood::Present, column) + " de", false, head.to_owned())
+            Tense::Pluperfect => {
+                (conjugate(self.auxiliary(), Mood::Imperfect, column), true, self.participle(who))
             }
+            Tense::NearFuture => (conjugate("aller", Mood::Present, column), false, head.to_owned()),
+            Tense::JustDone => (conjugate("venir", Mood::Present, column) + " de", false, head.to_owned()),
         };
         let mut out = String::new();
         if negation != Negation::None {
@@ -189,7 +191,13 @@ impl Predicate {
     }
 
     /// The English clause around its subject: what goes before it (in a question) and what goes after.
-    pub(super) fn english(&self, who: &Agreement, tense: Tense, negation: Negation, order: Order) -> (String, String) {
+    pub(super) fn english(
+        &self,
+        who: &Agreement,
+        tense: Tense,
+        negation: Negation,
+        order: Order,
+    ) -> (String, String) {
         let (base, particle) = self.verb.en.split_once(' ').unwrap_or((self.verb.en, ""));
         let tense = self.tense(tense);
         let (mut aux, mut main) = english_verb(self.verb, base, who, tense);
@@ -230,14 +238,27 @@ impl Predicate {
     }
 
     /// The whole clause as a statement.
-    pub(super) fn clause(&self, subject: &Phrase, who: &Agreement, tense: Tense, negation: Negation) -> Phrase {
+    pub(super) fn clause(
+        &self,
+        subject: &Phrase,
+        who: &Agreement,
+        tense: Tense,
+        negation: Negation,
+    ) -> Phrase {
         let (_, english) = self.english(who, tense, negation, Order::Statement);
         subject.clone().then(phrase(english, self.french(who, tense, negation)))
     }
 
     /// The clause as a question that begins with these words: (English words) aux subject …? / (French
     /// words) est-ce que subject …?
-    pub(super) fn question(&self, words: Phrase, subject: &Phrase, who: &Agreement, tense: Tense, negation: Negation) -> Phrase {
+    pub(super) fn question(
+        &self,
+        words: Phrase,
+        subject: &Phrase,
+        who: &Agreement,
+        tense: Tense,
+        negation: Negation,
+    ) -> Phrase {
         let (aux, after) = self.english(who, tense, negation, Order::Question);
         let french = self.french(who, tense, negation);
         words.then(phrase(aux, "est-ce que")).then(subject).then(phrase(after, french))
@@ -271,11 +292,13 @@ fn english_verb(verb: &Verb, base: &str, who: &Agreement, tense: Tense) -> (&'st
             _ if who.third_singular() => ("", third(base)),
             _ => ("", base.to_owned()),
         },
-        Tense::Past | Tense::Imperfect if verb.aspect == Aspect::State || tense == Tense::Past => match base {
-            "be" => (be_past(who), String::new()),
-            "can" => ("could", String::new()),
-            _ => ("", verb.past.to_owned()),
-        },
+        Tense::Past | Tense::Imperfect if verb.aspect == Aspect::State || tense == Tense::Past => {
+            match base {
+                "be" => (be_past(who), String::new()),
+                "can" => ("could", String::new()),
+                _ => ("", verb.past.to_owned()),
+            }
+        }
         Tense::Imperfect | Tense::Past => (be_past(who), ing(base)),
         Tense::Progressive => (be_present(who), ing(base)),
         Tense::Pluperfect => ("had", verb.done.to_owned()),

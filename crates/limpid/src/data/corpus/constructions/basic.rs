@@ -57,7 +57,12 @@ pub(super) fn be_adjective(draw: &mut Draw, actor: &Actor, percent: usize) -> Pr
 }
 
 /// "être" and this adjective, with "very" or the like `percent` times in a hundred.
-pub(super) fn described(draw: &mut Draw, adjective: &Adjective, who: &Agreement, percent: usize) -> Predicate {
+pub(super) fn described(
+    draw: &mut Draw,
+    adjective: &Adjective,
+    who: &Agreement,
+    percent: usize,
+) -> Predicate {
     let word = phrase(adjective.en, agree(adjective.fr, who));
     if adjective.degree != Degree::Absolute && draw.chance(percent) {
         let how = draw.both(INTENSITY);
@@ -78,7 +83,18 @@ pub(super) fn adjective(draw: &mut Draw) -> (Phrase, End) {
 /// A thing as a subject, without an adjective (one is about to be said of it).
 pub(super) fn thing(draw: &mut Draw) -> Actor {
     let noun = draw.noun(
-        THING | FURNITURE | VEHICLE | RIDE | FOOD | DRINK | PLACE | EVENT | THOUGHT | CROSSED | ANIMAL | PLANT,
+        THING
+            | FURNITURE
+            | VEHICLE
+            | RIDE
+            | FOOD
+            | DRINK
+            | PLACE
+            | EVENT
+            | THOUGHT
+            | CROSSED
+            | ANIMAL
+            | PLANT,
     );
     if noun.is(WEATHER) {
         return thing(draw);
@@ -234,7 +250,9 @@ pub(super) fn spot(draw: &mut Draw, small: bool) -> Phrase {
 pub(super) fn there_is(draw: &mut Draw) -> (Phrase, End) {
     let small = draw.chance(60);
     let noun = draw
-        .noun_where(|n| n.is(if small { THING | FRUIT } else { PERSON | ANIMAL | VEHICLE | RIDE }) && !n.is(MASS | ROYAL))
+        .noun_where(|n| {
+            n.is(if small { THING | FRUIT } else { PERSON | ANIMAL | VEHICLE | RIDE }) && !n.is(MASS | ROYAL)
+        })
         .expect("things");
     let number = if noun.is(PAIRED) { Number::Plural } else { draw.number() };
     let none = draw.chance(25);

@@ -27,16 +27,14 @@ pub(super) fn when(draw: &mut Draw) -> (Phrase, End) {
     let arrival = one.does(&Predicate::new(verb), Tense::Past, Negation::None);
     let main = other.does(&draw.lasting(&other), Tense::Imperfect, Negation::None);
     let arrival = phrase("when", "quand").then(arrival);
-    if draw.chance(60) {
-        (arrival.comma().then(main), End::Stop)
-    } else {
-        (main.then(arrival), End::Stop)
-    }
+    if draw.chance(60) { (arrival.comma().then(main), End::Stop) } else { (main.then(arrival), End::Stop) }
 }
 
 /// Why something was done, or was not: (adjectives, idioms of the table in order).
-const DOING: (&[&str], &[usize]) = (&["happy", "curious", "angry", "worried", "sad", "tired", "alone"], &[0, 1, 2, 8]);
-const NOT_DOING: (&[&str], &[usize]) = (&["tired", "sick", "late", "busy", "angry", "sad", "worried"], &[2, 4, 8]);
+const DOING: (&[&str], &[usize]) =
+    (&["happy", "curious", "angry", "worried", "sad", "tired", "alone"], &[0, 1, 2, 8]);
+const NOT_DOING: (&[&str], &[usize]) =
+    (&["tired", "sick", "late", "busy", "angry", "sad", "worried"], &[2, 4, 8]);
 
 /// A reason to do something, or (negated) not to.
 pub(super) fn reason(draw: &mut Draw, actor: &Actor, tense: Tense, of: Negation) -> Phrase {
@@ -100,7 +98,8 @@ fn weather_plan(draw: &mut Draw) -> (Phrase, Phrase) {
         };
         return (weather, actor.does(&action, Tense::Future, Negation::None));
     }
-    let weather = draw.both(&[("it is cold", "il fait froid"), ("it rains", "il pleut"), ("it snows", "il neige")]);
+    let weather =
+        draw.both(&[("it is cold", "il fait froid"), ("it rains", "il pleut"), ("it snows", "il neige")]);
     let action = match draw.below(3) {
         0 => Predicate::new(&MOTION[7]).with(draw.both(&[
             ("in the house", "dans la maison"),
@@ -160,7 +159,8 @@ pub(super) fn condition(draw: &mut Draw) -> (Phrase, End) {
     } else {
         let adjective = named(draw.pick(&["rich", "young", "famous"]));
         let predicate = Predicate::new(&BE).with(phrase(adjective.en, agree(adjective.fr, &actor.np.who)));
-        let then: &[(&str, Class)] = &[("buy", VEHICLE | CLOTHES), ("visit", SIGHT), ("help", HUMAN), ("write", WRITTEN)];
+        let then: &[(&str, Class)] =
+            &[("buy", VEHICLE | CLOTHES), ("visit", SIGHT), ("help", HUMAN), ("write", WRITTEN)];
         (actor.does(&predicate, Tense::Imperfect, Negation::None), then)
     };
     let (verb, class) = draw.pick(then);
@@ -174,11 +174,16 @@ pub(super) fn condition(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn although(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.anyone();
     let predicate = be_adjective(draw, &actor, 50);
-    let concession = phrase("although", "bien que").then(actor.does(&predicate, Tense::Subjunctive, Negation::None));
+    let concession =
+        phrase("although", "bien que").then(actor.does(&predicate, Tense::Subjunctive, Negation::None));
     let again = actor.again();
     let negation = if draw.chance(30) { Negation::Not } else { Negation::None };
     let action = draw.common(&actor, negation);
-    let tense = settle(draw.pick(&[Tense::Progressive, Tense::NearFuture, Tense::Future]), action.verb, &actor.np.who);
+    let tense = settle(
+        draw.pick(&[Tense::Progressive, Tense::NearFuture, Tense::Future]),
+        action.verb,
+        &actor.np.who,
+    );
     let tense = if tense == Tense::Past { Tense::NearFuture } else { tense };
     (concession.comma().then(again.does(&action, tense, negation)), End::Stop)
 }
@@ -240,10 +245,18 @@ pub(super) fn wish(draw: &mut Draw) -> (Phrase, End) {
         other_than(draw, &wisher)
     };
     let action = draw.common(&doer, Negation::None);
-    let english = if doer.np.text == doer.np.who.pronoun() { doer.np.who.stressed().en } else { doer.np.text.en.clone() };
+    let english = if doer.np.text == doer.np.who.pronoun() {
+        doer.np.who.stressed().en
+    } else {
+        doer.np.text.en.clone()
+    };
     let clause = phrase(
         format!("{english} to {}", action.infinitive(&doer.np.who).en),
-        format!("que {} {}", doer.np.text.fr, action.french(&doer.np.who, Tense::Subjunctive, Negation::None)),
+        format!(
+            "que {} {}",
+            doer.np.text.fr,
+            action.french(&doer.np.who, Tense::Subjunctive, Negation::None)
+        ),
     );
     let tense = Tense::Present;
     let negation = if draw.chance(25) { Negation::Not } else { Negation::None };
@@ -291,7 +304,8 @@ pub(super) fn purpose(draw: &mut Draw) -> (Phrase, End) {
     };
     let object = draw.object_noun(noun, &actor.np.who, Negation::None);
     let aim = Predicate::new(verb).with(&object.text).infinitive(&actor.np.who);
-    let action = Predicate::new(&GO).with(phrase("to", "à")).with(&place.text).with(phrase("to", "pour")).with(aim);
+    let action =
+        Predicate::new(&GO).with(phrase("to", "à")).with(&place.text).with(phrase("to", "pour")).with(aim);
     let (tense, time) = draw.when(&GO, &actor.np.who);
     let clause = actor.does(&action, tense, Negation::None);
     (draw.timed(clause, time), End::Stop)
@@ -307,11 +321,17 @@ pub(super) fn before_after(draw: &mut Draw) -> (Phrase, End) {
     let main = actor.does(&main, Tense::Past, Negation::None);
     match draw.below(3) {
         0 => {
-            let before = phrase(format!("before {}", aside.english_ing()), format!("avant de {}", aside.infinitive(who).fr));
+            let before = phrase(
+                format!("before {}", aside.english_ing()),
+                format!("avant de {}", aside.infinitive(who).fr),
+            );
             (before.comma().then(main), End::Stop)
         }
         1 => {
-            let before = phrase(format!("before {}", aside.english_ing()), format!("avant de {}", aside.infinitive(who).fr));
+            let before = phrase(
+                format!("before {}", aside.english_ing()),
+                format!("avant de {}", aside.infinitive(who).fr),
+            );
             (main.then(before), End::Stop)
         }
         _ => {

@@ -31,7 +31,10 @@ pub(super) fn comparative(draw: &mut Draw) -> (Phrase, End) {
         1 if adjective.degree == Degree::Long => {
             phrase(format!("less {} than", adjective.en), format!("moins {} que", agree(adjective.fr, who)))
         }
-        _ => phrase(format!("{} than", english::comparative(adjective)), format!("{} que", french_more(adjective, who))),
+        _ => phrase(
+            format!("{} than", english::comparative(adjective)),
+            format!("{} que", french_more(adjective, who)),
+        ),
     };
     let predicate = Predicate::new(&BE).with(degree).with(other);
     let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past]);
@@ -94,7 +97,11 @@ pub(super) fn superlative(draw: &mut Draw) -> (Phrase, End) {
     }
     if draw.chance(50) {
         let actor = draw.anyone();
-        let verb = if people { verb_of(draw, &["meet", "help", "invite", "see"]) } else { verb_of(draw, &["see", "draw"]) };
+        let verb = if people {
+            verb_of(draw, &["meet", "help", "invite", "see"])
+        } else {
+            verb_of(draw, &["see", "draw"])
+        };
         return (actor.does(&Predicate::new(verb).with(&best.text), Tense::Past, Negation::None), End::Stop);
     }
     (phrase("it is", "ce est").then(&best.text), End::Stop)
@@ -113,7 +120,8 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
         let predicate = Predicate::new(&BE);
         let who = &actor.np.who;
-        let (_, be) = predicate.english(who, tense, Negation::None, super::super::predicate::Order::Statement);
+        let (_, be) =
+            predicate.english(who, tense, Negation::None, super::super::predicate::Order::Statement);
         let french = predicate.french(who, tense, Negation::None);
         let text = phrase(format!("how {}", adjective.en), "comme")
             .then(&actor.np.text)
@@ -125,12 +133,14 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
         return exclamation(draw);
     }
     let number = draw.number_of(noun);
-    let Some(adjective) = draw.adjective(noun.class, |a| a.position != Position::Predicate && a.degree != Degree::Absolute)
+    let Some(adjective) =
+        draw.adjective(noun.class, |a| a.position != Position::Predicate && a.degree != Degree::Absolute)
     else {
         return exclamation(draw);
     };
     let np = noun_phrase(noun, number, Determiner::Kind, &[adjective]);
-    let what = np.who.choose([("what a", "quel"), ("what a", "quelle"), ("what", "quels"), ("what", "quelles")]);
+    let what =
+        np.who.choose([("what a", "quel"), ("what a", "quelle"), ("what", "quels"), ("what", "quelles")]);
     // The phrase comes with the article; the exclamation takes its place.
     let bare = np.text.fr.split_once(' ').map_or("", |(_, rest)| rest);
     (phrase(what.0, what.1).then(phrase(np.text.en, bare)), End::Exclaim)
@@ -139,7 +149,9 @@ pub(super) fn exclamation(draw: &mut Draw) -> (Phrase, End) {
 /// It is Marie who broke the vase. It is this book that I am looking for.
 pub(super) fn cleft(draw: &mut Draw) -> (Phrase, End) {
     let actor = draw.third_person();
-    let is = |np: &Np| phrase("it is", if np.who.number == Number::Plural { "ce sont" } else { "ce est" }).then(&np.text);
+    let is = |np: &Np| {
+        phrase("it is", if np.who.number == Number::Plural { "ce sont" } else { "ce est" }).then(&np.text)
+    };
     let verb = draw.verb(TRANSITIVE, actor.class);
     if draw.chance(55) {
         let action = draw.action(&actor, Negation::None);

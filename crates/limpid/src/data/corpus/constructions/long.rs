@@ -71,7 +71,9 @@ pub(super) fn story(draw: &mut Draw) -> (Phrase, End) {
         };
     }
     match draw.below(3) {
-        0 => text = text.then(("because", "parce que")).then(reason(draw, &again, Tense::Past, Negation::None)),
+        0 => {
+            text = text.then(("because", "parce que")).then(reason(draw, &again, Tense::Past, Negation::None))
+        }
         1 if steps > 0 => {
             let other = draw.relative();
             let action = draw.lasting(&other);

@@ -19,7 +19,11 @@ pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
     let negation = if join.0 == "but" && draw.chance(50) { Negation::Not } else { Negation::None };
     let one = described(draw, first, &actor.np.who, 40);
     let two = described(draw, second, &actor.np.who, 40);
-    let text = actor.does(&one, tense, Negation::None).comma().then(join).then(actor.again().does(&two, tense, negation));
+    let text = actor
+        .does(&one, tense, Negation::None)
+        .comma()
+        .then(join)
+        .then(actor.again().does(&two, tense, negation));
     (text, End::Stop)
 }
 
@@ -77,7 +81,9 @@ pub(super) fn sequel(draw: &mut Draw, actor: &Actor, again: &Actor) -> (Phrase, 
         if two.fr.ends_with(" de") {
             continue;
         }
-        let Some(noun) = draw.noun_where(|n| n.is(one.object) && n.is(two.object) && !n.is(WEATHER)) else { continue };
+        let Some(noun) = draw.noun_where(|n| n.is(one.object) && n.is(two.object) && !n.is(WEATHER)) else {
+            continue;
+        };
         let number = draw.number_of(noun);
         let determiner = match draw.below(4) {
             _ if noun.is(FAMILY) => Determiner::Of(actor.np.who),
@@ -118,12 +124,18 @@ pub(super) fn indirect(draw: &mut Draw) -> (Phrase, End) {
         }
         2 => {
             let person = draw.receiver(&actor.np.who);
-            let question = if negation == Negation::Not { phrase("any questions", "de questions") } else { phrase("a question", "une question") };
-            let question = if question.en == "any questions" { question } else { described_question(draw, question) };
+            let question = if negation == Negation::Not {
+                phrase("any questions", "de questions")
+            } else {
+                phrase("a question", "une question")
+            };
+            let question =
+                if question.en == "any questions" { question } else { described_question(draw, question) };
             let to = person.text;
             let mut action = Predicate::new(&ASK);
             // ask Marie a question / poser une question à Marie: the two objects change places.
-            action.after = phrase(format!("{} {}", to.en, question.en), format!("{} à {}", question.fr, to.fr));
+            action.after =
+                phrase(format!("{} {}", to.en, question.en), format!("{} à {}", question.fr, to.fr));
             action
         }
         _ => {
@@ -142,7 +154,11 @@ fn described_question(draw: &mut Draw, question: Phrase) -> Phrase {
     if draw.chance(50) {
         return question;
     }
-    draw.both(&[("a difficult question", "une question difficile"), ("an important question", "une question importante"), ("a strange question", "une question étrange")])
+    draw.both(&[
+        ("a difficult question", "une question difficile"),
+        ("an important question", "une question importante"),
+        ("a strange question", "une question étrange"),
+    ])
 }
 
 /// Paul met his niece and he gave her a doll.
@@ -194,8 +210,21 @@ pub(super) fn speakers(draw: &mut Draw) -> (Phrase, End) {
     let negation = if draw.chance(25) { Negation::Not } else { Negation::None };
     let action = if draw.chance(55) {
         let verb = verb_named(draw.pick(&[
-            "see", "help", "invite", "thank", "follow", "wait for", "listen to", "hear", "understand", "look for",
-            "find", "watch", "admire", "know", "protect",
+            "see",
+            "help",
+            "invite",
+            "thank",
+            "follow",
+            "wait for",
+            "listen to",
+            "hear",
+            "understand",
+            "look for",
+            "find",
+            "watch",
+            "admire",
+            "know",
+            "protect",
         ]));
         let mut action = Predicate::new(verb).pronoun(target.object());
         action.preceding = Some(target);

@@ -30,7 +30,10 @@ pub(super) fn yes_no(draw: &mut Draw) -> (Phrase, End) {
         let predicate = be_adjective(draw, &actor, 15);
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
         let negation = Negation::None;
-        return (predicate.question(Phrase::default(), &actor.np.text, &actor.np.who, tense, negation), End::Ask);
+        return (
+            predicate.question(Phrase::default(), &actor.np.text, &actor.np.who, tense, negation),
+            End::Ask,
+        );
     }
     let negation = if draw.chance(15) { Negation::Not } else { Negation::None };
     let action = draw.action(&actor, negation);
@@ -117,7 +120,10 @@ pub(super) fn how_many(draw: &mut Draw) -> (Phrase, End) {
         let np = noun_phrase(noun, Number::Plural, Determiner::No, &[]);
         let things = np.text.en.trim_start_matches("any ").to_owned();
         let place = draw.place();
-        let many = phrase(format!("how many {things} are there"), format!("combien {} est-ce que il y a", np.text.fr));
+        let many = phrase(
+            format!("how many {things} are there"),
+            format!("combien {} est-ce que il y a", np.text.fr),
+        );
         return (many.then(place), End::Ask);
     }
     let (verb, class) = draw.pick(&[

@@ -73,7 +73,8 @@ pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
     if draw.chance(35) {
         // As an object: I know the girl who is playing the piano.
         let actor = draw.anyone();
-        let verb = super::verbs::verb_named(draw.pick(&["see", "know", "meet", "help", "wait for", "admire"]));
+        let verb =
+            super::verbs::verb_named(draw.pick(&["see", "know", "meet", "help", "wait for", "admire"]));
         let object = who_clause(draw, PERSON);
         let tense = draw.pick(&[Tense::Past, Tense::Progressive]);
         let tense = super::super::draw::settle(tense, verb, &actor.np.who);
@@ -86,7 +87,10 @@ pub(super) fn subject(draw: &mut Draw) -> (Phrase, End) {
 
 /// The dress that Emma chose is too expensive.
 pub(super) fn object(draw: &mut Draw) -> (Phrase, End) {
-    let actor = that_clause(draw, THING | FOOD | DISH | FURNITURE | VEHICLE | VIEW | SIGHT | PERSON | MACHINE | ANIMAL);
+    let actor = that_clause(
+        draw,
+        THING | FOOD | DISH | FURNITURE | VEHICLE | VIEW | SIGHT | PERSON | MACHINE | ANIMAL,
+    );
     (said(draw, &actor), End::Stop)
 }
 
@@ -114,7 +118,8 @@ pub(super) fn place(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn whose(draw: &mut Draw) -> (Phrase, End) {
     if draw.chance(45) {
         let noun = draw.noun(THING | TOOL);
-        let head = Actor { np: noun_phrase(noun, draw.number_of(noun), Determiner::The, &[]), class: noun.class };
+        let head =
+            Actor { np: noun_phrase(noun, draw.number_of(noun), Determiner::The, &[]), class: noun.class };
         let subject = draw.anyone();
         let need = Predicate::new(&NEED_PLAIN);
         let tense = draw.pick(&[Tense::Present, Tense::Past]);
@@ -131,7 +136,8 @@ pub(super) fn whose(draw: &mut Draw) -> (Phrase, End) {
     let what = trade(draw, &kin.who);
     let tense = draw.pick(&[Tense::Present, Tense::Past]);
     let kin = Actor { np: Np { text: phrase(bare, kin.text.fr), who: kin.who }, class: HUMAN };
-    let clause = phrase("whose", "dont").then(kin.does(&Predicate::new(&BE).with(what), tense, Negation::None));
+    let clause =
+        phrase("whose", "dont").then(kin.does(&Predicate::new(&BE).with(what), tense, Negation::None));
     let actor = extend(head, clause);
     (said(draw, &actor), End::Stop)
 }
@@ -161,7 +167,8 @@ pub(super) fn distant(draw: &mut Draw) -> (Phrase, End) {
 }
 
 /// Where small things lie: on something, in something.
-static SPOTS: &[Spot] = &[Spot(SURFACE, "on", "sur"), Spot(CONTAINER, "in", "dans"), Spot(SURFACE, "under", "sous")];
+static SPOTS: &[Spot] =
+    &[Spot(SURFACE, "on", "sur"), Spot(CONTAINER, "in", "dans"), Spot(SURFACE, "under", "sous")];
 
 struct Spot(Class, &'static str, &'static str);
 

@@ -31,11 +31,21 @@ pub(super) fn negative_words(draw: &mut Draw) -> (Phrase, End) {
     };
     let clause = match draw.below(4) {
         0 => {
-            let verb = verb_named(draw.pick(&["eat", "drink", "buy", "see", "hear", "understand", "find", "look for"]));
+            let verb = verb_named(draw.pick(&[
+                "eat",
+                "drink",
+                "buy",
+                "see",
+                "hear",
+                "understand",
+                "find",
+                "look for",
+            ]));
             actor.does(&Predicate::new(verb), tense, Negation::Anything)
         }
         1 => {
-            let verb = verb_named(draw.pick(&["see", "hear", "meet", "invite", "help", "wait for", "listen to"]));
+            let verb =
+                verb_named(draw.pick(&["see", "hear", "meet", "invite", "help", "wait for", "listen to"]));
             actor.does(&Predicate::new(verb), tense, Negation::Anyone)
         }
         2 => {
@@ -138,7 +148,13 @@ pub(super) fn motion(draw: &mut Draw) -> (Phrase, End) {
         let place = draw.destination();
         let action = Predicate::new(&GO).with(place);
         if draw.chance(40) {
-            let (en, fr) = draw.pick(&[("by train", "en train"), ("by car", "en voiture"), ("by bus", "en bus"), ("on foot", "à pied"), ("by plane", "en avion")]);
+            let (en, fr) = draw.pick(&[
+                ("by train", "en train"),
+                ("by car", "en voiture"),
+                ("by bus", "en bus"),
+                ("on foot", "à pied"),
+                ("by plane", "en avion"),
+            ]);
             action.with((en, fr))
         } else {
             action
@@ -201,7 +217,8 @@ pub(super) fn since(draw: &mut Draw) -> (Phrase, End) {
 
 /// The letters were written by the queen.
 pub(super) fn passive(draw: &mut Draw) -> (Phrase, End) {
-    const REFUSED: &[&str] = &["look for", "wait for", "listen to", "take", "wear", "keep", "forget", "lose", "watch"];
+    const REFUSED: &[&str] =
+        &["look for", "wait for", "listen to", "take", "wear", "keep", "forget", "lose", "watch"];
     let verb = draw.verb(TRANSITIVE, HUMAN);
     if verb.aspect == Aspect::State || REFUSED.contains(&verb.en) {
         return passive(draw);
@@ -299,7 +316,16 @@ pub(super) fn formal_address(draw: &mut Draw) -> (Phrase, End) {
         let modal = modal.with(inner);
         if draw.chance(50) {
             let none = Phrase::default();
-            return (title.comma().then(modal.question(none, &actor.np.text, &who, Tense::Present, Negation::None)), End::Ask);
+            return (
+                title.comma().then(modal.question(
+                    none,
+                    &actor.np.text,
+                    &who,
+                    Tense::Present,
+                    Negation::None,
+                )),
+                End::Ask,
+            );
         }
         return (title.comma().then(actor.does(&modal, Tense::Present, Negation::None)), End::Stop);
     }
@@ -307,7 +333,16 @@ pub(super) fn formal_address(draw: &mut Draw) -> (Phrase, End) {
     let tense = draw.pick(&[Tense::Past, Tense::Past, Tense::NearFuture]);
     let time = draw.time(tense, action.verb);
     if draw.chance(40) {
-        return (title.comma().then(action.question(Phrase::default(), &actor.np.text, &who, tense, Negation::None)), End::Ask);
+        return (
+            title.comma().then(action.question(
+                Phrase::default(),
+                &actor.np.text,
+                &who,
+                tense,
+                Negation::None,
+            )),
+            End::Ask,
+        );
     }
     let clause = actor.does(&action, tense, Negation::None);
     let clause = match time {
@@ -384,7 +419,10 @@ pub(super) fn name(draw: &mut Draw) -> (Phrase, End) {
         if actor.np.who.number == Number::Singular && actor.np.who.person != Person::Third {
             let (en, _) = possessive(&actor.np.who, &actor.np.who, false);
             let french = Predicate::new(&CALLED).french(&actor.np.who, Tense::Present, Negation::None);
-            return (phrase(format!("{en} name is"), format!("{} {french}", actor.np.text.fr)).then(name), End::Stop);
+            return (
+                phrase(format!("{en} name is"), format!("{} {french}", actor.np.text.fr)).then(name),
+                End::Stop,
+            );
         }
     }
     let owner = if draw.chance(50) { draw.relative() } else { draw.noun_actor(ANIMAL) };
@@ -416,9 +454,14 @@ pub(super) fn pain(draw: &mut Draw) -> (Phrase, End) {
     };
     let hurts = if number == Number::Plural { "hurt" } else { "hurts" };
     let has = conjugate("avoir", Mood::Present, actor.np.who.column());
-    let mut text = phrase(format!("{owner} {bare} {hurts}"), format!("{} {has} mal à {}", actor.np.text.fr, np.text.fr));
+    let mut text =
+        phrase(format!("{owner} {bare} {hurts}"), format!("{} {has} mal à {}", actor.np.text.fr, np.text.fr));
     if draw.chance(50) {
-        let because = draw.pick(&[("today", "aujourd'hui"), ("every morning", "tous les matins"), ("every evening", "tous les soirs")]);
+        let because = draw.pick(&[
+            ("today", "aujourd'hui"),
+            ("every morning", "tous les matins"),
+            ("every evening", "tous les soirs"),
+        ]);
         text = text.then(because);
     }
     (text, End::Stop)
@@ -428,7 +471,8 @@ pub(super) fn pain(draw: &mut Draw) -> (Phrase, End) {
 pub(super) fn clock(draw: &mut Draw) -> Phrase {
     let hour = 1 + draw.below(11);
     let (en, fr) = NUMBERS[hour - 1];
-    let hours = |n: usize| if n == 1 { "une heure".to_owned() } else { format!("{} heures", NUMBERS[n - 1].1) };
+    let hours =
+        |n: usize| if n == 1 { "une heure".to_owned() } else { format!("{} heures", NUMBERS[n - 1].1) };
     match draw.below(5) {
         0 => phrase(format!("a quarter past {en}"), format!("{} et quart", hours(hour))),
         1 => phrase(format!("half past {en}"), format!("{} et demie", hours(hour))),
@@ -437,7 +481,9 @@ pub(super) fn clock(draw: &mut Draw) -> Phrase {
             let (en_m, fr_m) = draw.pick(&[("five", "cinq"), ("ten", "dix"), ("twenty", "vingt")]);
             phrase(format!("{en_m} past {en}"), format!("{} {fr_m}", hours(hour)))
         }
-        _ => phrase(format!("{en} o'clock"), if hour == 1 { hours(1) } else { format!("{} {}", fr, "heures") }),
+        _ => {
+            phrase(format!("{en} o'clock"), if hour == 1 { hours(1) } else { format!("{} {}", fr, "heures") })
+        }
     }
 }
 
@@ -469,19 +515,57 @@ pub(super) fn weather(draw: &mut Draw) -> (Phrase, End) {
     let (words, time) = match draw.below(3) {
         0 => {
             let time = draw.both(&[("today", "aujourd'hui"), ("this morning", "ce matin")]);
-            let now: &[Both] = &[("it is cold", "il fait froid"), ("it is hot", "il fait chaud"), ("the weather is nice", "il fait beau"), ("it is raining", "il pleut"), ("it is snowing", "il neige"), ("the wind is strong", "le vent est fort"), ("the sun is shining", "le soleil brille")];
-            (draw.both(now), if time.en == "today" || draw.chance(20) { phrase("today", "aujourd'hui") } else { phrase("here", "ici") })
+            let now: &[Both] = &[
+                ("it is cold", "il fait froid"),
+                ("it is hot", "il fait chaud"),
+                ("the weather is nice", "il fait beau"),
+                ("it is raining", "il pleut"),
+                ("it is snowing", "il neige"),
+                ("the wind is strong", "le vent est fort"),
+                ("the sun is shining", "le soleil brille"),
+            ];
+            (
+                draw.both(now),
+                if time.en == "today" || draw.chance(20) {
+                    phrase("today", "aujourd'hui")
+                } else {
+                    phrase("here", "ici")
+                },
+            )
         }
         1 => {
-            let before: &[Both] = &[("it was cold", "il faisait froid"), ("it was hot", "il faisait chaud"), ("the weather was nice", "il faisait beau"), ("it was raining", "il pleuvait"), ("it was snowing", "il neigeait"), ("the wind was strong", "le vent était fort"), ("the sun was shining", "le soleil brillait")];
+            let before: &[Both] = &[
+                ("it was cold", "il faisait froid"),
+                ("it was hot", "il faisait chaud"),
+                ("the weather was nice", "il faisait beau"),
+                ("it was raining", "il pleuvait"),
+                ("it was snowing", "il neigeait"),
+                ("the wind was strong", "le vent était fort"),
+                ("the sun was shining", "le soleil brillait"),
+            ];
             (draw.both(before), draw.past_time())
         }
         _ => {
-            let later: &[Both] = &[("it will be cold", "il fera froid"), ("it will be hot", "il fera chaud"), ("the weather will be nice", "il fera beau"), ("it will rain", "il pleuvra"), ("it is going to rain", "il va pleuvoir"), ("it is going to snow", "il va neiger"), ("the sun will shine", "le soleil brillera")];
+            let later: &[Both] = &[
+                ("it will be cold", "il fera froid"),
+                ("it will be hot", "il fera chaud"),
+                ("the weather will be nice", "il fera beau"),
+                ("it will rain", "il pleuvra"),
+                ("it is going to rain", "il va pleuvoir"),
+                ("it is going to snow", "il va neiger"),
+                ("the sun will shine", "le soleil brillera"),
+            ];
             (draw.both(later), draw.both(FUTURE_TIMES))
         }
     };
-    let place = draw.pick(&[("", ""), ("in Paris", "à Paris"), ("in London", "à Londres"), ("in the mountains", "à la montagne"), ("in the village", "dans le village"), ("in Brussels", "à Bruxelles")]);
+    let place = draw.pick(&[
+        ("", ""),
+        ("in Paris", "à Paris"),
+        ("in London", "à Londres"),
+        ("in the mountains", "à la montagne"),
+        ("in the village", "dans le village"),
+        ("in Brussels", "à Bruxelles"),
+    ]);
     let clause = words.then(place);
     (draw.timed(clause, Some(time)), End::Stop)
 }

@@ -45,7 +45,8 @@ pub(in super::super) fn feminine(word: &str) -> String {
     if let Some((_, feminine)) = IRREGULAR.iter().find(|(masculine, _)| *masculine == word) {
         return (*feminine).to_owned();
     }
-    for (ending, feminine) in [("eux", "euse"), ("er", "ère"), ("et", "ète"), ("f", "ve"), ("el", "elle"), ("e", "e")]
+    for (ending, feminine) in
+        [("eux", "euse"), ("er", "ère"), ("et", "ète"), ("f", "ve"), ("el", "elle"), ("e", "e")]
     {
         if let Some(stem) = word.strip_suffix(ending) {
             return format!("{stem}{feminine}");

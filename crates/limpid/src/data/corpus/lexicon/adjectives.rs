@@ -33,7 +33,13 @@ pub(in super::super) static ADJECTIVES: &[Adjective] = &[
     a("bad", "mauvais", Before, Short, EVENT | THOUGHT),
     a("old", "vieux", Before, Short, PERSON | ANIMAL | OBJECT | CLOTHES | FURNITURE | VEHICLE | BUILT | READ),
     a("young", "jeune", Before, Short, PERSON | ANIMAL),
-    a("new", "nouveau", Before, Absolute, CLOTHES | VEHICLE | READ | MACHINE | TOOL | MUSIC | PERSON | FURNITURE),
+    a(
+        "new",
+        "nouveau",
+        Before,
+        Absolute,
+        CLOTHES | VEHICLE | READ | MACHINE | TOOL | MUSIC | PERSON | FURNITURE,
+    ),
     a("long", "long", Before, Short, EVENT | READ | STORY),
     // Colors.
     a("red", "rouge", After, Absolute, COLORED | FRUIT),

@@ -1,7 +1,7 @@
 //! Names, adverbs, expressions of time and place, numbers: words that do not inflect.
 
-use super::Both;
 use super::super::grammar::Gender::{self, Feminine, Masculine};
+use super::Both;
 
 /// First names, the same in both languages; none leaves elision in doubt.
 pub(in super::super) static NAMES: &[(&str, Gender)] = &[
@@ -69,8 +69,12 @@ pub(in super::super) static HABIT_TIMES: &[Both] = &[
     ("on Thursdays", "le jeudi"),
 ];
 
-pub(in super::super) static SEASONS: &[Both] =
-    &[("in winter", "en hiver"), ("in summer", "en été"), ("in spring", "au printemps"), ("in autumn", "en automne")];
+pub(in super::super) static SEASONS: &[Both] = &[
+    ("in winter", "en hiver"),
+    ("in summer", "en été"),
+    ("in spring", "au printemps"),
+    ("in autumn", "en automne"),
+];
 
 pub(in super::super) static NOW_TIMES: &[Both] =
     &[("at the moment", "en ce moment"), ("now", "maintenant"), ("today", "aujourd'hui")];
@@ -198,8 +202,19 @@ static FUNCTION: &[Both] = &[
 /// Every word of this file.
 pub(super) fn small_words() -> impl Iterator<Item = Both> {
     let lists = [
-        FUNCTION, CITIES, PAST_TIMES, FUTURE_TIMES, SEASONS, HABIT_TIMES, NOW_TIMES, FREQUENCY, MANNERS, INTENSITY,
-        POSITIONS, GAMES, NUMBERS,
+        FUNCTION,
+        CITIES,
+        PAST_TIMES,
+        FUTURE_TIMES,
+        SEASONS,
+        HABIT_TIMES,
+        NOW_TIMES,
+        FREQUENCY,
+        MANNERS,
+        INTENSITY,
+        POSITIONS,
+        GAMES,
+        NUMBERS,
     ];
     lists
         .into_iter()

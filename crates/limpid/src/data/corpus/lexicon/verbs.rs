@@ -29,12 +29,24 @@ const fn i(
 }
 
 /// A verb of motion or change, with être.
-const fn e(en: &'static str, past: &'static str, done: &'static str, fr: &'static str, subject: Class) -> Verb {
+const fn e(
+    en: &'static str,
+    past: &'static str,
+    done: &'static str,
+    fr: &'static str,
+    subject: Class,
+) -> Verb {
     Verb { en, past, done, fr, subject, object: 0, aux: Etre, aspect: Action }
 }
 
 /// A verb of state.
-const fn s(en: &'static str, past: &'static str, done: &'static str, fr: &'static str, object: Class) -> Verb {
+const fn s(
+    en: &'static str,
+    past: &'static str,
+    done: &'static str,
+    fr: &'static str,
+    object: Class,
+) -> Verb {
     Verb { en, past, done, fr, subject: HUMAN, object, aux: Avoir, aspect: State }
 }
 
@@ -239,10 +251,51 @@ pub(in super::super) static END: Verb = v("end", "ended", "ended", "se terminer"
 /// Verbs said in every tense. The others keep to the present, the passé composé and the infinitive, so that
 /// no form is too rare to be learnt.
 static COMMON: &[&str] = &[
-    "eat", "drink", "buy", "sell", "read", "write", "see", "look for", "find", "open", "close", "wash", "repair",
-    "prepare", "visit", "help", "wait for", "listen to", "take", "learn", "choose", "sleep", "work", "play",
-    "dance", "sing", "travel", "arrive", "leave", "come", "come back", "go out", "go home", "stay", "go", "give",
-    "show", "send", "get up", "rest", "be", "have", "watch", "clean", "cook",
+    "eat",
+    "drink",
+    "buy",
+    "sell",
+    "read",
+    "write",
+    "see",
+    "look for",
+    "find",
+    "open",
+    "close",
+    "wash",
+    "repair",
+    "prepare",
+    "visit",
+    "help",
+    "wait for",
+    "listen to",
+    "take",
+    "learn",
+    "choose",
+    "sleep",
+    "work",
+    "play",
+    "dance",
+    "sing",
+    "travel",
+    "arrive",
+    "leave",
+    "come",
+    "come back",
+    "go out",
+    "go home",
+    "stay",
+    "go",
+    "give",
+    "show",
+    "send",
+    "get up",
+    "rest",
+    "be",
+    "have",
+    "watch",
+    "clean",
+    "cook",
 ];
 
 impl Verb {
@@ -255,9 +308,25 @@ impl Verb {
 /// Every verb of this file.
 pub(in super::super) fn all_verbs() -> impl Iterator<Item = &'static Verb> {
     let single: [&Verb; 19] = [
-        &ENTER, &BOARD, &ALIGHT, &BECOME,
-        &BE, &HAVE, &LIVE, &WANT, &GO, &PLAY_MUSIC, &WASH_SELF, &ASK, &CALL, &ANSWER, &REMEMBER, &SHINE,
-        &GROW, &START, &END,
+        &ENTER,
+        &BOARD,
+        &ALIGHT,
+        &BECOME,
+        &BE,
+        &HAVE,
+        &LIVE,
+        &WANT,
+        &GO,
+        &PLAY_MUSIC,
+        &WASH_SELF,
+        &ASK,
+        &CALL,
+        &ANSWER,
+        &REMEMBER,
+        &SHINE,
+        &GROW,
+        &START,
+        &END,
     ];
     [TRANSITIVE, TASTE, GIVING, INTRANSITIVE, MOTION, REFLEXIVE, IDIOMS, MODAL, SAYING]
         .into_iter()
