@@ -2,7 +2,7 @@
 
 use super::tile::{Right, TILE_ROWS};
 use super::views::Rows;
-use crate::simd::{self, LANES, Level};
+use crate::simd::LANES;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -73,23 +73,26 @@ pub(super) fn transposed<'a>(
     scratch: &'a mut [f32],
 ) -> Right<'a> {
     // Columns past the last key are never read: what they hold does not matter.
-    let (mut i, mut p) = (0, 0);
-    #[cfg(target_arch = "x86_64")]
-    if simd::level() >= Level::Avx2 {
-        while i + 8 <= count {
-            p = 0;
-            while p + 8 <= rows.width {
-                // SAFETY: this CPU has AVX2.
-                unsafe { transpose_8x8(&mut scratch[p * stride + i..], stride, rows.from(i), p, scale) };
-                p += 8;
-            }
-            transpose_plain(scratch, rows, i..i + 8, p..rows.width, scale, stride);
-            i += 8;
-        }
-        p = 0;
-    }
-    transpose_plain(scratch, rows, i..count, p..rows.width, scale, stride);
+    let done = transpose_eights(scratch, rows, count, scale, stride);
+    transpose_plain(scratch, rows, done..count, 0..rows.width, scale, stride);
     Right { data: scratch, stride }
+}
+
+/// As many keys as there are whole eights, where there are registers for it; says how many.
+fn transpose_eights(to: &mut [f32], rows: Rows, count: usize, scale: f32, stride: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::level() >= crate::simd::Level::Avx2 {
+        let (keys, cols) = (count / 8 * 8, rows.width / 8 * 8);
+        for i in (0..keys).step_by(8) {
+            for p in (0..cols).step_by(8) {
+                // SAFETY: this CPU has AVX2.
+                unsafe { transpose_8x8(&mut to[p * stride + i..], stride, rows.from(i), p, scale) };
+            }
+        }
+        transpose_plain(to, rows, 0..keys, cols..rows.width, scale, stride);
+        return keys;
+    }
+    0
 }
 
 fn transpose_plain(
