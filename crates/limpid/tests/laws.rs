@@ -1,0 +1,310 @@
+//! Laws that hold for every model, whatever its numbers.
+
+use limpid::config::{GptConfig, NormPlacement, Seq2SeqConfig, Tie};
+use limpid::data::batch::{LmBatch, Packed, PairBatch};
+use limpid::decode::{GptSession, Seq2SeqSession, Session, argmax, greedy};
+use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
+use limpid::optim::AdamConfig;
+use limpid::train::Stepper;
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::Role;
+use limpid_tensor::rng::Stream;
+use limpid_tensor::tape::{Gradients, Tape};
+use limpid_tensor::tensor::Tensor;
+
+/// GPT-1 and GPT-2 of a size that shows every index mistake.
+fn gpts() -> Vec<Model> {
+    let tied = GptConfig::gpt2(53, 40, 2, 3, 24);
+    let untied = GptConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
+    [tied, untied, GptConfig::gpt1(53, 40, 2, 3, 24)]
+        .iter()
+        .map(|c| spread(Model::gpt(c, 5).unwrap()))
+        .collect()
+}
+
+/// Post-norm, pre-norm, and separate embeddings.
+fn translators() -> Vec<Model> {
+    let shared = Seq2SeqConfig { max_position_embeddings: 40, ..Seq2SeqConfig::new(53, 2, 3, 24, 40) };
+    let pre = Seq2SeqConfig { norm: NormPlacement::Pre, ..shared.clone() };
+    let separate = Seq2SeqConfig {
+        share_encoder_decoder_embeddings: Tie::Separate,
+        tie_word_embeddings: Tie::Separate,
+        decoder_vocab_size: 47,
+        ..shared.clone()
+    };
+    [shared, pre, separate].iter().map(|c| spread(Model::seq2seq(c, 5).unwrap())).collect()
+}
+
+/// Larger weights than a fresh model has, so that attention is not flat and effects are not lost in rounding.
+fn spread(mut model: Model) -> Model {
+    let mut rng = Stream::new(9, 9);
+    model.params.flat_mut().iter_mut().for_each(|x| *x = *x * 3.0 + 0.1 * rng.normal());
+    model
+}
+
+fn gpt(model: &Model) -> &Gpt {
+    let Architecture::Gpt(gpt) = &model.architecture else { panic!("a GPT") };
+    gpt
+}
+
+fn translator(model: &Model) -> &Seq2Seq {
+    let Architecture::Seq2Seq(seq2seq) = &model.architecture else { panic!("a translator") };
+    seq2seq
+}
+
+fn sequences(seed: u64, lengths: &[usize], vocab: usize) -> Vec<Vec<u32>> {
+    let mut rng = Stream::new(seed, 1);
+    lengths.iter().map(|len| (0..*len).map(|_| rng.below(vocab) as u32).collect()).collect()
+}
+
+fn gpt_logits(model: &Model, sequences: &[Vec<u32>]) -> Tensor {
+    let mut tape = Tape::inference(&model.params);
+    let hidden = gpt(model).hidden(&mut tape, &Packed::new(sequences), None);
+    gpt(model).logits(&mut tape, &hidden).value().clone()
+}
+
+fn translator_logits(model: &Model, pairs: &[(Vec<u32>, Vec<u32>)]) -> Tensor {
+    let (m, batch) = (translator(model), PairBatch::new(pairs, 0));
+    let mut tape = Tape::inference(&model.params);
+    let encoded = m.encode(&mut tape, &batch.source);
+    let memory = m.memory(&mut tape, &encoded, &batch.source);
+    let hidden = m.decode(&mut tape, &batch.input, &memory, None);
+    m.logits(&mut tape, &hidden).value().clone()
+}
+
+/// |Δ| ≤ 1e-5 · max|row|.
+#[track_caller]
+fn same_row(got: &[f32], want: &[f32]) {
+    let largest = want.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+    let worst = got.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(worst <= 1e-5 * largest && got.len() == want.len(), "rows differ by {worst} of {largest}");
+}
+
+#[test]
+fn the_future_cannot_change_the_past() {
+    for model in gpts() {
+        let mut tokens = sequences(1, &[17], 53);
+        let before = gpt_logits(&model, &tokens);
+        for changed in [1, 8, 16] {
+            let token = tokens[0][changed];
+            tokens[0][changed] = (token + 1) % 53;
+            let after = gpt_logits(&model, &tokens);
+            tokens[0][changed] = token;
+            (0..changed).for_each(|row| {
+                assert_eq!(after.row(row), before.row(row), "token {changed} changed row {row}")
+            });
+            // Nor is the test blind: the changed token itself and what follows do see it.
+            (changed..17).for_each(|row| {
+                assert_ne!(after.row(row), before.row(row), "row {row} did not see {changed}")
+            });
+        }
+    }
+    for model in translators() {
+        let pair = (sequences(1, &[9], 47).remove(0), sequences(2, &[11], 47).remove(0));
+        let before = translator_logits(&model, std::slice::from_ref(&pair));
+        let mut changed = pair.clone();
+        changed.1[5] = (changed.1[5] + 1) % 47;
+        let after = translator_logits(&model, &[changed]);
+        // Target token 5 is decoder input 6.
+        (0..6).for_each(|row| assert_eq!(after.row(row), before.row(row)));
+        (6..11).for_each(|row| assert_ne!(after.row(row), before.row(row)));
+        // The whole source is seen from the first target position on.
+        let mut changed = pair.clone();
+        changed.0[8] = (changed.0[8] + 1) % 47;
+        assert_ne!(translator_logits(&model, &[changed]).row(0), before.row(0));
+    }
+}
+
+#[test]
+fn more_sequences_in_the_batch_change_no_output() {
+    let lengths = [5, 1, 17, 3];
+    for model in gpts() {
+        let all = sequences(3, &lengths, 53);
+        let together = gpt_logits(&model, &all);
+        let mut row = 0;
+        for sequence in &all {
+            let alone = gpt_logits(&model, std::slice::from_ref(sequence));
+            (0..sequence.len()).for_each(|i| same_row(together.row(row + i), alone.row(i)));
+            row += sequence.len();
+        }
+    }
+    for model in translators() {
+        let pairs: Vec<_> =
+            sequences(3, &lengths, 47).into_iter().zip(sequences(4, &[2, 9, 4, 13], 47)).collect();
+        let together = translator_logits(&model, &pairs);
+        let mut row = 0;
+        for pair in &pairs {
+            let alone = translator_logits(&model, std::slice::from_ref(pair));
+            (0..pair.1.len()).for_each(|i| same_row(together.row(row + i), alone.row(i)));
+            row += pair.1.len();
+        }
+    }
+}
+
+#[test]
+fn cached_decoding_gives_the_tokens_of_the_full_forward() {
+    for model in gpts() {
+        let prompts = sequences(6, &[3, 7, 1], 53);
+        let mut session = GptSession::new(gpt(&model), &model.params, 3, 40);
+        let cached = greedy(&mut session, &prompts, None, 20);
+        for (prompt, cached) in prompts.iter().zip(&cached) {
+            let mut whole = prompt.clone();
+            for _ in 0..20 {
+                let logits = gpt_logits(&model, std::slice::from_ref(&whole));
+                whole.push(argmax(logits.row(whole.len() - 1)) as u32);
+            }
+            assert_eq!(&whole[prompt.len()..], cached);
+        }
+    }
+    for model in translators() {
+        let sources = sequences(6, &[3, 11, 1], 47);
+        let mut session = Seq2SeqSession::new(translator(&model), &model.params, &sources, 30);
+        let cached = greedy(&mut session, &vec![vec![0]; 3], None, 20);
+        for (source, cached) in sources.iter().zip(&cached) {
+            let mut written: Vec<u32> = Vec::new();
+            for _ in 0..20 {
+                // The last target does not matter: it is what is asked for.
+                let pair = (source.clone(), written.iter().copied().chain([0]).collect());
+                let logits = translator_logits(&model, &[pair]);
+                written.push(argmax(logits.row(written.len())) as u32);
+            }
+            assert_eq!(&written, cached);
+        }
+    }
+}
+
+#[test]
+fn a_prompt_in_one_pass_or_token_by_token_gives_the_same_scores() {
+    for model in gpts() {
+        let prompt = sequences(7, &[9], 53).remove(0);
+        let mut at_once = GptSession::new(gpt(&model), &model.params, 1, 9);
+        let mut one_by_one = GptSession::new(gpt(&model), &model.params, 1, 9);
+        let want = at_once.advance(std::slice::from_ref(&prompt));
+        let got = prompt.iter().map(|token| one_by_one.advance(&[vec![*token]])).last().unwrap();
+        same_row(got.row(0), want.row(0));
+    }
+}
+
+#[test]
+fn sequences_can_be_dropped_doubled_and_reordered_while_decoding() {
+    let model = &translators()[0];
+    let sources = sequences(6, &[3, 11, 5], 47);
+    let session = || Seq2SeqSession::new(translator(model), &model.params, &sources, 30);
+    let (mut plain, mut selected) = (session(), session());
+    let tokens = [vec![0, 4], vec![0, 9, 2], vec![0]];
+    plain.advance(&tokens);
+    selected.advance(&tokens);
+    selected.select(&[2, 0, 2]);
+    let want = plain.advance(&[vec![7], vec![8], vec![9]]);
+    let got = selected.advance(&[vec![9], vec![7], vec![9]]);
+    same_row(got.row(0), want.row(2));
+    same_row(got.row(1), want.row(0));
+    same_row(got.row(2), want.row(2));
+}
+
+#[test]
+fn every_trained_parameter_receives_a_gradient() {
+    let reached = |model: &Model, gradients: &Gradients| {
+        for (id, spec) in model.params.iter() {
+            let gradient = gradients.get(&model.params, id);
+            match spec.role {
+                Role::Fixed => assert!(gradient.is_none(), "{} is fixed", spec.name),
+                Role::Trained => {
+                    let gradient = gradient.unwrap_or_else(|| panic!("no gradient reached {}", spec.name));
+                    assert!(gradient.iter().any(|g| *g != 0.0), "the gradient of {} is all 0", spec.name);
+                    assert!(
+                        gradient.iter().all(|g| g.is_finite()),
+                        "the gradient of {} is not finite",
+                        spec.name
+                    );
+                }
+            }
+        }
+    };
+    for model in gpts() {
+        let batch = LmBatch::new(&sequences(8, &[9, 4], 53));
+        let mut gradients = Gradients::new(&model.params);
+        let mut tape = Tape::training(&model.params, &mut gradients);
+        let loss = gpt(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
+        tape.backward(&loss);
+        reached(&model, &gradients);
+    }
+    for model in translators() {
+        let pairs: Vec<_> = sequences(3, &[5, 8], 47).into_iter().zip(sequences(4, &[7, 4], 47)).collect();
+        let batch = PairBatch::new(&pairs, 0);
+        let mut gradients = Gradients::new(&model.params);
+        let mut tape = Tape::training(&model.params, &mut gradients);
+        let loss = translator(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
+        tape.backward(&loss);
+        reached(&model, &gradients);
+    }
+}
+
+#[test]
+fn two_micro_batches_add_up_to_the_gradient_of_one_batch() {
+    for model in gpts() {
+        let all = sequences(8, &[9, 4, 6, 2], 53);
+        let gradient = |parts: &[&[Vec<u32>]]| {
+            let total: usize = parts.iter().map(|part| LmBatch::new(part).targets.len()).sum();
+            let spec = LossSpec { smoothing: 0.0, weight: 1.0 / total as f32 };
+            let mut gradients = Gradients::new(&model.params);
+            for part in parts {
+                let mut tape = Tape::training(&model.params, &mut gradients);
+                let loss = gpt(&model).loss(&mut tape, &LmBatch::new(part), spec);
+                tape.backward(&loss);
+            }
+            gradients
+        };
+        let (one, two) = (gradient(&[&all]), gradient(&[&all[..2], &all[2..]]));
+        for (id, spec) in model.params.iter() {
+            let (one, two) = (one.get(&model.params, id).unwrap(), two.get(&model.params, id).unwrap());
+            let largest = one.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
+            let close = one.iter().zip(two).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
+            assert!(close, "gradient of {}", spec.name);
+        }
+    }
+}
+
+/// Weights after some steps of training with dropout.
+fn trained_bits() -> Vec<u32> {
+    let config =
+        Seq2SeqConfig { dropout: 0.1, max_position_embeddings: 40, ..Seq2SeqConfig::new(211, 2, 4, 64, 128) };
+    let mut model = Model::seq2seq(&config, 3).unwrap();
+    let seq2seq = translator(&model).clone();
+    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 11);
+    for step in 0..10 {
+        let lengths: Vec<usize> = (0..37).map(|i| 1 + (i * 7 + step) % 23).collect();
+        let sources = sequences(step as u64, &lengths, 211);
+        let pairs: Vec<_> = sources.into_iter().zip(sequences(100 + step as u64, &lengths, 211)).collect();
+        let batch = PairBatch::new(&pairs, 0);
+        let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
+        stepper.step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec)).unwrap();
+    }
+    model.params.flat().iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_at_any_number_of_threads() {
+    limpid_tensor::team::set_threads(1);
+    let one = trained_bits();
+    for threads in [2, 3, 4] {
+        limpid_tensor::team::set_threads(threads);
+        assert!(trained_bits() == one, "{threads} threads gave other bits than one");
+    }
+    limpid_tensor::team::set_threads(2);
+}
+
+#[test]
+fn a_loss_that_is_not_finite_is_an_error_and_changes_nothing() {
+    let mut model = translators().remove(0);
+    let seq2seq = translator(&model).clone();
+    let batch = PairBatch::new(&[(vec![3, 4], vec![5, 6])], 0);
+    let spec = LossSpec { smoothing: 0.0, weight: f32::NAN };
+    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 1);
+    let before = model.params.flat().to_vec();
+    let error =
+        stepper.step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec)).unwrap_err();
+    assert!(error.to_string().contains("the loss of step 1 is NaN"), "{error}");
+    assert!(error.hint_text().unwrap().contains("learning rate"));
+    assert_eq!(model.params.flat(), before);
+}
