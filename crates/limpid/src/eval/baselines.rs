@@ -3,7 +3,7 @@
 //! Word for word: a dictionary learnt from the training pairs by IBM Model 1 (Brown et al. 1993), each word replaced where it
 //! stands. Nearest sentence: the translation of the training sentence that shares the most, and the rarest, words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Splits on spaces, with punctuation apart, so that "chat." and "chat" are one word.
 fn words(text: &str) -> Vec<String> {
@@ -70,34 +70,9 @@ impl WordForWord {
                 (s, of(t).map(|w| targets.id(w)).collect())
             })
             .collect();
-        // t(target | source), sparse: only words that were ever seen together. BTreeMaps keep the order of sums fixed.
-        let mut table: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); sources.words.len()];
-        for (s, t) in &pairs {
-            s.iter().for_each(|s| t.iter().for_each(|t| _ = table[*s as usize].insert(*t, 1.0)));
-        }
-        for _ in 0..5 {
-            let mut counts: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); sources.words.len()];
-            for (s, t) in &pairs {
-                for t in t {
-                    let total: f64 = s.iter().map(|s| table[*s as usize][t]).sum();
-                    for s in s {
-                        *counts[*s as usize].entry(*t).or_default() += table[*s as usize][t] / total;
-                    }
-                }
-            }
-            for row in &mut counts {
-                let total: f64 = row.values().sum();
-                row.values_mut().for_each(|count| *count /= total);
-            }
-            table = counts;
-        }
-        let likeliest =
-            |row: &BTreeMap<u32, f64>| row.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| *t);
-        let best = table.iter().enumerate().filter_map(|(s, row)| {
-            let target = likeliest(row)?;
-            Some((sources.words[s].clone(), targets.words[target as usize].clone()))
-        });
-        Self { best: best.collect() }
+        let named =
+            |(s, t): (u32, u32)| (sources.words[s as usize].clone(), targets.words[t as usize].clone());
+        Self { best: model_1(&pairs).into_iter().map(named).collect() }
     }
 
     /// The translation, word by word; what is not in the dictionary stays.
@@ -107,6 +82,47 @@ impl WordForWord {
             source.iter().map(|word| self.best.get(word).unwrap_or(word).as_str()).collect();
         join(&target)
     }
+}
+
+/// IBM Model 1: the likeliest target word of each source word, by expectation-maximisation over t(target | source).
+///
+/// Only words that were seen together have an entry. The entries of all sentences are numbered once, so that a round is a
+/// walk over arrays, in a fixed order.
+fn model_1(pairs: &[(Vec<u32>, Vec<u32>)]) -> Vec<(u32, u32)> {
+    let seen = pairs.iter().flat_map(|(s, t)| s.iter().flat_map(|s| t.iter().map(|t| (*s, *t))));
+    let mut entries: Vec<(u32, u32)> = seen.collect();
+    entries.sort_unstable();
+    entries.dedup();
+    let entry = |s: u32, t: u32| entries.binary_search(&(s, t)).expect("every pair was listed");
+    // For each sentence and each of its target words, the entries with all its source words.
+    let places: Vec<Vec<usize>> = pairs
+        .iter()
+        .flat_map(|(s, t)| t.iter().map(|t| s.iter().map(|s| entry(*s, *t)).collect::<Vec<_>>()))
+        .collect();
+    let mut chances = vec![1.0_f64; entries.len()];
+    for _ in 0..5 {
+        let mut counts = vec![0.0; entries.len()];
+        for places in &places {
+            let total: f64 = places.iter().map(|e| chances[*e]).sum();
+            places.iter().for_each(|e| counts[*e] += chances[*e] / total);
+        }
+        // Entries of one source word follow each other: they sum to 1.
+        let mut first = 0;
+        for row in entries.chunk_by(|a, b| a.0 == b.0) {
+            let counts = &mut counts[first..first + row.len()];
+            let total: f64 = counts.iter().sum();
+            counts.iter_mut().for_each(|count| *count /= total);
+            first += row.len();
+        }
+        chances = counts;
+    }
+    let mut first = 0;
+    let likeliest = |row: &[(u32, u32)]| {
+        let range = first..first + row.len();
+        first = range.end;
+        range.max_by(|a, b| chances[*a].total_cmp(&chances[*b])).map(|e| entries[e])
+    };
+    entries.chunk_by(|a, b| a.0 == b.0).filter_map(likeliest).collect()
 }
 
 /// Gives the translation of the most similar training sentence.
@@ -139,19 +155,20 @@ impl<'a> NearestSentence<'a> {
 
     /// The target of the sentence with the largest cosine of rarity-weighted words; of equals, the first.
     pub fn translate(&self, text: &str) -> String {
-        let mut scores: HashMap<u32, f64> = HashMap::new();
+        let mut scores = vec![0.0; self.targets.len()];
         let mut unique = words(text);
         unique.sort_unstable();
         unique.dedup();
         for word in unique {
             let Some(places) = self.places.get(&word) else { continue };
             let weight = (self.targets.len() as f64 / places.len() as f64).ln().powi(2);
-            places.iter().for_each(|i| *scores.entry(*i).or_default() += weight);
+            places.iter().for_each(|i| scores[*i as usize] += weight);
         }
-        let cosine =
-            |(i, score): (&u32, &f64)| (score / self.lengths[*i as usize].max(1e-9), std::cmp::Reverse(*i));
-        let best = scores.iter().map(cosine).max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        best.map_or(String::new(), |(_, i)| self.targets[i.0 as usize].to_string())
+        let cosine = |i: usize| scores[i] / self.lengths[i].max(1e-9);
+        // From the back, as `max_by` gives the last of equals.
+        let found = (0..scores.len()).rev().filter(|i| scores[*i] > 0.0);
+        let best = found.max_by(|a, b| cosine(*a).total_cmp(&cosine(*b)));
+        best.map_or(String::new(), |i| self.targets[i].to_string())
     }
 }
 
@@ -159,11 +176,12 @@ impl<'a> NearestSentence<'a> {
 mod tests {
     use super::*;
 
-    const PAIRS: [(&str, &str); 4] = [
+    const PAIRS: [(&str, &str); 5] = [
         ("Le chat dort.", "The cat sleeps."),
         ("Le chien dort.", "The dog sleeps."),
         ("Le chat mange.", "The cat eats."),
         ("La souris mange.", "The mouse eats."),
+        ("La fleur dort.", "The flower sleeps."),
     ];
 
     #[test]
