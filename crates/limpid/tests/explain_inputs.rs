@@ -61,7 +61,7 @@ fn every_bad_input_is_refused_with_what_was_found_and_what_to_do() {
         ("multi-head", "heads", "3", "a width of 4 cannot be shared out to 3 heads", "--heads 1 or 2 or 4"),
         ("multi-head", "w-o", "1 0", "must be 4×any", "4 rows"),
         ("cross-attention", "memory", "1 0; 0 1", "must be any×4", "of 4 numbers"),
-        ("cross-attention", "memory-words", "Je", "1 words for 3 sources", "one word"),
+        ("cross-attention", "memory-words", "Je", "1 word for 3 sources", "one word"),
         ("positions", "width", "1", "is not in 2 to 64", "2 to 64"),
         ("layer-norm", "eps", "0", "0 (number 1) is not in", "use a number in"),
         ("layer-norm", "eps", "1e-5 1e-6", "takes one number", "single"),
@@ -115,6 +115,14 @@ fn an_unknown_example_is_answered_with_the_nearest_and_all() {
     let hint = error.hint_text().unwrap();
     assert!(hint.starts_with("did you mean 'self-attention'?"), "{hint}");
     assert!(examples().iter().all(|example| hint.contains(example.name)), "{hint}");
+}
+
+#[test]
+fn a_name_that_resembles_nothing_is_answered_with_the_list_alone() {
+    let hint = find("zzz").err().unwrap().hint_text().unwrap().to_owned();
+    assert!(hint.starts_with("there are self-attention, scaling"), "{hint}");
+    let hint = refused("causal-mask", &[("zz", "1")]).hint_text().unwrap().to_owned();
+    assert_eq!(hint, "it takes --length");
 }
 
 #[test]

@@ -153,7 +153,7 @@ A story.
    · Seen.
    ! Often printed as 1, but it is 2: it is so.
 
-See also: limpid explain x
+See also: x
 ";
     assert_eq!(render(&sample(), Style::Plain, 80), want);
 }
@@ -163,6 +163,15 @@ fn a_table_that_does_not_fit_is_cut_and_continued() {
     let text = render(&sample(), Style::Plain, 30);
     assert!(text.contains("numbers, continued"), "{text}");
     assert_eq!(text.matches("étudiant").count(), 2, "{text}");
+}
+
+#[test]
+fn a_row_of_numbers_in_a_sentence_is_not_broken() {
+    for columns in 45..100 {
+        let text = render(&explain("padding-mask", &Inputs::default()).unwrap(), Style::Plain, columns);
+        assert!(text.contains("[0.1152 0.2668 0.618 0]"), "{columns}: {text}");
+        assert!(text.contains("[1 1 1 0]"), "{columns}: {text}");
+    }
 }
 
 #[test]

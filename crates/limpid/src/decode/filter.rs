@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn filters_follow_each_other_temperature_first() {
         let filter = Filter { temperature: 2.0, top_k: Some(4), top_p: 0.6 };
-        // After T = 2 and top-k 4: .339718 .214856 .186071 .151926 over .892571, so three reach 0.6: .3806 + .2407 + …
+        // After T = 2 and top-k 4: .339718 .214856 .186071 .151926 over .892571, so two reach 0.6: .3806 + .2407.
         let kept = after(|z| filter.apply(z));
         let sum = 0.339718 + 0.214856;
         near(&kept, &[0.339718 / sum, 0.214856 / sum, 0.0, 0.0, 0.0]);

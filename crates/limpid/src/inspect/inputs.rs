@@ -47,10 +47,9 @@ impl Inputs {
 fn unknown(example: &Example, name: &str) -> Error {
     let error = Error::config(format!("'{}' has no option --{name}", example.name));
     let names: Vec<String> = example.options.iter().map(|option| format!("--{}", option.name)).collect();
-    match nearest(name, example.options.iter().map(|option| option.name)) {
-        Some(near) => error.hint(format!("did you mean --{near}? it takes {}", names.join(", "))),
-        None => error.hint("it takes no options"),
-    }
+    let near = nearest(name, example.options.iter().map(|option| option.name));
+    let asks = near.map_or(String::new(), |near| format!("did you mean --{near}? "));
+    error.hint(format!("{asks}it takes {}", names.join(", ")))
 }
 
 /// The numbers of one example: given, or usual.
@@ -158,8 +157,12 @@ impl Given<'_> {
             return Ok(words);
         }
         if self.has(name) {
-            return Err(Error::config(format!("--{name} has {} words for {n} {what}s", words.len()))
-                .hint(format!("give one word for each {what}")));
+            return Err(Error::config(format!(
+                "--{name} has {} for {}",
+                plural(words.len(), "word"),
+                plural(n, what)
+            ))
+            .hint(format!("give one word for each {what}")));
         }
         Ok(numbered(what, n))
     }

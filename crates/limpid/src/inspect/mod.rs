@@ -12,8 +12,10 @@
 //! An [`Explanation`] is data: the terminal ([`render`]), `--json` and a page show the same one.
 
 mod catalogue;
+mod entries;
 mod examples;
 mod inputs;
+mod layout;
 mod maths;
 mod model;
 mod number;

@@ -1,6 +1,7 @@
 //! What an explanation is, apart from how it is shown: steps with a formula, tables and notes.
 
 use super::maths::Matrix;
+use super::number::f64_of;
 use serde::{Serialize, Serializer};
 
 /// One worked example, computed.
@@ -96,8 +97,7 @@ impl From<f32> for Cell {
         if x == f32::NEG_INFINITY {
             return Cell::Masked;
         }
-        // Through its shortest decimal form: 0.1_f32 is meant as 0.1, not as 0.10000000149.
-        Cell::Number(x.to_string().parse().unwrap_or(f64::from(x)))
+        Cell::Number(f64_of(x))
     }
 }
 

@@ -13,17 +13,22 @@ fn exact_decimals(x: f64) -> Option<usize> {
     })
 }
 
+/// Whether a number lies halfway between two numbers of four decimals.
+fn is_tie(x: f64) -> bool {
+    ((x.abs() * 1e4).fract() - 0.5).abs() < 0.01
+}
+
 /// Whether a number is whole, as far as f32 can tell.
 pub(super) fn is_whole(x: f64) -> bool {
     exact_decimals(x) == Some(0)
 }
 
-/// How many decimals the numbers of one table get: as many as are exact, or 4; 6 where 4 would show a small number as 0 or
-/// one close to 1 as 1.
+/// How many decimals the numbers of one table get: as many as are exact, or 4; 6 where 4 would show a small number as 0,
+/// one close to 1 as 1, or would have to toss a coin (0.99995).
 pub(super) fn decimals(numbers: &[f64]) -> usize {
     let needs = |x: &f64| match exact_decimals(*x) {
         Some(decimals) => decimals,
-        None if x.abs() < 0.01 || (x.abs() - 1.0).abs() < 0.001 => 6,
+        None if x.abs() < 0.01 || (x.abs() - 1.0).abs() < 0.001 || is_tie(*x) => 6,
         None => 4,
     };
     numbers.iter().map(needs).max().unwrap_or(0)
@@ -43,17 +48,24 @@ pub(super) fn fixed(x: f64, decimals: usize) -> String {
     if text == "-0" { "0".to_owned() } else { text.replace('-', "−") }
 }
 
-/// A number in a sentence.
-pub(super) fn short(x: impl Into<f64>) -> String {
-    let x = x.into();
-    fixed(x, decimals(&[x]))
+/// A number in a sentence, where zeros at the end align with nothing.
+pub(super) fn short(x: f32) -> String {
+    let x = f64_of(x);
+    let text = fixed(x, decimals(&[x]));
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').to_owned(),
+        false => text,
+    }
+}
+
+/// Through its shortest decimal form: 0.1_f32 is meant as 0.1, not as 0.10000000149.
+pub(super) fn f64_of(x: f32) -> f64 {
+    x.to_string().parse().unwrap_or(f64::from(x))
 }
 
 /// "[0.8446 0.5777 …]" in a sentence.
 pub(super) fn list(row: &[f32]) -> String {
-    let numbers: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
-    let decimals = decimals(&numbers);
-    let words: Vec<String> = numbers.iter().map(|x| fixed(*x, decimals)).collect();
+    let words: Vec<String> = row.iter().map(|x| short(*x)).collect();
     format!("[{}]", words.join(" "))
 }
 
@@ -90,7 +102,10 @@ mod tests {
             (0.000_123, "0.000123"),
             (0.999_877, "0.999877"),
             (3.1e-9, "3.1e−9"),
-            (116_534_784.0, "116534784"),
+            (16_534_784.0, "16534784"),
+            (1e-5, "0.00001"),
+            (0.606_04, "0.606"),
+            (1.799_95, "1.79995"),
         ] {
             assert_eq!(short(x), want);
         }

@@ -184,9 +184,11 @@ fn choice(option: &str, text: &str, choices: &'static [&'static str]) -> Result<
     })
 }
 
-/// The candidate that takes the fewest single-letter changes to reach.
+/// The candidate that takes the fewest single-letter changes to reach, if half of the letters stay.
 pub(super) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates.min_by_key(|candidate| edits(text, candidate))
+    let near = candidates.min_by_key(|candidate| edits(text, candidate))?;
+    let letters = text.chars().count().max(near.chars().count());
+    (2 * edits(text, near) <= letters).then_some(near)
 }
 
 /// Levenshtein's distance: letters to insert, delete or replace.

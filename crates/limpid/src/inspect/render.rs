@@ -1,8 +1,8 @@
 //! Explanations as text for a terminal: wrapped prose, formulas above aligned tables, notes below.
 
 use super::catalogue::{Example, Usual, examples};
-use super::model::{Cell, Explanation, Note, Step, Table};
-use super::number;
+use super::layout::{blocks, columns, pad, side_by_side, wrap};
+use super::model::{Explanation, Note, Step};
 
 /// Whether the text carries colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +15,9 @@ pub enum Style {
 
 /// Below this, prose is no longer read; a narrower terminal wraps for itself.
 const NARROWEST: usize = 30;
-/// Above this, lines of prose are tiring.
-const WIDEST_PROSE: usize = 96;
-const GAP: &str = "  ";
-
+/// What a piece of text is.
 #[derive(Clone, Copy)]
-enum Paint {
+pub(super) enum Paint {
     Title,
     Formula,
     Dim,
@@ -28,7 +25,7 @@ enum Paint {
 }
 
 impl Style {
-    fn paint(self, paint: Paint, text: &str) -> String {
+    pub(super) fn paint(self, paint: Paint, text: &str) -> String {
         let code = match paint {
             Paint::Title => "1",
             Paint::Formula => "36",
@@ -51,10 +48,8 @@ pub fn render(explanation: &Explanation, style: Style, width: usize) -> String {
         lines.push(String::new());
         lines.extend(step_lines(i + 1, step, style, width));
     }
-    let also: Vec<String> =
-        explanation.see_also.iter().map(|name| format!("limpid explain {name}")).collect();
     lines.push(String::new());
-    let see_also = wrap(&format!("See also: {}", also.join(" · ")), "", "          ", width);
+    let see_also = wrap(&format!("See also: {}", explanation.see_also.join(", ")), "", "          ", width);
     lines.extend(see_also.iter().map(|line| style.paint(Paint::Dim, line)));
     finish(lines)
 }
@@ -94,7 +89,11 @@ pub fn list(style: Style, width: usize) -> String {
         ("limpid explain self-attention --tokens \"1 0 0 1; 0 1 1 0\"", "with your numbers"),
         ("limpid explain self-attention --json", "for a program"),
     ] {
-        lines.push(format!("  {command}  {}", style.paint(Paint::Dim, &format!("# {what}"))));
+        let comment = format!("  # {what}");
+        // A command must stay on one line to be copied; its comment need not be there.
+        let fits = 2 + columns(command) + columns(&comment) <= width;
+        let comment = if fits { style.paint(Paint::Dim, &comment) } else { String::new() };
+        lines.push(format!("  {command}{comment}"));
     }
     finish(lines)
 }
@@ -168,177 +167,4 @@ fn note_lines(note: &Note, style: Style, width: usize) -> Vec<String> {
             wrap(&text, "   ! ", "     ", width).iter().map(|line| style.paint(Paint::Warn, line)).collect()
         }
     }
-}
-
-/// Lines of one width each, to be placed beside others.
-struct Block {
-    lines: Vec<String>,
-    width: usize,
-}
-
-/// A table, cut into several where its columns do not fit the width.
-fn blocks(table: &Table, style: Style, width: usize) -> Vec<Block> {
-    let labels = table.row_labels.iter().map(|label| columns(label)).max().unwrap_or(0);
-    let cells = columns_of(table);
-    let widths: Vec<usize> = cells.iter().map(|column| columns(&column[0])).collect();
-    let mut blocks = Vec::new();
-    let mut from = 0;
-    while from < cells.len() || blocks.is_empty() {
-        // At least one column, however narrow the terminal.
-        let mut to = (from + 1).min(cells.len());
-        let mut used = labels + widths[from..to].iter().sum::<usize>() + GAP.len();
-        while to < cells.len() && used + GAP.len() + widths[to] <= width {
-            used += GAP.len() + widths[to];
-            to += 1;
-        }
-        let title = match from {
-            0 => table.title.clone(),
-            _ => format!("{}, continued", table.title),
-        };
-        blocks.push(block(&title, &table.row_labels, labels, &cells[from..to], style));
-        from = to.max(from + 1);
-    }
-    blocks
-}
-
-fn block(title: &str, row_labels: &[String], labels: usize, cells: &[Vec<String>], style: Style) -> Block {
-    let line = |label: &str, row: usize| {
-        let joined: String = cells.iter().map(|column| format!("{GAP}{}", column[row])).collect();
-        (pad(label, labels), joined)
-    };
-    let (blank, header) = line("", 0);
-    let width = columns(title).max(labels + columns(&header));
-    let mut lines = Vec::new();
-    if !title.is_empty() {
-        lines.push(pad(title, width));
-    }
-    if !header.trim().is_empty() {
-        lines.push(style.paint(Paint::Dim, &pad(&format!("{blank}{header}"), width)));
-    }
-    for (i, label) in row_labels.iter().enumerate() {
-        let (label, joined) = line(label, i + 1);
-        let rest = width - columns(&label) - columns(&joined);
-        lines.push(format!("{}{joined}{}", style.paint(Paint::Dim, &label), " ".repeat(rest)));
-    }
-    Block { lines, width }
-}
-
-/// The columns of a table as text: header, then cells, all of one width, numbers aligned at the decimal point.
-fn columns_of(table: &Table) -> Vec<Vec<String>> {
-    let column = |j: usize| table.cells.iter().map(move |row| &row[j]);
-    let numbers = |j: usize| -> Vec<f64> {
-        let number = |cell: &Cell| if let Cell::Number(x) = cell { Some(*x) } else { None };
-        column(j).filter_map(number).collect()
-    };
-    // One number of decimals for the whole table, but counts beside fractions keep their own.
-    let fractions: Vec<f64> = (0..table.col_labels.len())
-        .map(numbers)
-        .filter(|column| !column.iter().all(|x| number::is_whole(*x)))
-        .flatten()
-        .collect();
-    let decimals = number::decimals(&fractions);
-    (0..table.col_labels.len())
-        .map(|j| {
-            let has_text = column(j).any(|cell| matches!(cell, Cell::Text(_)));
-            let texts: Vec<(String, String)> = column(j).map(|cell| halves(cell, decimals)).collect();
-            let left = texts.iter().map(|(left, _)| columns(left)).max().unwrap_or(0);
-            let right = texts.iter().map(|(_, right)| columns(right)).max().unwrap_or(0);
-            let header = &table.col_labels[j];
-            let width = columns(header).max(left + right);
-            let mut lines = vec![if has_text { pad(header, width) } else { pad_left(header, width) }];
-            lines.extend(texts.iter().map(|(l, r)| {
-                let aligned = if has_text {
-                    format!("{l}{r}")
-                } else {
-                    format!("{}{}", pad_left(l, left), pad(r, right))
-                };
-                if has_text { pad(&aligned, width) } else { pad_left(&aligned, width) }
-            }));
-            lines
-        })
-        .collect()
-}
-
-/// What stands before the decimal point, and the rest.
-fn halves(cell: &Cell, decimals: usize) -> (String, String) {
-    let text = match cell {
-        Cell::Number(x) => number::fixed(*x, decimals),
-        Cell::Masked => "−∞".to_owned(),
-        Cell::Text(text) => return (text.clone(), String::new()),
-        Cell::Empty => String::new(),
-    };
-    match text.find('.') {
-        Some(point) => (text[..point].to_owned(), text[point..].to_owned()),
-        None => (text, String::new()),
-    }
-}
-
-/// Blocks beside each other as long as they fit, then below.
-fn side_by_side(blocks: Vec<Block>, width: usize) -> Vec<String> {
-    const BETWEEN: usize = 5;
-    let mut lines: Vec<String> = Vec::new();
-    let mut blocks = blocks.into_iter().peekable();
-    while let Some(first) = blocks.next() {
-        let (mut used, mut shelf) = (first.width, vec![first]);
-        while let Some(next) = blocks.next_if(|next| used + BETWEEN + next.width <= width) {
-            used += BETWEEN + next.width;
-            shelf.push(next);
-        }
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        let height = shelf.iter().map(|block| block.lines.len()).max().unwrap_or(0);
-        for i in 0..height {
-            let cells = shelf
-                .iter()
-                .map(|block| block.lines.get(i).cloned().unwrap_or_else(|| " ".repeat(block.width)));
-            lines.push(cells.collect::<Vec<_>>().join(&" ".repeat(BETWEEN)));
-        }
-    }
-    lines
-}
-
-/// Prose in lines of at most `width` columns. Wider gaps, as between two formulas, stay as they are inside a line.
-fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
-    let width = width.min(WIDEST_PROSE);
-    let mut lines = Vec::new();
-    let mut line = first.to_owned();
-    let mut is_fresh = true;
-    let mut gap = 0;
-    for word in text.split(' ') {
-        if word.is_empty() {
-            gap += 1;
-            continue;
-        }
-        if !is_fresh && columns(&line) + 1 + gap + columns(word) > width {
-            lines.push(std::mem::replace(&mut line, rest.to_owned()));
-            is_fresh = true;
-        }
-        if !is_fresh {
-            line.push_str(&" ".repeat(1 + gap));
-        }
-        line.push_str(word);
-        (is_fresh, gap) = (false, 0);
-    }
-    lines.push(line);
-    lines
-}
-
-fn pad(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
-}
-
-fn pad_left(text: &str, width: usize) -> String {
-    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
-}
-
-/// How many columns a terminal gives a text: none to an accent that joins the letter before it, two to a wide letter.
-pub(super) fn columns(text: &str) -> usize {
-    let width = |c: char| match u32::from(c) {
-        0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x20D0..=0x20FF | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-        0x1100..=0x115F | 0x2E80..=0xA4CF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFE30..=0xFE6F => 2,
-        0xFF00..=0xFF60 | 0xFFE0..=0xFFE6 | 0x1F300..=0x1FAFF | 0x20000..=0x3FFFD => 2,
-        _ => 1,
-    };
-    text.chars().map(width).sum()
 }

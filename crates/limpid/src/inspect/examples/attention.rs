@@ -6,6 +6,7 @@ use crate::inspect::inputs::{Given, dims, plural};
 use crate::inspect::maths::{Matrix, Sight, attend, hidden, visible};
 use crate::inspect::model::{Cell, Step, Table};
 use crate::inspect::number::{list, short};
+use limpid_tensor::kernels::attention::Causality;
 use limpid_tensor::kernels::matmul::Accumulate;
 use limpid_tensor::kernels::softmax::softmax_backward;
 use limpid_tensor::rng::Stream;
@@ -27,6 +28,8 @@ pub fn self_attention(given: &Given) -> Result<Told> {
         "a key is compared with a query number by number",
     )?;
     let sight = if given.choice("mask") == "causal" { Sight::CAUSAL } else { Sight::FULL };
+
+    let masked = sight.causality == Causality::Causal;
 
     let (q, k, v) = (x.times(&w_q), x.times(&w_k), x.times(&w_v));
     let scores = q.times_transposed(&k);
@@ -67,7 +70,7 @@ pub fn self_attention(given: &Given) -> Result<Told> {
                 words[last],
                 dot_in_words(q.row(0), k.row(last), scores.row(0)[last])
             )),
-        Step::new("Scaled scores", format!("S/√d_k, here {}", root_in_words(q.cols())))
+        Step::new("Scaled scores", format!("S/√d_k{}, here {}", if masked { " + M,  M = −∞ above the diagonal" } else { "" }, root_in_words(q.cols())))
             .why("The more numbers are multiplied, the larger the sums; dividing keeps softmax where it can learn.")
             .table(Table::matrix("", &words, &words, &scaled)),
         softmax_step(given, &words, weights),

@@ -76,7 +76,7 @@ fn gpt_1() -> Step {
     let total: usize = rows.iter().map(|(_, n)| n).sum();
     let names: Vec<String> =
         rows.iter().map(|(name, _)| (*name).to_owned()).chain(["all".to_owned()]).collect();
-    let share = |n: usize| Cell::Number((1000.0 * n as f64 / total as f64).round() / 10.0);
+    let share = |n: usize| Cell::Number((10_000.0 * n as f64 / total as f64).round() / 100.0);
     let counts = rows.iter().map(|(_, n)| *n).chain([total]);
     let cells = counts.map(|n| vec![Cell::from(n), share(n)]).collect();
     Step::new("How much of a model this is", "GPT-1: 12 layers, c = 768, f = 4c = 3072, v = 40,478, 512 positions")

@@ -108,7 +108,10 @@ pub fn residual(given: &Given) -> Result<Told> {
             .why("The word itself goes on; the layer only adds what it has found out.")
             .table(Table::matrix("", &words, &dims(c), &post.sum)),
         Step::new("Normalise after (the paper, GPT-1)", "y = LayerNorm(x + f(x)),  γ = 1, β = 0")
-            .table(Table::matrix("", &words, &dims(c), &post.y)),
+            .table(Table::matrix("", &words, &dims(c), &post.y))
+            .when(given.untouched(), |s| {
+                s.remark("The four numbers of SAT are equal; less their mean, nothing is left of them.")
+            }),
         Step::new("Or before (GPT-2 and most since)", "y = x + f(LayerNorm(x))")
             .why("Nothing stands in the way of x itself; deep models train without a warm-up.")
             .table(Table::matrix("", &words, &dims(c), &pre)),
@@ -123,16 +126,28 @@ pub fn residual(given: &Given) -> Result<Told> {
     Ok(told(story, steps))
 }
 
+/// How layers follow each other.
+#[derive(Clone, Copy)]
+enum Stack {
+    /// x ← f(x).
+    Plain,
+    /// x ← x + f(x).
+    Residual,
+}
+
 /// ∂y/∂x of a stack of layers f(x) = slope·x, by the tape.
 fn straight_way(slope: f32) -> Step {
-    let gradient = |depth: usize, adds: bool| -> f32 {
+    let gradient = |depth: usize, stack: Stack| -> f32 {
         let params = Params::builder().build(0);
         let mut gradients = Gradients::new(&params);
         let mut tape = Tape::training(&params, &mut gradients);
         let x = tape.leaf(Tensor::scalar(1.0));
         let y = (0..depth).fold(x.clone(), |x, _| {
             let f = tape.scale(&x, slope);
-            if adds { tape.add(&x, &f) } else { f }
+            match stack {
+                Stack::Plain => f,
+                Stack::Residual => tape.add(&x, &f),
+            }
         });
         tape.backward(&y);
         x.id().and_then(|id| gradients.of(id)).map_or(0.0, Tensor::item)
@@ -141,7 +156,7 @@ fn straight_way(slope: f32) -> Step {
     let names: Vec<String> = depths.iter().map(|depth| plural(*depth, "layer")).collect();
     let cells = depths
         .iter()
-        .map(|d| vec![gradient(*d, false).into(), gradient(*d, true).into()])
+        .map(|d| vec![gradient(*d, Stack::Plain).into(), gradient(*d, Stack::Residual).into()])
         .collect::<Vec<Vec<Cell>>>();
     Step::new("A straight way back", format!("∂(x + f(x))/∂x = 1 + f′,  here f′ = {}", short(slope)))
         .why(
