@@ -3,6 +3,7 @@
 //! A [`Session`] is the state of some sequences that are being written: the model reads tokens, and answers with scores for
 //! the next ones. It owns the caches; the model and its numbers are shared and never change.
 
+pub mod filter;
 mod gpt;
 mod greedy;
 mod seq2seq;

@@ -1,0 +1,244 @@
+//! Self-attention from embeddings to mixtures, and why its scores are scaled.
+
+use super::{Told, dot_in_words, root_in_words, told};
+use crate::error::Result;
+use crate::inspect::inputs::{Given, dims, plural};
+use crate::inspect::maths::{Matrix, Sight, attend, hidden, visible};
+use crate::inspect::model::{Cell, Step, Table};
+use crate::inspect::number::{list, short};
+use limpid_tensor::kernels::attention::Causality;
+use limpid_tensor::kernels::matmul::Accumulate;
+use limpid_tensor::kernels::softmax::softmax_backward;
+use limpid_tensor::rng::Stream;
+
+pub fn self_attention(given: &Given) -> Result<Told> {
+    let x = given.matrix("tokens");
+    let words = given.labels("words", x.rows(), "token")?;
+    let projection = |name: &str| {
+        let w = given.given_matrix(name).unwrap_or_else(|| Matrix::identity(x.cols()));
+        given.check_size(name, &w, Some(x.cols()), None, "it multiplies a token of that width")?;
+        Ok(w)
+    };
+    let (w_q, w_k, w_v) = (projection("w-q")?, projection("w-k")?, projection("w-v")?);
+    given.check_size(
+        "w-k",
+        &w_k,
+        None,
+        Some(w_q.cols()),
+        "a key is compared with a query number by number",
+    )?;
+    let sight = if given.choice("mask") == "causal" { Sight::CAUSAL } else { Sight::FULL };
+
+    let masked = sight.causality == Causality::Causal;
+
+    let (q, k, v) = (x.times(&w_q), x.times(&w_k), x.times(&w_v));
+    let scores = q.times_transposed(&k);
+    let scaled = hidden(&scores.scaled(1.0 / (q.cols() as f32).sqrt()), &visible(x.rows(), x.rows(), sight));
+    let attended = attend(&q, &k, &v, 1, sight);
+    let (weights, last) = (&attended.weights[0], x.rows() - 1);
+
+    let projected = if q == k && k == v {
+        let table = Table::matrix(format!("Q = K = V ({})", q.size()), &words, &dims(q.cols()), &q);
+        Step::new("Queries, keys, values", "Q = X·W_Q    K = X·W_K    V = X·W_V").table(table).when(
+            given.untouched(),
+            |s| {
+                s.remark(
+                    "Here W_Q = W_K = W_V is the identity with four rows, one for each number of a token, so nothing \
+                     changes. (It is sometimes printed with three: then it could not multiply four numbers.) A trained \
+                     model has learned three different matrices.",
+                )
+            },
+        )
+    } else {
+        Step::new("Queries, keys, values", "Q = X·W_Q    K = X·W_K    V = X·W_V").tables(
+            [("Q", &q), ("K", &k), ("V", &v)]
+                .map(|(name, m)| Table::matrix(format!("{name} ({})", m.size()), &words, &dims(m.cols()), m)),
+        )
+    }
+    .why("A query says what a word is looking for, a key what it can be found by, a value what it has to give.");
+
+    let steps = vec![
+        Step::new("Embeddings", format!("X: one row for each token, {}", x.size()))
+            .table(Table::matrix("", &words, &dims(x.cols()), &x)),
+        projected,
+        Step::new("Scores", "S = Q·Kᵀ,  S[i][j] = Σ_d Q[i][d]·K[j][d]")
+            .why("How well does each query (row) fit each key (column)? A dot product is large where both are.")
+            .table(Table::matrix("", &words, &words, &scores))
+            .remark(format!(
+                "{} looking at {}: {}.",
+                words[0],
+                words[last],
+                dot_in_words(q.row(0), k.row(last), scores.row(0)[last])
+            )),
+        Step::new("Scaled scores", format!("S/√d_k{}, here {}", if masked { " + M,  M = −∞ above the diagonal" } else { "" }, root_in_words(q.cols())))
+            .why("The more numbers are multiplied, the larger the sums; dividing keeps softmax where it can learn.")
+            .table(Table::matrix("", &words, &words, &scaled)),
+        softmax_step(given, &words, weights),
+        mixture_step(given, &words, &v, &attended.z, weights),
+        sizes(),
+    ];
+    let story = format!(
+        "{}, each {}: {}. Every token asks every token how relevant it is, and comes out as a weighted average of \
+         all. This is scaled dot-product attention, softmax(Q·Kᵀ/√d_k)·V, one step at a time.",
+        plural(x.rows(), "token"),
+        plural(x.cols(), "number"),
+        words.join(", ")
+    );
+    Ok(told(story, steps))
+}
+
+fn softmax_step(given: &Given, words: &[String], weights: &Matrix) -> Step {
+    Step::new("Weights", "A[i][j] = exp(s[i][j]) / Σ_j exp(s[i][j]),  s = scaled scores")
+        .why("Softmax makes each row positive and lets it sum to 1: how much of each value a word takes.")
+        .table(Table::matrix("", words, words, weights))
+        .when(given.untouched(), |step| {
+            step.often_printed(
+                "softmax([0 2 2]) and softmax([2 2 4]) for CAT and SAT",
+                "softmax([0 1 1]) and softmax([1 1 2])",
+                format!(
+                    "those are the scores before scaling. The weights beside them, {} and {}, are the ones of the scaled \
+                     rows",
+                    list(weights.row(1)),
+                    list(weights.row(2))
+                ),
+            )
+        })
+}
+
+fn mixture_step(given: &Given, words: &[String], v: &Matrix, z: &Matrix, weights: &Matrix) -> Step {
+    let terms: Vec<String> =
+        weights.row(0).iter().zip(words).map(|(w, word)| format!("{}·V[{word}]", short(*w))).collect();
+    Step::new("Output", "Z = A·V")
+        .why("Each row is a weighted average of the values: the word, with its context mixed in.")
+        .table(Table::matrix("", words, &dims(v.cols()), z))
+        .remark(format!("Z[{}] = {}.", words[0], terms.join(" + ")))
+        .when(given.untouched(), |step| {
+            step.often_printed(
+                "[1.2669 0.9999 1.2669 0.9999] for The",
+                list(z.row(0)),
+                "a weighted average cannot exceed the largest of its values, and no value here is above 1 (1.2669 is \
+                 3·0.4223, but only two words have a 1 in the first column)",
+            )
+        })
+}
+
+/// The sizes of a larger model, by really multiplying matrices of zeros.
+fn sizes() -> Step {
+    let (t, c, d_k, d_v) = (10, 512, 64, 128);
+    let zeros = |rows, cols| Matrix::filled(rows, cols, 0.0);
+    let x = zeros(t, c);
+    let (w_q, w_k, w_v) = (zeros(c, d_k), zeros(c, d_k), zeros(c, d_v));
+    let (q, k, v) = (x.times(&w_q), x.times(&w_k), x.times(&w_v));
+    let z = attend(&q, &k, &v, 1, Sight::FULL).z;
+    let all = [("X", &x), ("W_Q", &w_q), ("W_K", &w_k), ("W_V", &w_v), ("Q", &q), ("K", &k), ("V", &v)];
+    let mut rows: Vec<(String, usize, usize)> =
+        all.iter().map(|(name, m)| ((*name).to_owned(), m.rows(), m.cols())).collect();
+    rows.push(("Q·Kᵀ".to_owned(), q.rows(), k.rows()));
+    rows.push(("Z".to_owned(), z.rows(), z.cols()));
+    let names: Vec<String> = rows.iter().map(|(name, ..)| name.clone()).collect();
+    let cells = rows.iter().map(|(_, r, c)| vec![Cell::from(*r), Cell::from(*c)]).collect();
+    Step::new("The same in a larger model", "10 tokens of width 512, with Q 10×64 and V 10×128: how large is the rest?")
+        .why("Keys must be as wide as queries, for they are multiplied; values may have a width of their own, and Z takes it.")
+        .table(Table::new("", &names, &["rows".to_owned(), "columns".to_owned()], cells))
+}
+
+pub fn scaling(given: &Given) -> Result<Told> {
+    let (q, keys) = (Matrix::row_of(&given.row("query")), given.matrix("keys"));
+    given.check_size(
+        "keys",
+        &keys,
+        None,
+        Some(q.cols()),
+        "a key is compared with the query number by number",
+    )?;
+    let names: Vec<String> = (1..=keys.rows()).map(|i| format!("key {i}")).collect();
+    let d = q.cols();
+    let scores = q.times_transposed(&keys);
+    let scaled = scores.scaled(1.0 / (d as f32).sqrt());
+    let (raw, soft) = (scores.softmax(), scaled.softmax());
+
+    let dots = (0..keys.rows())
+        .map(|i| format!("Key {}: {}.", i + 1, dot_in_words(q.row(0), keys.row(i), scores.row(0)[i])));
+    let score_step = Step::new("Scores", "s[j] = q·k[j]")
+        .table(Table::matrix("query", &["q".to_owned()], &dims(d), &q))
+        .table(Table::matrix("keys", &names, &dims(d), &keys))
+        .table(Table::columns("scores", &names, &[("s", scores.row(0))]));
+    let steps = vec![
+        dots.fold(score_step, Step::remark),
+        Step::new("Softmax without scaling", "a[j] = exp(s[j]) / Σ exp(s)").table(Table::columns(
+            "",
+            &names,
+            &[("score", scores.row(0)), ("weight", raw.row(0))],
+        )),
+        Step::new("Softmax with scaling", format!("a[j] = softmax(s/√d),  {}", root_in_words(d)))
+            .why("The order stays, but the second key is still heard.")
+            .table(Table::columns("", &names, &[("score/√d", scaled.row(0)), ("weight", soft.row(0))]))
+            .when(given.untouched(), |s| {
+                s.often_printed(
+                    "√4 = √2",
+                    "√4 = 2",
+                    "6/2 = 3 and 4/2 = 2, as the scores in the same line say",
+                )
+            }),
+        gap_step(),
+        slope_step(&names, &raw, &soft),
+        spread_step(),
+    ];
+    let story = format!(
+        "A query of {} meets {}. Scores grow with the number of dimensions; softmax turns large gaps into certainty; \
+         and certainty has no slope to learn from. So scores are divided by √d before softmax.",
+        plural(d, "number"),
+        plural(keys.rows(), "key")
+    );
+    Ok(told(story, steps))
+}
+
+/// Softmax of a large gap.
+fn gap_step() -> Step {
+    let scores = Matrix::row_of(&[10.0, 1.0]);
+    let weights = scores.softmax();
+    let names = [String::from("first"), String::from("second")];
+    Step::new("How fast softmax saturates", "softmax([10 1]) = [1/(1 + e⁻⁹)  1/(1 + e⁹)]")
+        .table(Table::columns("", &names, &[("score", scores.row(0)), ("weight", weights.row(0))]))
+        .often_printed(
+            "[0.99 0.01]",
+            list(weights.row(0)),
+            "the gap is 9, so the second gets e⁻⁹ = 0.000123 of the first, eighty times less than 0.01",
+        )
+}
+
+/// The derivative of each weight by its own score, by the kernel of the backward pass.
+fn slope_step(names: &[String], raw: &Matrix, soft: &Matrix) -> Step {
+    let slopes = |weights: &Matrix| -> Vec<f32> {
+        let n = weights.cols();
+        let slope = |j: usize| {
+            let (mut dx, mut dy) = (vec![0.0; n], vec![0.0; n]);
+            dy[j] = 1.0;
+            softmax_backward(&mut dx, &dy, weights.row(0), n, Accumulate::Overwrite);
+            dx[j]
+        };
+        (0..n).map(slope).collect()
+    };
+    Step::new("What is left to learn from", "∂a[j]/∂s[j] = a[j]·(1 − a[j])")
+        .why("How far a weight moves when its score moves. Near 0 and 1 it hardly moves: the gradient vanishes.")
+        .table(Table::columns("", names, &[("unscaled", &slopes(raw)), ("scaled", &slopes(soft))]))
+}
+
+/// The deviation of random dot products, measured.
+fn spread_step() -> Step {
+    const PAIRS: usize = 2000;
+    let (mut rng, mut cells, mut names) = (Stream::new(7, 1), Vec::new(), Vec::new());
+    for d in [4, 16, 64, 256] {
+        let mut draw = |n: usize| Matrix::new(1, n, (0..n).map(|_| rng.normal()).collect());
+        let dots: Vec<f32> = (0..PAIRS).map(|_| draw(d).times_transposed(&draw(d)).data()[0]).collect();
+        let row = Matrix::row_of(&dots);
+        // The mean of a product of independent numbers is 0, so this is the variance.
+        let deviation = (row.times_transposed(&row).data()[0] / PAIRS as f32).sqrt();
+        names.push(format!("d = {d}"));
+        cells.push(vec![deviation.into(), (d as f32).sqrt().into(), (deviation / (d as f32).sqrt()).into()]);
+    }
+    let cols = ["deviation of q·k", "√d", "after dividing"].map(str::to_owned);
+    Step::new("Why √d and not d", "Var(q·k) = Σ_d Var(q_d·k_d) = d,  so the deviation is √d")
+        .why(format!("Measured on {PAIRS} pairs of random vectors whose numbers have mean 0 and variance 1:"))
+        .table(Table::new("", &names, &cols, cells))
+}

@@ -1,0 +1,116 @@
+//! Numbers as text: whole ones whole, others with as many decimals as they need.
+
+/// Up to which number of decimals a number is written out if that is exact.
+const EXACT: usize = 3;
+/// f32 has seven digits, and a few operations have used up one.
+const ROUNDING: f64 = 1e-6;
+
+/// How many decimals say all that there is to say, if at most three do.
+fn exact_decimals(x: f64) -> Option<usize> {
+    (0..=EXACT).find(|decimals| {
+        let power = 10_f64.powi(*decimals as i32);
+        (x * power - (x * power).round()).abs() <= ROUNDING * (x * power).abs()
+    })
+}
+
+/// Whether a number lies halfway between two numbers of four decimals.
+fn is_tie(x: f64) -> bool {
+    ((x.abs() * 1e4).fract() - 0.5).abs() < 0.01
+}
+
+/// Whether a number is whole, as far as f32 can tell.
+pub(super) fn is_whole(x: f64) -> bool {
+    exact_decimals(x) == Some(0)
+}
+
+/// How many decimals the numbers of one table get: as many as are exact, or 4; 6 where 4 would show a small number as 0,
+/// one close to 1 as 1, or would have to toss a coin (0.99995).
+pub(super) fn decimals(numbers: &[f64]) -> usize {
+    let needs = |x: &f64| match exact_decimals(*x) {
+        Some(decimals) => decimals,
+        None if x.abs() < 0.01 || (x.abs() - 1.0).abs() < 0.001 || is_tie(*x) => 6,
+        None => 4,
+    };
+    numbers.iter().map(needs).max().unwrap_or(0)
+}
+
+/// A number with so many decimals; a whole one has none, and a tiny one that would read as 0 is written with its power of
+/// ten. The minus sign is a real one.
+pub(super) fn fixed(x: f64, decimals: usize) -> String {
+    let text = if is_whole(x) {
+        format!("{:.0}", x + 0.0)
+    } else {
+        let text = format!("{x:.decimals$}");
+        let is_nothing = text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.'));
+        if is_nothing { format!("{x:.1e}") } else { text }
+    };
+    // Rounding may leave "-0".
+    if text == "-0" { "0".to_owned() } else { text.replace('-', "−") }
+}
+
+/// A number in a sentence, where zeros at the end align with nothing.
+pub(super) fn short(x: f32) -> String {
+    let x = f64_of(x);
+    let text = fixed(x, decimals(&[x]));
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').to_owned(),
+        false => text,
+    }
+}
+
+/// Through its shortest decimal form: 0.1_f32 is meant as 0.1, not as 0.10000000149.
+pub(super) fn f64_of(x: f32) -> f64 {
+    x.to_string().parse().unwrap_or(f64::from(x))
+}
+
+/// "[0.8446 0.5777 …]" in a sentence.
+pub(super) fn list(row: &[f32]) -> String {
+    let words: Vec<String> = row.iter().map(|x| short(*x)).collect();
+    format!("[{}]", words.join(" "))
+}
+
+/// 116,534,784.
+pub(super) fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_a_person_would() {
+        for (x, want) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (2.0, "2"),
+            (-3.0, "−3"),
+            (1.2e6, "1200000"),
+            (0.1, "0.1"),
+            (1.100_000_1, "1.1"),
+            (1.74, "1.74"),
+            (0.422_319, "0.4223"),
+            (-1.341_639, "−1.3416"),
+            (0.000_123, "0.000123"),
+            (0.999_877, "0.999877"),
+            (3.1e-9, "3.1e−9"),
+            (16_534_784.0, "16534784"),
+            (1e-5, "0.00001"),
+            (0.606_04, "0.606"),
+            (1.799_95, "1.79995"),
+        ] {
+            assert_eq!(short(x), want);
+        }
+        assert_eq!(list(&[0.844_638, 1.0, 0.0]), "[0.8446 1 0]");
+        assert_eq!(grouped(116_534_784), "116,534,784");
+        assert_eq!(grouped(12), "12");
+    }
+}

@@ -1,0 +1,304 @@
+//! The goldens of the worked examples, G1 to G24, read from the explanations: so the text, the tables and the kernels
+//! agree with arithmetic done in f64 elsewhere.
+
+use limpid::inspect::{Explanation, Inputs, Note, Step, explain};
+
+const MASKED: f64 = f64::NEG_INFINITY;
+
+fn usual(name: &str) -> Explanation {
+    explain(name, &Inputs::default()).unwrap()
+}
+
+fn with(name: &str, options: &[(&str, &str)]) -> Explanation {
+    explain(name, &Inputs::parse(name, options).unwrap()).unwrap()
+}
+
+/// Table `table` of the step whose title begins with `title`.
+fn numbers(explanation: &Explanation, title: &str, table: usize) -> Vec<Vec<f64>> {
+    explanation.step(title).tables[table].numbers()
+}
+
+#[track_caller]
+fn near(got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len(), "{got:?} {want:?}");
+    for (g, w) in got.iter().zip(want) {
+        assert!(g == w || (g - w).abs() <= 1e-6 * w.abs().max(1.0), "{got:?} is not {want:?}");
+    }
+}
+
+#[track_caller]
+fn all_near(got: &[Vec<f64>], want: &[&[f64]]) {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).for_each(|(got, want)| near(got, want));
+}
+
+#[track_caller]
+fn column(rows: &[Vec<f64>], j: usize) -> Vec<f64> {
+    rows.iter().map(|row| row[j]).collect()
+}
+
+#[track_caller]
+fn says_what_is_often_printed(step: &Step, wrong: &str, right: &str) {
+    let found = step.notes.iter().any(|note| {
+        matches!(note, Note::OftenPrinted { printed, correct, because }
+            if printed.contains(wrong) && correct.contains(right) && !because.is_empty())
+    });
+    assert!(found, "{wrong} → {right} is not among {:?}", step.notes);
+}
+
+#[test]
+fn g1_to_g4_the_cat_sat() {
+    let e = usual("self-attention");
+    all_near(&numbers(&e, "Scores", 0), &[&[2.0, 0.0, 2.0], &[0.0, 2.0, 2.0], &[2.0, 2.0, 4.0]]);
+    all_near(&numbers(&e, "Scaled", 0), &[&[1.0, 0.0, 1.0], &[0.0, 1.0, 1.0], &[1.0, 1.0, 2.0]]);
+    all_near(
+        &numbers(&e, "Weights", 0),
+        &[&[0.422319, 0.155362, 0.422319], &[0.155362, 0.422319, 0.422319], &[0.211942, 0.211942, 0.576117]],
+    );
+    let (a, b, c) = (0.844638, 0.577681, 0.788058);
+    all_near(&numbers(&e, "Output", 0), &[&[a, b, a, b], &[b, a, b, a], &[c, c, c, c]]);
+    says_what_is_often_printed(e.step("Output"), "1.2669", "0.8446");
+    says_what_is_often_printed(e.step("Weights"), "[2 2 4]", "[1 1 2]");
+}
+
+#[test]
+fn g5_to_g7_scaling() {
+    let e = usual("scaling");
+    near(&column(&numbers(&e, "Scores", 2), 0), &[6.0, 4.0]);
+    near(&column(&numbers(&e, "Softmax without", 0), 1), &[0.880797, 0.119203]);
+    near(&column(&numbers(&e, "Softmax with scaling", 0), 0), &[3.0, 2.0]);
+    near(&column(&numbers(&e, "Softmax with scaling", 0), 1), &[0.731059, 0.268941]);
+    near(&column(&numbers(&e, "How fast", 0), 1), &[0.999877, 0.000123]);
+    says_what_is_often_printed(e.step("How fast"), "0.99", "0.999877");
+    says_what_is_often_printed(e.step("Softmax with scaling"), "√4 = √2", "√4 = 2");
+    // p·(1 − p) of the two.
+    near(&column(&numbers(&e, "What is left", 0), 0), &[0.104994, 0.104994]);
+    near(&column(&numbers(&e, "What is left", 0), 1), &[0.196612, 0.196612]);
+}
+
+#[test]
+fn g8_to_g10_positions() {
+    let e = usual("positions");
+    let pe = numbers(&e, "Positions", 0);
+    near(&pe[0], &[0.0, 1.0, 0.0, 1.0]);
+    near(&pe[1], &[0.841471, 0.540302, 0.010000, 0.999950]);
+    near(&pe[2], &[0.909297, -0.416147, 0.019999, 0.999800]);
+    let sum = numbers(&e, "Added", 2);
+    near(&sum[0], &[0.1, 1.2, 0.3, 1.4]);
+    near(&sum[1], &[1.341471, 1.140302, 0.710000, 1.799950]);
+    says_what_is_often_printed(e.step("Added"), "[0.1 1.2 0.3 0.4]", "1.4");
+    says_what_is_often_printed(e.step("Added"), "[1.34 0.94 0.01 1.79]", "1.1403");
+    says_what_is_often_printed(e.step("Positions"), "(2i+1)/c", "2i/c");
+    let products = numbers(&e, "Distance", 0);
+    for (p, row) in products.iter().enumerate() {
+        for (k, want) in [2.0, 1.540252, 0.583653, 0.009558].iter().enumerate().take(4 - p) {
+            near(&[row[p + k]], &[*want]);
+        }
+    }
+}
+
+#[test]
+fn g11_and_g24_layer_norm_beside_batch_norm() {
+    let e = usual("layer-norm");
+    near(&numbers(&e, "Mean", 1)[0], &[5.0]);
+    near(&numbers(&e, "Variance", 1)[0][..1], &[5.0]);
+    near(&numbers(&e, "Normalised", 0)[0], &[-1.341639, -0.447213, 0.447213, 1.341639]);
+    near(&numbers(&e, "Scale and shift", 1)[0], &[-1.341639, -0.447213, 0.447213, 1.341639]);
+    all_near(&numbers(&e, "Beside batch norm", 1), &[&[-1.0; 3], &[1.0; 3]]);
+}
+
+#[test]
+fn g12_to_g16_padding() {
+    let e = usual("padding-mask");
+    let zeros = [0.0; 4];
+    let scores: [&[f64]; 4] =
+        [&[0.3, 0.7, 1.1, 0.0], &[0.7, 1.74, 2.78, 0.0], &[1.1, 2.78, 4.46, 0.0], &zeros];
+    all_near(&numbers(&e, "Scores", 0), &scores);
+    let halves: Vec<Vec<f64>> = scores.iter().map(|row| row.iter().map(|x| x / 2.0).collect()).collect();
+    all_near(&numbers(&e, "Scores", 1), &halves.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    says_what_is_often_printed(e.step("Scores"), "[0.7 1.9 3.1 0]", "1.74");
+    let keys_only: [&[f64]; 4] =
+        [&[1.0, 0.0, 0.0, 0.0], &[1.0, 1.0, 0.0, 0.0], &[1.0, 1.0, 1.0, 0.0], &[1.0, 1.0, 1.0, 0.0]];
+    all_near(&numbers(&e, "Two masks", 2), &keys_only);
+    near(&numbers(&e, "Masked", 0)[1], &[0.35, 0.87, MASKED, MASKED]);
+    let third = 1.0 / 3.0;
+    all_near(
+        &numbers(&e, "Weights", 0),
+        &[
+            &[1.0, 0.0, 0.0, 0.0],
+            &[0.372852, 0.627148, 0.0, 0.0],
+            &[0.115182, 0.266803, 0.618015, 0.0],
+            &[third, third, third, 0.0],
+        ],
+    );
+    says_what_is_often_printed(e.step("Weights"), "[0.3 0.7 0 0]", "0.3729");
+    all_near(
+        &numbers(&e, "Output", 0),
+        &[
+            &[0.1, 0.2, 0.3, 0.4],
+            &[0.350859, 0.450859, 0.550859, 0.650859],
+            &[0.701133, 0.801133, 0.901133, 1.001133],
+            &[0.5, 0.6, 0.7, 0.8],
+        ],
+    );
+    all_near(&numbers(&e, "The other kind", 0), &[&[1.0, 0.0, 0.0], &[1.0, 1.0, 0.0], &[0.0, 0.0, 0.0]]);
+    near(&numbers(&e, "The other kind", 1)[2], &[0.0; 3]);
+}
+
+#[test]
+fn g13_keys_and_queries_hide_the_whole_row() {
+    let e = with("padding-mask", &[("kind", "keys-and-queries")]);
+    near(&numbers(&e, "Two masks", 2)[3], &[0.0; 4]);
+    near(&numbers(&e, "Masked", 0)[3], &[MASKED; 4]);
+    near(&numbers(&e, "Weights", 0)[3], &[0.0; 4]);
+    near(&numbers(&e, "Output", 0)[3], &[0.0; 4]);
+}
+
+#[test]
+fn g17_the_causal_mask() {
+    let e = usual("causal-mask");
+    let m = MASKED;
+    let want: [&[f64]; 4] = [&[0.0, m, m, m], &[0.0, 0.0, m, m], &[0.0, 0.0, 0.0, m], &[0.0; 4]];
+    all_near(&numbers(&e, "The mask", 0), &want);
+    let (before, after) = (numbers(&e, "The future", 0), numbers(&e, "The future", 1));
+    assert_eq!(before[..3], after[..3], "the future changed the past");
+    assert_ne!(before[3], after[3]);
+}
+
+#[test]
+fn g18_soft_retrieval() {
+    for (query, want) in [("75", 1250.0), ("72", 1100.0), ("70", 1000.0)] {
+        near(&numbers(&with("soft-retrieval", &[("query", query)]), "The answer", 0)[0], &[want]);
+    }
+    let e = usual("soft-retrieval");
+    near(&column(&numbers(&e, "Other questions", 0), 2), &[1250.0, 1100.0, 1000.0]);
+    near(&column(&numbers(&e, "How near", 0), 1), &[0.2, 0.2]);
+    says_what_is_often_printed(e.step("How near"), "0.5", "0.2");
+}
+
+#[test]
+fn g19_roulette() {
+    let e = usual("roulette");
+    let drawn: Vec<String> =
+        e.step("The draw").tables[0].cells.iter().map(|row| format!("{:?}", row[0])).collect();
+    assert_eq!(drawn, ["Text(\"mat\")", "Text(\"rug\")"]);
+    near(&column(&numbers(&e, "The wheel", 0), 2), &[0.5, 0.7, 0.85, 0.95, 1.0]);
+}
+
+#[test]
+fn g20_one_hot_has_six_numbers() {
+    let e = usual("output-layer");
+    near(&numbers(&e, "One-hot", 0)[0], &[0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    says_what_is_often_printed(e.step("One-hot"), "seven", "[0 1 0 0 0 0]");
+}
+
+#[test]
+fn g21_to_g23_sizes() {
+    let sizes = usual("self-attention").step("The same in a larger model").tables[0].clone();
+    let of = |name: &str| {
+        sizes.numbers()[sizes.row_labels.iter().position(|label| label == name).unwrap()].clone()
+    };
+    assert_eq!((of("X"), of("K"), of("Z")), (vec![10.0, 512.0], vec![10.0, 64.0], vec![10.0, 128.0]));
+    near(&column(&numbers(&usual("multi-head"), "In the paper", 0), 0), &[512.0, 8.0, 64.0, 8.0]);
+    let parameters = column(&numbers(&usual("feed-forward"), "How much", 0), 0);
+    assert_eq!(parameters.last(), Some(&116_534_784.0));
+    assert_eq!(parameters[..5].iter().sum::<f64>(), 116_534_784.0);
+}
+
+#[test]
+fn the_decoding_table() {
+    let e = usual("decoding");
+    let temperature = numbers(&e, "Temperature", 0);
+    near(&temperature[0], &[1.0, 0.0, 0.0, 0.0, 0.0]);
+    near(&temperature[1], &[0.999889, 0.000105, 0.000006, 0.0, 0.0]);
+    near(&temperature[2], &[0.769231, 0.123077, 0.069231, 0.030769, 0.007692]);
+    near(&temperature[4], &[0.339718, 0.214856, 0.186071, 0.151926, 0.107428]);
+    near(&temperature[5], &[0.202422, 0.200575, 0.199999, 0.199190, 0.197814]);
+    near(&numbers(&e, "Top-k", 0)[1], &[0.714286, 0.285714, 0.0, 0.0, 0.0]);
+    let top_p = numbers(&e, "Top-p", 0);
+    near(&top_p[0], &[1.0, 0.0, 0.0, 0.0, 0.0]);
+    near(&top_p[1], &[0.714286, 0.285714, 0.0, 0.0, 0.0]);
+    near(&top_p[2], &[0.588235, 0.235294, 0.176471, 0.0, 0.0]);
+    near(&top_p[3], &[0.5, 0.2, 0.15, 0.1, 0.05]);
+}
+
+#[test]
+fn the_loss_of_two_scores_and_its_gradient() {
+    let e = usual("cross-entropy");
+    near(&numbers(&e, "Loss", 0)[0], &[0.126928]);
+    let gradient = numbers(&e, "Gradient", 0);
+    near(&column(&gradient, 2), &[-0.119203, 0.119203]);
+    for row in &gradient {
+        assert!((row[2] - row[3]).abs() < 1e-5, "{row:?}");
+    }
+}
+
+#[test]
+fn teacher_forcing_has_a_term_for_every_word_and_reports_sum_and_mean() {
+    let e = usual("teacher-forcing");
+    let p: [f64; 5] = [0.6, 0.9, 0.5, 0.8, 0.95];
+    let losses: Vec<f64> = p.iter().map(|p| -p.ln()).collect();
+    near(&column(&numbers(&e, "Loss of each", 0), 1), &losses);
+    let sum: f64 = losses.iter().sum();
+    let want = [p.iter().product::<f64>(), sum, sum / 5.0, (sum / 5.0).exp()];
+    near(&column(&numbers(&e, "Loss of the sentence", 0), 0), &want);
+    // Certain of every word: no loss, and no ln 0 on the way.
+    let certain = with("teacher-forcing", &[("probabilities", "1 1 1 1 1")]);
+    near(&column(&numbers(&certain, "Loss of each", 0), 1), &[0.0; 5]);
+}
+
+#[test]
+fn the_backward_pass_agrees_with_trying_and_a_step_lowers_the_loss() {
+    for tokens in ["1 0 1 0; 0 1 0 1; 1 1 1 1", "0.3 -1; 2 0.5", "0.5"] {
+        let e = with("backward", &[("tokens", tokens)]);
+        let (tape, tried) = (numbers(&e, "The tokens", 0), numbers(&e, "The tokens", 1));
+        for (a, b) in tape.concat().iter().zip(tried.concat()) {
+            assert!((a - b).abs() < 1e-4, "{tokens}: {a} is not {b}");
+        }
+        let loss = column(&numbers(&e, "One step", 0), 0);
+        assert!(loss[1] < loss[0], "{tokens}: {loss:?}");
+        // Softmax sees differences only.
+        for row in numbers(&e, "Weights and scores", 1) {
+            assert!(row.iter().sum::<f64>().abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn the_steps_of_the_backward_pass_fit_each_other() {
+    let e = usual("backward");
+    let (dq, dk, dv) = (numbers(&e, "Queries", 0), numbers(&e, "Queries", 1), numbers(&e, "Queries", 2));
+    let dx = numbers(&e, "The tokens", 0);
+    for i in 0..3 {
+        let sum: Vec<f64> = (0..4).map(|j| dq[i][j] + dk[i][j] + dv[i][j]).collect();
+        near(&sum, &dx[i]);
+    }
+    // dQ = dS·K/√d by hand from the shown dS.
+    let (ds, x) = (numbers(&e, "Weights and scores", 1), numbers(&e, "There: attention", 0));
+    for i in 0..3 {
+        let by_hand: Vec<f64> =
+            (0..4).map(|d| (0..3).map(|j| ds[i][j] * x[j][d]).sum::<f64>() / 2.0).collect();
+        near(&by_hand, &dq[i]);
+    }
+}
+
+#[test]
+fn residual_keeps_the_gradient_alive() {
+    let way = numbers(&usual("residual"), "A straight way", 0);
+    near(&column(&way, 0), &[0.1, 0.01, 1e-4, 1e-6, 1e-12]);
+    near(&column(&way, 1), &[1.1, 1.21, 1.4641, 1.771561, 3.138428]);
+}
+
+#[test]
+fn one_head_is_plain_attention_and_numbers_can_be_changed() {
+    let tokens = ("tokens", "1 0 1 0; 0 1 0 1; 1 1 1 1");
+    let one = with("multi-head", &[tokens, ("heads", "1")]);
+    let plain = usual("self-attention");
+    assert_eq!(numbers(&one, "Side by side", 0), numbers(&plain, "Output", 0));
+    let changed = with("self-attention", &[("tokens", "1 0; 0 2"), ("w-v", "1; 1"), ("mask", "causal")]);
+    near(&numbers(&changed, "Output", 0)[0], &[1.0]);
+    assert!(
+        changed.steps.iter().all(|s| s.notes.iter().all(|n| matches!(n, Note::Remark { .. }))),
+        "notes on others' numbers"
+    );
+}
