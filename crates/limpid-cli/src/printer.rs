@@ -9,9 +9,9 @@ pub fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Columns of the terminal, 100 at most; 80 where there is none.
+/// Columns of the terminal, 100 at most (longer lines are hard to read); 80 where there is none.
 pub fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok()).map_or(80, |n: usize| n.clamp(40, 100))
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(40, 100))
 }
 
 /// `error: …` and `hint: …` on standard error.

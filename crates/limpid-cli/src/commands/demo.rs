@@ -65,6 +65,8 @@ pub fn run(args: Demo) -> Result<()> {
     let direction = Direction { to: args.to };
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("limpid-demo").join(direction.name()));
     check_folder(&folder)?;
+    // What cannot work is refused before anything is done; the vocabulary is not known yet, and does not matter here.
+    config(4, args.heads).validate()?;
 
     say(format_args!("Making {PAIRS} sentence pairs from the built-in grammar …"));
     let corpus = generate(PAIRS, args.seed);
@@ -75,7 +77,7 @@ pub fn run(args: Demo) -> Result<()> {
     };
     let (train, test) = (sides(&corpus.train), sides(&corpus.test));
 
-    let mut model = new_model(&tokenizer, args.heads, args.seed)?;
+    let mut model = Model::seq2seq(&config(tokenizer.vocab_size(), args.heads), args.seed)?;
     let Architecture::Seq2Seq(seq2seq) = model.architecture.clone() else {
         unreachable!("the demo translates")
     };
@@ -121,12 +123,9 @@ fn check_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn new_model(tokenizer: &Tokenizer, heads: usize, seed: u64) -> Result<Model> {
-    let config = Seq2SeqConfig {
-        max_position_embeddings: 256,
-        ..Seq2SeqConfig::new(tokenizer.vocab_size(), LAYERS, heads, WIDTH, FFN)
-    };
-    Model::seq2seq(&config, seed)
+fn config(vocab_size: usize, heads: usize) -> Seq2SeqConfig {
+    let config = Seq2SeqConfig::new(vocab_size, LAYERS, heads, WIDTH, FFN);
+    Seq2SeqConfig { max_position_embeddings: 256, ..config }
 }
 
 const LAYERS: usize = 2;
