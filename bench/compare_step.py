@@ -106,6 +106,16 @@ def machine_cpu_seconds():
     return (user + nice + system + irq + softirq + steal) / TICKS
 
 
+def wait_for_quiet(patience):
+    """Returns once nobody computes, both sides being asleep, or when patience runs out."""
+    deadline = time.perf_counter() + patience
+    while time.perf_counter() < deadline:
+        before = machine_cpu_seconds()
+        time.sleep(1.0)
+        if machine_cpu_seconds() - before <= OTHER_LOAD:
+            return
+
+
 def turn(runner, waiter, seconds):
     time.sleep(SETTLE_SECONDS)
     clocks = (time.perf_counter, machine_cpu_seconds, runner.cpu_seconds, waiter.cpu_seconds)
@@ -120,6 +130,7 @@ def measure(model, args):
     a, b = (Contender(command(program, model, args)) for program in (args.a, args.b))
     rounds = []
     for number in range(args.rounds):
+        wait_for_quiet(args.patience)
         turns = turn(a, b, args.seconds), turn(b, a, args.seconds)
         rounds.append(turns)
         best, other = [f"{t.best():.2f}" for t in turns], max(t.other_load for t in turns)
@@ -173,6 +184,7 @@ def parse_args():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each turn; at least one step is run")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds to wait for a quiet machine each round")
     args = parser.parse_args()
     args.models = args.models or list(LIMPID_MODELS)
     unknown = [model for model in args.models if model not in LIMPID_MODELS]

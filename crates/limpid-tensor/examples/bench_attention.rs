@@ -1,4 +1,5 @@
-//! Times the attention kernels on the shapes of real models: `cargo run --release --example bench_attention`.
+//! Times the attention kernels on the shapes of real models: `cargo run --release --example bench_attention`,
+//! or only some of them: `… -- decode`.
 //!
 //! GFLOP/s count the scores a query may see, two products forward and five backward (the backward recomputes one).
 
@@ -24,9 +25,14 @@ fn main() {
         ("D: 64 x 24, 8 x 32, full", 64, 24, 24, 8, 32, Full),
         ("long: 1 x 1024, 2 x 64, causal", 1, 1024, 1024, 2, 64, Causal),
         ("decode: 1 query, 512 keys, 12 x 64", 1, 1, 512, 12, 64, Causal),
+        ("verify: 4 x 8 queries, 512 keys, 8 x 64", 4, 8, 512, 8, 64, Causal),
         ("beam: 4 x 1 query, 24 keys, 8 x 32", 4, 1, 24, 8, 32, Full),
     ];
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, sequences, t, s, heads, d, causality) in shapes {
+        if !name.contains(&wanted) {
+            continue;
+        }
         let shape = Shape { name, sequences, t, s, heads, d, causality };
         for threads in [1, 2] {
             team::set_threads(threads);

@@ -111,7 +111,11 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[l] += a[l] * b[l];
         }
     }
-    sum_lanes(sums) + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
+    // The last few join the lanes. (As a sum of their own they made LLVM use two lanes at a time for everything.)
+    for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum += a * b;
+    }
+    sum_lanes(sums)
 }
 
 /// Σ f(xᵢ) in [`LANES`] partial sums.
@@ -124,7 +128,10 @@ pub fn sum_by(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
             sums[l] += f(x[l]);
         }
     }
-    sum_lanes(sums) + rest.iter().map(|x| f(*x)).sum::<f32>()
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *sum += f(*x);
+    }
+    sum_lanes(sums)
 }
 
 /// The largest element, −∞ for an empty slice.
@@ -137,7 +144,18 @@ pub fn max(x: &[f32]) -> f32 {
             best[l] = if x[l] > best[l] { x[l] } else { best[l] };
         }
     }
-    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
+    for (best, x) in best.iter_mut().zip(rest) {
+        *best = if *x > *best { *x } else { *best };
+    }
+    // Pairwise: a chain of sixteen comparisons takes longer than the loop above, for the rows of attention.
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            best[l] = if best[l + width] > best[l] { best[l + width] } else { best[l] };
+        }
+        width /= 2;
+    }
+    best[0]
 }
 
 /// Adds the partial sums pairwise, as a tree: smaller rounding error than a chain, and a fixed order.
@@ -166,7 +184,8 @@ pub fn exp(x: f32) -> f32 {
     const LN2_LOW: f32 = -2.121_944_4e-4;
     // Adding 1.5·2²³ leaves round(x·log₂e) in the low bits of the mantissa.
     const MAGIC: f32 = 12_582_912.0;
-    let clamped = x.clamp(-88.0, 89.0);
+    // Not below the last normal result: a CPU may take a hundred cycles for a subnormal one.
+    let clamped = x.clamp(-87.336_54, 89.0);
     let shifted = clamped * LOG2_E + MAGIC;
     let n = shifted - MAGIC;
     let r = clamped - n * LN2_HIGH - n * LN2_LOW;

@@ -9,6 +9,8 @@
 //! References: Kingma and Ba 2015; Loshchilov and Hutter 2019.
 
 use crate::simd::vectorized;
+use crate::team::{self, Parts};
+use std::ops::Range;
 
 /// How weight decay enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,34 @@ pub fn adam(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], step: AdamSt
         }
     }
     part(p, m, v, g, step, rate, root);
+}
+
+/// The same for ranges of flat memory, shared out between threads. `step_of(i)` gives the numbers for range i, `None` leaves it as
+/// it is.
+///
+/// # Panics
+/// If the ranges overlap or do not ascend.
+#[track_caller]
+pub fn adam_ranges(
+    p: &mut [f32],
+    m: &mut [f32],
+    v: &mut [f32],
+    g: &[f32],
+    ranges: &[Range<usize>],
+    step_of: impl Fn(usize) -> Option<AdamStep> + Sync,
+) {
+    assert!(
+        ranges.windows(2).all(|pair| pair[0].end <= pair[1].start),
+        "adam: ranges overlap or do not ascend"
+    );
+    let (p, m, v) = (Parts::new(p), Parts::new(m), Parts::new(v));
+    team::run(ranges.len(), |i| {
+        let Some(step) = step_of(i) else { return };
+        let (from, len) = (ranges[i].start, ranges[i].len());
+        // SAFETY: ranges do not overlap, and each is taken by one task.
+        let (p, m, v) = unsafe { (p.part(from, len), m.part(from, len), v.part(from, len)) };
+        adam(p, m, v, &g[ranges[i].clone()], step);
+    });
 }
 
 #[cfg(test)]

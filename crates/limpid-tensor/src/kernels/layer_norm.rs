@@ -316,13 +316,9 @@ mod tests {
                 };
                 (f(&nudged(1e-5)) - f(&nudged(-1e-5))) / 2e-5
             };
-            for i in 0..n * c {
+            for (i, dx) in dx.iter().enumerate() {
                 let want = slope(&x, i, &|x| loss(x, &gamma, &beta));
-                assert!(
-                    (f64::from(dx[i]) - want).abs() < 1e-5,
-                    "({n},{c}) dx[{i}] = {}, slope {want}",
-                    dx[i]
-                );
+                assert!((f64::from(*dx) - want).abs() < 1e-5, "({n},{c}) dx[{i}] = {dx}, slope {want}");
             }
             for i in 0..c {
                 let want = slope(&gamma, i, &|gamma| loss(&x, gamma, &beta));

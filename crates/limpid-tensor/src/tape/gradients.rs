@@ -45,6 +45,11 @@ impl Gradients {
         self.reached[id.index()].then(|| &mut self.flat.flat_mut()[params.spec(id).range()])
     }
 
+    /// The whole block, in the layout of the parameters. Ranges that no gradient has reached hold what was there before.
+    pub fn flat(&self) -> &[f32] {
+        self.flat.flat()
+    }
+
     /// The gradient of a leaf after the backward pass.
     pub fn of(&self, id: VarId) -> Option<&Tensor> {
         self.by_var[id.0 as usize].as_ref()

@@ -1,3 +1,44 @@
-//! From the scores of a model to the next token.
+//! Decoding: one autoregressive interface for every decoder.
+//!
+//! A [`Session`] is the state of some sequences that are being written: the model reads tokens, and answers with scores for
+//! the next ones. It owns the caches; the model and its numbers are shared and never change.
 
 pub mod filter;
+mod gpt;
+mod greedy;
+mod seq2seq;
+mod translate;
+
+pub use gpt::GptSession;
+pub use greedy::greedy;
+pub use seq2seq::Seq2SeqSession;
+pub use translate::translate;
+
+use limpid_tensor::tensor::Tensor;
+
+/// Sequences that are being written by an autoregressive model.
+pub trait Session {
+    /// Appends `tokens[i]` to sequence i (any number of tokens, the same for none of them required) and gives scores for what
+    /// comes next: (sequences, v).
+    ///
+    /// # Panics
+    /// If a sequence grows beyond [`Session::capacity`].
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor;
+
+    /// Keeps these sequences, in this order. One may be kept twice (a beam that splits) or not at all (one that has ended).
+    fn select(&mut self, sequences: &[usize]);
+
+    /// How many tokens a sequence can have at most.
+    fn capacity(&self) -> usize;
+}
+
+/// The position of the largest score; of equals, the first. NaN is never the largest.
+pub fn argmax(scores: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, score) in scores.iter().enumerate() {
+        if *score > scores[best] || (scores[best].is_nan() && !score.is_nan()) {
+            best = i;
+        }
+    }
+    best
+}

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
+pub mod baselines;
 pub mod bleu;
 mod tokenize_13a;
 

@@ -1,4 +1,5 @@
-//! Looking inside: small worked examples of every part of a Transformer, computed by the kernels that training uses.
+//! Looking inside: what a model attends to, and small worked examples of every part of a Transformer, computed by the
+//! kernels that training uses.
 //!
 //! ```
 //! use limpid::inspect::{self, Inputs, Style};
@@ -11,6 +12,7 @@
 //!
 //! An [`Explanation`] is data: the terminal ([`render`]), `--json` and a page show the same one.
 
+mod attention;
 mod catalogue;
 mod entries;
 mod examples;
@@ -22,6 +24,7 @@ mod number;
 mod parse;
 mod render;
 
+pub use attention::{TranslationAttention, heat_map, translation_attention};
 pub use catalogue::{Example, ExampleOption, Takes, Usual, examples, find};
 pub use inputs::Inputs;
 pub use maths::Matrix;

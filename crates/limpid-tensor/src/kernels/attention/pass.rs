@@ -1,20 +1,17 @@
 //! The two passes of attention. Their tasks are (sequence, head) pairs; see the parent module for the formula.
 
 use super::mask::Pair;
-use super::scratch::{self, lanes, odd_lines, right, transposed};
+use super::scratch::{self, lanes, right, score_width, transposed};
 use super::tile::{self, Left, Reach, TILE_ROWS};
 use super::{AttentionSpec, Heads, HeadsMut, Rows, weigh};
 use crate::kernels::matmul::Accumulate;
 use crate::kernels::softmax::{self, RowSum};
-use crate::simd::{self, vectorized};
+use crate::simd::{self, LANES, vectorized};
 use crate::team::{self, Parts};
 use std::ops::Range;
 
 /// Queries whose scores are in scratch at a time: 64 x 256 scores are 64 KB, a sixteenth of the second cache.
 const BLOCK: usize = 64;
-
-/// Up to this many queries, keys and values are read where they lie: transposing the keys would cost more than it saves.
-const FEW_QUERIES: usize = 3;
 
 /// Multiply-adds that make a task worth its hand-over: about 20 µs.
 const TASK_WORK: usize = 1_000_000;
@@ -50,23 +47,22 @@ pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: He
             z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
             lse[0] = sum.log_sum_exp();
         };
-        if pair.t() <= FEW_QUERIES {
-            forward_few(&pair, v, first..end, &finish);
+        // Transposing the keys pays from the second query on.
+        if pair.t() == 1 {
+            forward_one(&pair, v, &finish);
         } else {
             forward_blocks(&pair, v, first..end, &finish);
         }
     });
 }
 
-/// One query at a time: decoding. Reads each key and value once, so memory is the limit.
-fn forward_few(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usize, &[f32], RowSum)) {
+/// One query: decoding. Reads each key and value once, where they lie, so memory is the limit.
+fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     scratch::with([pair.s(), v.width], |[weights, z]| {
         let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
-        for i in rows {
-            let sum = weigh(weights, pair, i);
-            weighted_sum(z, &weights[..pair.visible(i)], v);
-            finish(i, z, sum);
-        }
+        let sum = weigh(weights, pair, 0);
+        weighted_sum(z, &weights[..pair.visible(0)], v);
+        finish(0, z, sum);
     });
 }
 
@@ -96,11 +92,11 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
     let (d_k, d_v) = (pair.q.width, v.width);
     // Keys that no query of these rows sees are not even read.
     let s = pair.visible(rows.end - 1);
-    let (width, out_width) = (odd_lines(s), lanes(d_v));
+    let (width, out_width) = (score_width(s), lanes(d_v));
     let lens = [d_k * width, s * out_width, BLOCK * width, BLOCK * out_width];
     scratch::with(lens, |[k_t, v_copy, scores, out]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
-        let v = right(v, s, v_copy);
+        let v = right(v, s, rows.len(), v_copy);
         for first in rows.clone().step_by(BLOCK) {
             let n = BLOCK.min(rows.end - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
@@ -126,19 +122,39 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
 vectorized! {
     fn exponentials_of_block(sums: &mut [RowSum], scores: &mut [f32], width: usize, pair: &Pair, first: usize) {
         for (i, sum) in sums.iter_mut().enumerate() {
-            let (seen, unseen) = scores[i * width..][..width].split_at_mut(pair.visible(first + i));
-            pair.hide(seen, first + i);
-            *sum = softmax::exponentials(seen);
-            clear_step(unseen);
+            let row = &mut scores[i * width..][..width];
+            let visible = pair.visible(first + i);
+            pair.hide(&mut row[..visible], first + i);
+            *sum = softmax::exponentials(cut(row, visible, f32::NEG_INFINITY));
         }
     }
 }
 
-/// The mask cuts a tile's rows at different lengths, at most a tile's height apart; the tile reaches as far as its longest.
+/// The first `visible` columns of a row, filled up with `fill` to whole lanes, followed by zeros.
+///
+/// −∞ becomes 0 in the exponentials. Zeros are for the tiles: the mask cuts the rows of a tile at different lengths, less
+/// than a tile's height apart, and the tile reaches as far as its longest. (Whole vectors are read and written: a shorter
+/// write would make the next read wait for it.)
 #[inline(always)]
-fn clear_step(unseen: &mut [f32]) {
-    let n = unseen.len().min(TILE_ROWS);
-    unseen[..n].fill(0.0);
+fn cut(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
+    const { assert!(TILE_ROWS <= LANES) };
+    // A window on ones, then zeros: LLVM would turn a comparison per lane into sixteen branches.
+    const WINDOW: [u32; 2 * LANES] = {
+        let mut window = [0; 2 * LANES];
+        window.split_at_mut(LANES).0.copy_from_slice(&[u32::MAX; LANES]);
+        window
+    };
+    let n = visible % LANES;
+    if n > 0 {
+        let last = row[visible - n..].first_chunk_mut::<LANES>().expect("rows are whole lanes");
+        let window = WINDOW[LANES - n..].first_chunk::<LANES>().expect("n is less than LANES");
+        for (x, keep) in last.iter_mut().zip(window) {
+            *x = f32::from_bits(x.to_bits() & keep | fill.to_bits() & !keep);
+        }
+    }
+    let (kept, rest) = row.split_at_mut(lanes(visible));
+    rest[..LANES].fill(0.0);
+    kept
 }
 
 /// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and what the forward pass made: `z` and `lse`.
@@ -221,7 +237,7 @@ enum Gradient {
 
 fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, &[f32], f32)) {
     let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, given.v.width);
-    let (width, k_width, v_width) = (odd_lines(s), lanes(d_k), lanes(d_v));
+    let (width, k_width, v_width) = (score_width(s), lanes(d_k), lanes(d_v));
     let lens = [
         d_k * width,
         d_v * width,
@@ -237,23 +253,25 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
     scratch::with(lens, |[k_t, v_t, k_copy, p, ds, q_copy, dz_copy, dq, dk, dv]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
         let v_t = transposed(given.v, s, 1.0, width, v_t);
-        let k = right(pair.k, s, k_copy);
-        dk[..s * k_width].fill(0.0);
-        dv[..s * v_width].fill(0.0);
+        let k = right(pair.k, s, t, k_copy);
+        // The first block of queries overwrites the keys it sees; those it does not see begin at 0.
+        let begun = if t == 0 { 0 } else { pair.visible(BLOCK.min(t) - 1) };
+        dk[begun * k_width..s * k_width].fill(0.0);
+        dv[begun * v_width..s * v_width].fill(0.0);
         for first in (0..t).step_by(BLOCK) {
             let n = BLOCK.min(t - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
             let keys = seen(0..n);
             let (q, dz) = (pair.q.from(first), given.dz.from(first));
-            let in_rows = |rows: Rows<'_>| rows.stride;
+            let sum = if first == 0 { Accumulate::Overwrite } else { Accumulate::Add };
             // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. P again, from the saved sums: exp(score − lse). And
             // dP = dz·vᵀ.
-            let left = Left { data: q.data, row_stride: in_rows(q), col_stride: 1 };
+            let left = Left { data: q.data, row_stride: q.stride, col_stride: 1 };
             tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Reach {
                 inner: 0..d_k,
                 cols: seen(tile),
             });
-            let left = Left { data: dz.data, row_stride: in_rows(dz), col_stride: 1 };
+            let left = Left { data: dz.data, row_stride: dz.stride, col_stride: 1 };
             tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Reach {
                 inner: 0..d_v,
                 cols: seen(tile),
@@ -272,14 +290,14 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
             // keys begins with the first query that sees the first of them.
             let from = |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
             let left = Left { data: ds, row_stride: 1, col_stride: width };
-            let q = right(q, n, q_copy);
-            tile::product(dk, k_width, keys, left, q, Accumulate::Add, &|tile| Reach {
+            let q = right(q, n, keys, q_copy);
+            tile::product(dk, k_width, keys, left, q, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_k,
             });
             let left = Left { data: p, row_stride: 1, col_stride: width };
-            let dz = right(dz, n, dz_copy);
-            tile::product(dv, v_width, keys, left, dz, Accumulate::Add, &|tile| Reach {
+            let dz = right(dz, n, keys, dz_copy);
+            tile::product(dv, v_width, keys, left, dz, sum, &|tile| Reach {
                 inner: from(&tile)..n,
                 cols: d_v,
             });
@@ -296,22 +314,21 @@ vectorized! {
     fn score_gradients(p: &mut [f32], ds: &mut [f32], width: usize, n: usize, pair: &Pair, given: &Given, first: usize) {
         for i in 0..n {
             let visible = pair.visible(first + i);
-            let (p, p_unseen) = p[i * width..][..width].split_at_mut(visible);
-            let (ds, ds_unseen) = ds[i * width..][..width].split_at_mut(visible);
-            clear_step(p_unseen);
-            clear_step(ds_unseen);
+            let (p, ds) = (&mut p[i * width..][..width], &mut ds[i * width..][..width]);
             let lse = given.lse[(first + i) * given.heads + pair.head];
             if lse == f32::NEG_INFINITY {
                 // The query looks nowhere: its weights are 0, not exp(−∞ − −∞).
-                p.fill(0.0);
-                ds.fill(0.0);
+                cut(p, visible, 0.0).fill(0.0);
+                cut(ds, visible, 0.0).fill(0.0);
                 continue;
             }
-            pair.hide(p, first + i);
+            pair.hide(&mut p[..visible], first + i);
+            let p = cut(p, visible, f32::NEG_INFINITY);
             softmax::exponentials_from(p, lse);
             // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) = dz·z.
             let mean = simd::dot(given.dz.row(first + i), given.z.row(first + i));
             ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+            cut(ds, visible, 0.0);
         }
     }
 }

@@ -1,0 +1,169 @@
+//! What can be typed.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Train, understand and serve Transformers on an ordinary machine, without Python.
+#[derive(Parser)]
+#[command(name = "limpid", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Threads to use (the results have the same bits at any number).
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Train a small French-English Transformer on the built-in corpus, and show what it learnt
+    Demo(Demo),
+    /// Translate text with a model
+    Translate(Translate),
+    /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
+    Explain(Explain),
+    /// Write a built-in corpus to files
+    #[command(subcommand)]
+    Corpus(Corpus),
+    /// Measure speed on this machine
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// A language of the built-in corpus.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    En,
+    Fr,
+}
+
+#[derive(ClapArgs)]
+pub struct Demo {
+    /// The language to translate into (into French is harder: there agreement must be produced)
+    #[arg(long, default_value = "en")]
+    pub to: Language,
+    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Training steps
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    pub steps: u64,
+    /// Heads of each attention layer
+    #[arg(long, default_value_t = 4)]
+    pub heads: usize,
+    /// Seed of corpus, weights and order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(ClapArgs)]
+pub struct Translate {
+    /// A model folder, such as `limpid demo` makes
+    pub model: PathBuf,
+    /// What to translate; without it, standard input line by line
+    pub text: Vec<String>,
+    /// One JSON object a line: {"source": …, "translation": …}
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Explain {
+    /// Which example; without it, the list of all
+    pub example: Option<String>,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+    /// Numbers to use instead of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "--OPTION VALUE")]
+    pub numbers: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub enum Corpus {
+    /// English and French sentences: train, validation and test files that share no sentence
+    Translate {
+        /// Folder to write to
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Training pairs
+        #[arg(long, default_value_t = 50_000)]
+        pairs: usize,
+        /// Another seed gives other sentences
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Bench {
+    /// One training step, forward to optimizer
+    #[command(subcommand)]
+    Step(BenchStep),
+}
+
+#[derive(Subcommand)]
+pub enum BenchStep {
+    /// A GPT-2
+    Gpt(BenchGpt),
+    /// An encoder-decoder
+    Seq2seq(BenchSeq2seq),
+}
+
+#[derive(ClapArgs)]
+pub struct BenchGpt {
+    #[arg(long, default_value_t = 6)]
+    pub layers: usize,
+    #[arg(long, default_value_t = 6)]
+    pub heads: usize,
+    #[arg(long, default_value_t = 384)]
+    pub width: usize,
+    #[arg(long, default_value_t = 256)]
+    pub context: usize,
+    #[arg(long, default_value_t = 8)]
+    pub batch: usize,
+    #[arg(long, default_value_t = 256)]
+    pub vocab: usize,
+    #[command(flatten)]
+    pub how: BenchHow,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchSeq2seq {
+    #[arg(long, default_value_t = 3)]
+    pub encoder_layers: usize,
+    #[arg(long, default_value_t = 3)]
+    pub decoder_layers: usize,
+    #[arg(long, default_value_t = 8)]
+    pub heads: usize,
+    #[arg(long, default_value_t = 256)]
+    pub width: usize,
+    #[arg(long, default_value_t = 1024)]
+    pub ffn: usize,
+    #[arg(long, default_value_t = 64)]
+    pub batch: usize,
+    #[arg(long, default_value_t = 24)]
+    pub source_len: usize,
+    #[arg(long, default_value_t = 24)]
+    pub target_len: usize,
+    #[arg(long, default_value_t = 8000)]
+    pub vocab: usize,
+    #[arg(long, default_value_t = 0.1)]
+    pub label_smoothing: f32,
+    #[command(flatten)]
+    pub how: BenchHow,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchHow {
+    /// How long to measure
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+    /// Read `run SECONDS` and `quit` from standard input, for side-by-side runs (bench/)
+    #[arg(long)]
+    pub interactive: bool,
+}

@@ -1,0 +1,199 @@
+//! `limpid bench`: how fast this machine trains, and where the time goes.
+
+use crate::args::{Bench, BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
+use limpid::config::{GptConfig, Seq2SeqConfig};
+use limpid::data::batch::{LmBatch, PairBatch};
+use limpid::error::{Error, Result};
+use limpid::model::{Architecture, Model};
+use limpid::optim::AdamConfig;
+use limpid::train::Stepper;
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::rng::Stream;
+use limpid_tensor::tape::{Profile, Tape, Var};
+use limpid_tensor::team;
+use serde_json::json;
+use std::io::BufRead;
+use std::time::{Duration, Instant};
+
+/// Measures what was asked for.
+pub fn run(args: Bench) -> Result<()> {
+    let Bench::Step(step) = args;
+    let (mut job, how) = match step {
+        BenchStep::Gpt(args) => (gpt(&args)?, args.how),
+        BenchStep::Seq2seq(args) => (seq2seq(&args)?, args.how),
+    };
+    if how.interactive { job.interactive() } else { job.report(&how) }
+}
+
+/// A model, its one batch, and what a step costs.
+struct Job {
+    model: Model,
+    batch: Batch,
+    smoothing: f32,
+    stepper: Stepper,
+    tokens: usize,
+    /// Floating-point operations of the matrix products of one step, forward and backward.
+    flops: f64,
+}
+
+enum Batch {
+    Lm(LmBatch),
+    Pairs(PairBatch),
+}
+
+/// The batch never changes, so a usual rate would learn it by heart while being measured.
+const LR: f32 = 1e-5;
+
+fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
+    (0..count).map(|_| rng.below(vocab) as u32).collect()
+}
+
+fn gpt(args: &BenchGpt) -> Result<Job> {
+    let config = GptConfig::gpt2(args.vocab, args.context, args.layers, args.heads, args.width);
+    let model = Model::gpt(&config, 1)?;
+    let mut rng = Stream::new(1, 0);
+    let sequences: Vec<Vec<u32>> =
+        (0..args.batch).map(|_| random_ids(&mut rng, args.context + 1, args.vocab)).collect();
+    let batch = LmBatch::new(&sequences);
+    let (n, c, l) = (batch.targets.len() as f64, args.width as f64, args.layers as f64);
+    // Per layer 12c² weights; scores and values of half a square of keys, as the rest is masked.
+    let per_token = l * (12.0 * c * c + c * args.context as f64) + c * args.vocab as f64;
+    Ok(Job::new(model, Batch::Lm(batch), 0.0, n as usize, 6.0 * n * per_token))
+}
+
+fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
+    let config = Seq2SeqConfig {
+        encoder_layers: args.encoder_layers,
+        decoder_layers: args.decoder_layers,
+        max_position_embeddings: args.source_len.max(args.target_len),
+        ..Seq2SeqConfig::new(args.vocab, args.encoder_layers, args.heads, args.width, args.ffn)
+    };
+    let model = Model::seq2seq(&config, 1)?;
+    let mut rng = Stream::new(1, 0);
+    let pair = |rng: &mut Stream| {
+        (random_ids(rng, args.source_len, args.vocab), random_ids(rng, args.target_len, args.vocab))
+    };
+    let pairs: Vec<_> = (0..args.batch).map(|_| pair(&mut rng)).collect();
+    let batch = PairBatch::new(&pairs, config.decoder_start_token_id);
+    let (source, target) = (args.source_len as f64, args.target_len as f64);
+    let (c, f) = (args.width as f64, args.ffn as f64);
+    let encoder = source * args.encoder_layers as f64 * (4.0 * c * c + 2.0 * c * f + 2.0 * c * source);
+    let decoder = args.decoder_layers as f64
+        * (target * (6.0 * c * c + 2.0 * c * f + c * target + 2.0 * c * source) + source * 2.0 * c * c);
+    let flops = 6.0 * args.batch as f64 * (encoder + decoder + target * c * args.vocab as f64);
+    let tokens = args.batch * (args.source_len + args.target_len);
+    Ok(Job::new(model, Batch::Pairs(batch), args.label_smoothing, tokens, flops))
+}
+
+impl Job {
+    fn new(model: Model, batch: Batch, smoothing: f32, tokens: usize, flops: f64) -> Self {
+        let adam =
+            AdamConfig { clip_norm: None, weight_decay: 0.01, eps: 1e-8, beta2: 0.999, ..Default::default() };
+        let stepper = Stepper::new(&model.params, adam, 1);
+        Self { model, batch, smoothing, stepper, tokens, flops }
+    }
+
+    fn step(&mut self, profile: Option<&mut Profile>) -> Result<f32> {
+        let (batch, smoothing) = (&self.batch, self.smoothing);
+        let architecture = &self.model.architecture;
+        let loss = |tape: &mut Tape| -> Var {
+            match (architecture, batch) {
+                (Architecture::Gpt(gpt), Batch::Lm(batch)) => {
+                    gpt.loss(tape, batch, LossSpec { smoothing, weight: 1.0 / batch.targets.len() as f32 })
+                }
+                (Architecture::Seq2Seq(model), Batch::Pairs(batch)) => {
+                    model.loss(tape, batch, LossSpec { smoothing, weight: 1.0 / batch.targets.len() as f32 })
+                }
+                _ => unreachable!("a job's batch is of its model's kind"),
+            }
+        };
+        Ok(self.stepper.step(&mut self.model.params, LR, profile, loss)?.loss)
+    }
+
+    /// Steps for `seconds`, at least three: the time of each, and the last loss.
+    fn run(&mut self, seconds: f64, mut profile: Option<&mut Profile>) -> Result<(Vec<f64>, f32)> {
+        let (begin, mut times, mut loss) = (Instant::now(), Vec::new(), f32::NAN);
+        while times.len() < 3 || begin.elapsed().as_secs_f64() < seconds {
+            let before = Instant::now();
+            loss = self.step(profile.as_deref_mut())?;
+            times.push(before.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok((times, loss))
+    }
+
+    fn report(&mut self, how: &BenchHow) -> Result<()> {
+        for _ in 0..2 {
+            self.step(None)?;
+        }
+        let mut profile = Profile::default();
+        let (mut times, loss) = self.run(how.seconds, Some(&mut profile))?;
+        let steps = times.len();
+        times.sort_by(f64::total_cmp);
+        let (median, best) = (times[steps / 2], times[0]);
+        let per_step = |time: Duration| time.as_secs_f64() * 1e3 / steps as f64;
+        let gflops = self.flops / median / 1e6;
+        let rate = self.tokens as f64 / median * 1e3;
+        if how.json {
+            let operations: Vec<_> = profile
+                .by_operation
+                .iter()
+                .map(|(name, forward, backward)| {
+                    json!({ "name": name, "forward_ms": per_step(*forward), "backward_ms": per_step(*backward) })
+                })
+                .collect();
+            println!(
+                "{}",
+                json!({
+                    "median_ms": median, "best_ms": best, "steps": steps, "threads": team::threads(), "loss": loss,
+                    "tokens_per_second": rate, "gflops": gflops, "parameters": self.model.params.count(),
+                    "peak_rss_mb": peak_rss_mb(), "operations": operations,
+                })
+            );
+            return Ok(());
+        }
+        println!("parameters      {:>12}", self.model.params.count());
+        println!("threads         {:>12}", team::threads());
+        println!("median step     {median:>12.2} ms   (best {best:.2}, {steps} steps)");
+        println!("tokens          {rate:>12.0} /s");
+        println!("products        {gflops:>12.1} GFLOP/s");
+        if let Some(peak) = peak_rss_mb() {
+            println!("peak memory     {peak:>12.0} MB");
+        }
+        println!("\n{:<16}{:>14}{:>14}", "ms a step", "forward", "backward");
+        for (name, forward, backward) in &profile.by_operation {
+            println!("{name:<16}{:>14.3}{:>14.3}", per_step(*forward), per_step(*backward));
+        }
+        Ok(())
+    }
+
+    /// One line in, one line out, and idle in between: see bench/README.md.
+    fn interactive(&mut self) -> Result<()> {
+        for _ in 0..2 {
+            self.step(None)?;
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        println!("{}", json!({ "ready": true, "parameters": self.model.params.count(), "version": version }));
+        for line in std::io::stdin().lock().lines() {
+            let line = line.map_err(|e| Error::io("read", std::path::Path::new("standard input"), &e))?;
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                ["run", seconds] => {
+                    let seconds = seconds.parse().map_err(|_| {
+                        Error::data(format!("'{line}': a number of seconds was expected")).hint("run 2.0")
+                    })?;
+                    let (times, loss) = self.run(seconds, None)?;
+                    println!("{}", json!({ "step_ms": times, "loss": loss }));
+                }
+                ["quit"] => break,
+                _ => return Err(Error::data(format!("'{line}' is not a command")).hint("run 2.0, or quit")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The largest resident size so far, where the system tells.
+fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
+}

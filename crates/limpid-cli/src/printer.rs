@@ -1,0 +1,94 @@
+//! How things are said: data to standard output, progress and errors to standard error.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use limpid::error::Error;
+use std::io::{IsTerminal, Write};
+
+/// Whether colours are welcome on standard output.
+pub fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Columns of the terminal, 100 at most; 80 where there is none.
+pub fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok()).map_or(80, |n: usize| n.clamp(40, 100))
+}
+
+/// `error: …` and `hint: …` on standard error.
+pub fn print_error(error: &Error) {
+    let mut err = std::io::stderr().lock();
+    // Nobody is left to tell when standard error itself is gone.
+    let _ = writeln!(err, "error: {error}");
+    if let Some(hint) = error.hint_text() {
+        let _ = writeln!(err, "hint: {hint}");
+    }
+}
+
+/// A reader that stops reading (`limpid … | head`) ends the program without a complaint.
+pub fn end_quietly_on_broken_pipe() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let message = info.payload().downcast_ref::<String>().map_or("", String::as_str);
+        if message.starts_with("failed printing to stdout") && message.contains("Broken pipe") {
+            std::process::exit(0);
+        }
+        default(info);
+    }));
+}
+
+/// A heading on standard error: what happens now.
+pub fn say(line: impl std::fmt::Display) {
+    eprintln!("{line}");
+}
+
+/// Progress of a training: a bar on a terminal, a line now and then elsewhere.
+pub struct Training {
+    bar: ProgressBar,
+    started: std::time::Instant,
+    tokens: usize,
+    loss: f32,
+    plain: bool,
+    next_line: u64,
+}
+
+impl Training {
+    /// A run of `steps` steps.
+    pub fn new(steps: u64) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let bar = if plain {
+            ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden())
+        } else {
+            ProgressBar::new(steps)
+        };
+        let style = ProgressStyle::with_template("  {bar:32} {pos}/{len}  {msg}  {elapsed} + {eta} to go")
+            .expect("the template is ours");
+        bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
+        Self { bar, started: std::time::Instant::now(), tokens: 0, loss: f32::NAN, plain, next_line: 1 }
+    }
+
+    /// One step done.
+    pub fn step(&mut self, step: u64, steps: u64, loss: f32, tokens: usize) {
+        self.tokens += tokens;
+        // A moving average of about twenty steps: single batches jump.
+        self.loss = if self.loss.is_nan() { loss } else { 0.95 * self.loss + 0.05 * loss };
+        let seconds = self.started.elapsed().as_secs_f64();
+        let rate = self.tokens as f64 / seconds.max(1e-9);
+        self.bar.set_position(step);
+        self.bar.set_message(format!("loss {:.3}  {:.1}k tokens/s", self.loss, rate / 1e3));
+        if self.plain && (step == self.next_line || step == steps) {
+            let left = seconds / step as f64 * (steps - step) as f64;
+            eprintln!(
+                "  step {step}/{steps}  loss {:.3}  {:.1}k tokens/s  {left:.0}s to go",
+                self.loss,
+                rate / 1e3
+            );
+            self.next_line = (step + steps / 10).max(step + 1).min(steps);
+        }
+    }
+
+    /// The end: how long it took, in seconds.
+    pub fn finish(self) -> f64 {
+        self.bar.finish();
+        self.started.elapsed().as_secs_f64()
+    }
+}

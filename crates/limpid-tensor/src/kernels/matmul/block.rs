@@ -1,0 +1,250 @@
+//! One block of c on one thread: which panels to pack, and the loops around the micro-kernel.
+//!
+//! ```text
+//! for each chunk of columns                  (its packed panels stay in the L2 cache)
+//!   for each block of k                      (its length depends on k alone)
+//!     pack the chunk's panels of b           (unless they were packed for all tasks, or lie well enough)
+//!     for each tile of rows                  (its part of a stays in the L1 cache)
+//!       for each panel of the chunk          micro-kernel
+//!     after the last k: finish the rows
+//! ```
+
+use super::micro::{self, Layout, Tile};
+use super::pack::{self, Purpose, with_scratch};
+use super::{Accumulate, Mat};
+use crate::simd::Level;
+use std::ops::Range;
+
+/// The most k's a micro-kernel sums in one go.
+const DEPTH: usize = 384;
+
+/// Columns whose panels are used together: 384 · 512 · 4 bytes = 768 KB of L2.
+pub(super) const CHUNK: usize = 512;
+
+/// What a product calls with (row, first column, part of the row) when the part is final.
+pub(super) type Finish<'a> = &'a (dyn Fn(usize, usize, &mut [f32]) + Sync);
+
+/// A product, as its tasks see it.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) level: Level,
+    /// Valid for (a.rows, b.cols) with rows `stride` apart.
+    pub(super) c: *mut f32,
+    pub(super) stride: usize,
+    pub(super) a: Mat<'a>,
+    pub(super) b: Mat<'a>,
+    pub(super) alpha: f32,
+    pub(super) accumulate: Accumulate,
+    pub(super) finish: Option<Finish<'a>>,
+}
+
+// SAFETY: `c` is written by tasks in disjoint blocks only, as `compute` demands; the rest is shared for reading.
+unsafe impl Sync for Job<'_> {}
+
+/// Panels of b packed for all tasks: columns `cols` for the k's in `depth`, block of k after block of k.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    pub(super) start: *mut f32,
+    pub(super) first_k: usize,
+    pub(super) first_col: usize,
+    /// The width of all panels together.
+    pub(super) width: usize,
+}
+
+// SAFETY: written by tasks in disjoint panels, and read only after all of them are done.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// The panel that begins at column `col`, for the k's in `depth`.
+    pub(super) fn panel(&self, depth: &Range<usize>, col: usize) -> *mut f32 {
+        let offset = (depth.start - self.first_k) * self.width + (col - self.first_col) * depth.len();
+        // Inside the allocation: `width` is a multiple of the panels' width.
+        self.start.wrapping_add(offset)
+    }
+}
+
+/// The length of a block of k's: nearly equal blocks, a multiple of 8. A function of k alone: this is what fixes the
+/// order of additions.
+pub(super) fn depth_block(k: usize) -> usize {
+    k.div_ceil(k.div_ceil(DEPTH).max(1)).next_multiple_of(8)
+}
+
+/// The blocks of `range`, each `len` long but for the last.
+pub(super) fn blocks(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(len.max(1)).map(move |start| start..end.min(start + len))
+}
+
+impl Job<'_> {
+    /// Block (rows, cols) of c, for the k's in `depth`, which begins with a block of k's; `finish` is called when `depth`
+    /// ends with the last.
+    ///
+    /// # Safety
+    /// The ranges must lie in c; nobody else may use that block of c now; `shared`, if given, must hold its panels.
+    pub(super) unsafe fn compute(
+        &self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        depth: Range<usize>,
+        shared: Option<&Shared>,
+    ) {
+        let size = micro::size(self.level);
+        for chunk in blocks(cols, CHUNK) {
+            if depth.is_empty() {
+                // SAFETY: by the caller's promise.
+                rows.clone().for_each(|row| unsafe { self.empty_sum(row, chunk.clone()) });
+            }
+            for depth in blocks(depth.clone(), depth_block(self.a.cols)) {
+                let packed = chunk.len().next_multiple_of(size.cols) * depth.len();
+                with_scratch(Purpose::B, |b| {
+                    // SAFETY: by the caller's promise; the scratch is as long as the panels.
+                    unsafe {
+                        let panels = match shared {
+                            Some(_) => Panels::Shared,
+                            None if self.b_lies_well(&rows) => Panels::InPlace,
+                            None => Panels::Own,
+                        };
+                        let to = match panels {
+                            Panels::Shared => b.at_least(0),
+                            Panels::InPlace => b.at_least(depth.len() * size.cols),
+                            Panels::Own => b.at_least(packed),
+                        };
+                        for panel in blocks(chunk.clone(), size.cols) {
+                            match panels {
+                                Panels::Own => {
+                                    let to = to.add((panel.start - chunk.start) * depth.len());
+                                    pack::panel(self.level, to, self.b, depth.clone(), panel, size.cols);
+                                }
+                                Panels::InPlace if panel.len() < size.cols => {
+                                    pack::panel(self.level, to, self.b, depth.clone(), panel, size.cols);
+                                }
+                                Panels::InPlace | Panels::Shared => {}
+                            }
+                        }
+                        let place = |panel: &Range<usize>| match (panels, shared) {
+                            (Panels::Shared, Some(shared)) => {
+                                (shared.panel(&depth, panel.start).cast_const(), size.cols)
+                            }
+                            (Panels::InPlace, _) if panel.len() == size.cols => (
+                                self.b.data[depth.start * self.b.row_stride + panel.start..].as_ptr(),
+                                self.b.row_stride,
+                            ),
+                            (Panels::InPlace, _) => (to.cast_const(), size.cols),
+                            _ => (to.add((panel.start - chunk.start) * depth.len()).cast_const(), size.cols),
+                        };
+                        self.row_tiles(rows.clone(), chunk.clone(), depth.clone(), place);
+                    }
+                });
+            }
+        }
+    }
+
+    /// All tiles of (rows, chunk) for one block of k's. `place` says where a panel is and how far apart its k's are.
+    ///
+    /// # Safety
+    /// As for [`Self::compute`].
+    unsafe fn row_tiles(
+        &self,
+        rows: Range<usize>,
+        chunk: Range<usize>,
+        depth: Range<usize>,
+        place: impl Fn(&Range<usize>) -> (*const f32, usize),
+    ) {
+        let size = micro::size(self.level);
+        let pack_a = self.a.col_stride != 1 && chunk.len() > 2 * size.cols;
+        let accumulate = if depth.start == 0 { self.accumulate } else { Accumulate::Add };
+        with_scratch(Purpose::A, |scratch| {
+            // Tiles of nearly equal height: 64 rows are 10 and 11 at a time, not 12, 12, 12, 12, 12 and 4.
+            let tiles = rows.len().div_ceil(size.rows);
+            let to = scratch.at_least(size.rows * depth.len());
+            for t in 0..tiles {
+                let first = rows.start + rows.len() * t / tiles;
+                let height = rows.start + rows.len() * (t + 1) / tiles - first;
+                // SAFETY: (first, depth.start) is an element of a.
+                let lying = unsafe {
+                    self.a.data.as_ptr().add(first * self.a.row_stride + depth.start * self.a.col_stride)
+                };
+                let (a, a_layout, a_step) = if pack_a {
+                    // SAFETY: the panel has room for `height` rows of `depth`.
+                    unsafe {
+                        pack::panel(self.level, to, self.a.t(), depth.clone(), first..first + height, height)
+                    };
+                    (to.cast_const(), Layout::Interleaved, height)
+                } else if self.a.col_stride == 1 {
+                    (lying, Layout::Rows, self.a.row_stride)
+                } else {
+                    (lying, Layout::Interleaved, self.a.col_stride)
+                };
+                for panel in blocks(chunk.clone(), size.cols) {
+                    let (b, b_step) = place(&panel);
+                    let tile = Tile {
+                        depth: depth.len(),
+                        a,
+                        a_layout,
+                        a_step,
+                        b,
+                        b_step,
+                        // SAFETY: (first, panel.start) is an element of c.
+                        c: unsafe { self.c.add(first * self.stride + panel.start) },
+                        c_stride: self.stride,
+                        rows: height,
+                        cols: panel.len(),
+                        alpha: self.alpha,
+                        accumulate,
+                    };
+                    // SAFETY: the tile lies in the block; a and b were measured or packed for it.
+                    unsafe { micro::tile(self.level, &tile) };
+                }
+                if depth.end == self.a.cols {
+                    // SAFETY: these rows of the chunk are final, and ours.
+                    (first..first + height).for_each(|row| unsafe { self.finish(row, chunk.clone()) });
+                }
+            }
+        });
+    }
+
+    /// Whether b is used so little, or so near, that packing it would not pay.
+    fn b_lies_well(&self, rows: &Range<usize>) -> bool {
+        self.b.col_stride == 1 && rows.len() <= 2 * micro::size(self.level).rows
+    }
+
+    /// A sum over no k is 0.
+    ///
+    /// # Safety
+    /// As for [`Self::compute`].
+    pub(super) unsafe fn empty_sum(&self, row: usize, cols: Range<usize>) {
+        if self.accumulate == Accumulate::Overwrite {
+            // SAFETY: by the caller's promise.
+            unsafe { std::slice::from_raw_parts_mut(self.c.add(row * self.stride + cols.start), cols.len()) }
+                .fill(0.0);
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.finish(row, cols) }
+    }
+
+    /// Calls `finish` for columns `cols` of a row.
+    ///
+    /// # Safety
+    /// The part must lie in c, and nobody else may use it now.
+    #[inline]
+    pub(super) unsafe fn finish(&self, row: usize, cols: Range<usize>) {
+        if let Some(finish) = self.finish {
+            // SAFETY: by the caller's promise.
+            let part = unsafe {
+                std::slice::from_raw_parts_mut(self.c.add(row * self.stride + cols.start), cols.len())
+            };
+            finish(row, cols.start, part);
+        }
+    }
+}
+
+/// Where panels of b come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Panels {
+    /// Packed for all tasks.
+    Shared,
+    /// Packed here.
+    Own,
+    /// Read where they lie; a last one that is not full is packed, so that whole registers can be read.
+    InPlace,
+}

@@ -1,0 +1,264 @@
+//! Matrix products: c = a·b, or c += a·b.
+//!
+//! ```text
+//! c[i][j] = Σ_k a[i][k] · b[k][j]            a (m,k)   b (k,n)   c (m,n)
+//! ```
+//!
+//! Transposes are strides, not copies: `w.t()` reads the same memory with rows and columns exchanged.
+//! The derivative of a product is two more products: dA = dC·Bᵀ and dB = Aᵀ·dC.
+
+mod block;
+mod micro;
+mod pack;
+mod small;
+mod vector;
+
+use crate::simd::{Level, level};
+use crate::team;
+use block::{CHUNK, Finish, Job, Shared, blocks, depth_block};
+use pack::{Purpose, with_scratch};
+use small::FEW;
+use std::ops::Range;
+
+/// Whether a result replaces what was there or is added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulate {
+    /// What was there is not read: it may be anything, NaN included.
+    Overwrite,
+    /// The result is added to what is there.
+    Add,
+}
+
+/// A matrix to read: `rows` x `cols`, element (i, j) at `i·row_stride + j·col_stride`.
+#[derive(Clone, Copy)]
+pub struct Mat<'a> {
+    data: &'a [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a> Mat<'a> {
+    /// Rows that follow each other without a gap.
+    #[track_caller]
+    pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
+        Self::with_stride(data, rows, cols, cols)
+    }
+
+    /// Rows that begin `row_stride` elements apart, as the columns of a wider matrix do.
+    #[track_caller]
+    pub fn with_stride(data: &'a [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
+        check_fits(data.len(), rows, cols, row_stride);
+        Self { data, rows, cols, row_stride, col_stride: 1 }
+    }
+
+    /// The transpose, without moving anything.
+    pub fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// A matrix to write: rows of `cols` elements, `row_stride` apart.
+pub struct MatMut<'a> {
+    data: &'a mut [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+}
+
+impl<'a> MatMut<'a> {
+    /// Rows that follow each other without a gap.
+    #[track_caller]
+    pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
+        Self::with_stride(data, rows, cols, cols)
+    }
+
+    /// Rows that begin `row_stride` elements apart.
+    #[track_caller]
+    pub fn with_stride(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
+        check_fits(data.len(), rows, cols, row_stride);
+        Self { data, rows, cols, row_stride }
+    }
+}
+
+#[track_caller]
+fn check_fits(len: usize, rows: usize, cols: usize, row_stride: usize) {
+    let needed = if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + cols };
+    assert!(
+        len >= needed && (row_stride >= cols || rows <= 1),
+        "matrix ({rows},{cols}) with rows {row_stride} apart needs {needed} elements, the slice has {len}"
+    );
+}
+
+#[track_caller]
+fn check_shapes(c: (usize, usize), a: Mat, b: Mat) {
+    assert!(
+        a.cols == b.rows && c == (a.rows, b.cols),
+        "product: ({},{})·({},{}) does not give ({},{})",
+        a.rows,
+        a.cols,
+        b.rows,
+        b.cols,
+        c.0,
+        c.1
+    );
+}
+
+/// c = alpha·a·b, or c += alpha·a·b, on the calling thread.
+#[track_caller]
+pub fn product(c: MatMut, a: Mat, b: Mat, alpha: f32, accumulate: Accumulate) {
+    check_shapes((c.rows, c.cols), a, b);
+    on_this_thread(&Job::new(level(), c, a, b, alpha, accumulate, None));
+}
+
+/// The same on the whole team, then `finish(row, first_column, part)` for each finished part of a row of c (bias, activation)
+/// while it is in cache: every element of c is in exactly one part.
+///
+/// How the product is split depends on its shape alone, and the bits do not depend on the split.
+#[track_caller]
+pub fn product_on_team(
+    c: MatMut,
+    a: Mat,
+    b: Mat,
+    accumulate: Accumulate,
+    finish: impl Fn(usize, usize, &mut [f32]) + Sync,
+) {
+    check_shapes((c.rows, c.cols), a, b);
+    on_team(&Job::new(level(), c, a, b, 1.0, accumulate, Some(&finish)));
+}
+
+impl<'a> Job<'a> {
+    /// The shapes have been checked.
+    fn new(
+        level: Level,
+        c: MatMut<'a>,
+        a: Mat<'a>,
+        b: Mat<'a>,
+        alpha: f32,
+        accumulate: Accumulate,
+        finish: Option<Finish<'a>>,
+    ) -> Self {
+        Self { level, c: c.data.as_mut_ptr(), stride: c.row_stride, a, b, alpha, accumulate, finish }
+    }
+
+    /// Whether this is a product of few rows, with a path of its own.
+    fn has_few_rows(&self) -> bool {
+        self.a.rows <= FEW && self.level > Level::Scalar && self.a.cols > 0
+    }
+}
+
+fn on_this_thread(job: &Job) {
+    let (m, n, k) = (job.a.rows, job.b.cols, job.a.cols);
+    if m == 0 || n == 0 {
+        return;
+    }
+    // SAFETY: `check_fits` made sure that every element of the three matrices lies in its slice, and `c` is borrowed
+    // mutably for the job's lifetime, so it overlaps neither `a` nor `b` and is ours alone.
+    unsafe { if job.has_few_rows() { job.compute_few(0..n) } else { job.compute(0..m, 0..n, 0..k, None) } }
+}
+
+fn on_team(job: &Job) {
+    let (m, n, k) = (job.a.rows, job.b.cols, job.a.cols);
+    match Split::of(job.level, m, n, k) {
+        Split::Whole => on_this_thread(job),
+        Split::Columns { cols } => team::run(n.div_ceil(cols), |task| {
+            let cols = task * cols..n.min((task + 1) * cols);
+            // SAFETY: as in `on_this_thread`; the columns of different tasks do not overlap.
+            unsafe {
+                if job.has_few_rows() { job.compute_few(cols) } else { job.compute(0..m, cols, 0..k, None) }
+            }
+        }),
+        Split::Grid { rows, cols } => {
+            // Panels for a stretch of columns and k's that fit the scratch: almost always all of them.
+            let (width, depth) = (micro::size(job.level).cols, depth_block(k));
+            let stretch = (SHARED / depth / CHUNK * CHUNK).min(n.next_multiple_of(width));
+            let deep = (SHARED / stretch / depth).max(1) * depth;
+            for columns in blocks(0..n, stretch) {
+                for depths in blocks(0..k, deep) {
+                    grid(job, columns.clone(), depths, (rows, cols));
+                }
+            }
+        }
+    }
+}
+
+/// Packs b's `columns` for the k's in `depths` together, then takes blocks of `(rows, cols)` of c.
+fn grid(job: &Job, columns: Range<usize>, depths: Range<usize>, (rows, cols): (usize, usize)) {
+    let (m, width) = (job.a.rows, micro::size(job.level).cols);
+    let panels = columns.len().div_ceil(width);
+    with_scratch(Purpose::SharedB, |scratch| {
+        let shared = Shared {
+            start: scratch.at_least(panels * width * depths.len()),
+            first_k: depths.start,
+            first_col: columns.start,
+            width: panels * width,
+        };
+        let depth_block = depth_block(job.a.cols);
+        team::run(panels * depths.len().div_ceil(depth_block), |task| {
+            let first = depths.start + task / panels * depth_block;
+            let depth = first..depths.end.min(first + depth_block);
+            let col = columns.start + task % panels * width;
+            let panel_cols = col..columns.end.min(col + width);
+            // SAFETY: the panel lies in the scratch, and every task has its own.
+            unsafe { pack::panel(job.level, shared.panel(&depth, col), job.b, depth, panel_cols, width) };
+        });
+        let row_blocks = m.div_ceil(rows);
+        team::run(row_blocks * columns.len().div_ceil(cols), |task| {
+            let (i, j) = (task % row_blocks * rows, columns.start + task / row_blocks * cols);
+            // SAFETY: as in `on_this_thread`; blocks of different tasks do not overlap; b's panels are packed.
+            unsafe {
+                job.compute(i..m.min(i + rows), j..columns.end.min(j + cols), depths.clone(), Some(&shared));
+            }
+        });
+    });
+}
+
+/// The most elements of b that are packed at a time for all tasks: 16 MB.
+const SHARED: usize = 4 << 20;
+
+/// How a product is split into tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Split {
+    /// Too small to hand over.
+    Whole,
+    /// All rows of some columns: a task packs its own part of b, or needs none packed.
+    Columns { cols: usize },
+    /// Blocks of rows and columns, that share the packed b.
+    Grid { rows: usize, cols: usize },
+}
+
+impl Split {
+    /// A function of the shape (and of the sizes of the micro-kernel): never of the number of threads.
+    fn of(level: Level, m: usize, n: usize, k: usize) -> Self {
+        let size = micro::size(level);
+        // About 90 multiplications and additions, or 20 bytes to read, a nanosecond.
+        let nanoseconds = m * n * k / 45 + (m * k + k * n + m * n) / 5;
+        if nanoseconds < 20_000 {
+            return Self::Whole;
+        }
+        if m <= FEW {
+            // A quarter of a megabyte of b.
+            return Self::Columns { cols: (65_536 / k.max(1)).next_multiple_of(size.cols) };
+        }
+        if m <= 16 * size.rows && n >= 16 * 2 * size.cols {
+            let cols = (n / 24).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK);
+            return Self::Columns { cols };
+        }
+        let chunks = n.div_ceil(CHUNK);
+        let cols = n.div_ceil(chunks).next_multiple_of(size.cols);
+        let rows = (m * chunks / 24).next_multiple_of(size.rows).clamp(4 * size.rows, 24 * size.rows);
+        Self::Grid { rows, cols }
+    }
+}
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Products with few rows (decoding: one token, or a few, times a weight). Each element of b is used once or a few times,
+//! so packing it would cost more than the product, and what counts is to read b at the speed of memory.
+//!
+//! The sums are those of the micro-kernel, addition by addition, so a row computed here has the bits it has in a batch.
+//! For a row-major b that is natural: a strip of sums moves along several rows of b. For a transposed one, where a
+//! dot product along k would be the obvious thing, squares of 8 x 8 are transposed in registers instead: 16 shuffles
+//! per 256 bytes, hidden behind the memory.
+#![cfg(target_arch = "x86_64")]
+
+use super::block::{Job, blocks, depth_block};
+use super::pack::{Purpose, with_scratch};
+use super::vector::{Avx2, Vector, transpose_8x8};
+use super::{Accumulate, Mat};
+use std::ops::Range;
+
+/// The most rows that count as few.
+pub(super) const FEW: usize = 4;
+
+/// Sums kept in the L1 cache while rows of b pass by.
+const STRIP: usize = 512;
+/// Rows of b that pass by together.
+const AT_ONCE: usize = 8;
+
+impl Job<'_> {
+    /// All rows of c, columns `cols`.
+    ///
+    /// # Safety
+    /// As for `Job::compute`; the level must be AVX2 or above; there must be at most [`FEW`] rows, and at least one k.
+    pub(super) unsafe fn compute_few(&self, cols: Range<usize>) {
+        with_scratch(Purpose::A, |scratch| {
+            let Mat { rows, cols: k, row_stride, col_stride, .. } = self.a;
+            // Rows of a with contiguous k's, copied only if they are not.
+            let (rows_of_a, stride) = if col_stride == 1 {
+                (self.a.data.as_ptr(), row_stride)
+            } else {
+                let copy = scratch.at_least(rows * k);
+                for (i, p) in (0..rows).flat_map(|i| (0..k).map(move |p| (i, p))) {
+                    // SAFETY: (i, p) lies in a and in the copy.
+                    unsafe { *copy.add(i * k + p) = self.a.data[i * row_stride + p * col_stride] };
+                }
+                (copy.cast_const(), k)
+            };
+            // SAFETY: by the caller's promise; a past its last row is not asked for.
+            unsafe {
+                match rows {
+                    1 => few::<1>(self, rows_of_a, stride, cols),
+                    2 => few::<2>(self, rows_of_a, stride, cols),
+                    3 => few::<3>(self, rows_of_a, stride, cols),
+                    4 => few::<4>(self, rows_of_a, stride, cols),
+                    _ => unreachable!("{rows} rows are not few"),
+                }
+            }
+        });
+    }
+
+    fn accumulate_at(&self, depth: &Range<usize>) -> Accumulate {
+        if depth.start == 0 { self.accumulate } else { Accumulate::Add }
+    }
+}
+
+/// # Safety
+/// As for [`Job::compute_few`], with M rows of a, `stride` apart.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn few<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Range<usize>) {
+    // SAFETY: the same promise.
+    unsafe {
+        if job.b.row_stride == 1 {
+            // Two squares at a time: the chains of additions of one fill the latency of the other's.
+            let (mut at, end) = (cols.start, cols.end);
+            while at + 16 <= end {
+                squares::<M, 2>(job, a, stride, at);
+                at += 16;
+            }
+            while at + 8 <= end {
+                squares::<M, 1>(job, a, stride, at);
+                at += 8;
+            }
+            (at..end).for_each(|col| column::<M>(job, a, stride, col));
+        } else {
+            for strip in blocks(cols.clone(), STRIP) {
+                rows_pass_by::<M>(job, a, stride, strip);
+            }
+        }
+        (0..M).for_each(|row| job.finish(row, cols.clone()));
+    }
+}
+
+/// Columns `col .. col + 8·G` of c, where b is transposed: its columns are contiguous.
+///
+/// # Safety
+/// As for [`few`]; the columns must exist.
+#[inline(always)]
+unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stride: usize, col: usize) {
+    let ld = job.b.col_stride;
+    // SAFETY: k's below `depth.end` of rows of a and of columns of b, and the columns of c, exist.
+    unsafe {
+        for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
+            let b = job.b.data.as_ptr().add(col * ld + depth.start);
+            let a = a.add(depth.start);
+            let mut sums = [[Avx2::splat(0.0); M]; G];
+            let whole = depth.len() / 8 * 8;
+            for p in (0..whole).step_by(8) {
+                for (g, sums) in sums.iter_mut().enumerate() {
+                    let square = transpose_8x8(b.add(8 * g * ld + p), ld);
+                    for (q, b) in square.into_iter().enumerate() {
+                        for (i, sum) in sums.iter_mut().enumerate() {
+                            *sum = sum.plus_product(Avx2::splat(*a.add(i * stride + p + q)), b);
+                        }
+                    }
+                }
+            }
+            for p in whole..depth.len() {
+                for (g, sums) in sums.iter_mut().enumerate() {
+                    let column: [f32; 8] = std::array::from_fn(|j| *b.add((8 * g + j) * ld + p));
+                    let b = Avx2::load(column.as_ptr());
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.plus_product(Avx2::splat(*a.add(i * stride + p)), b);
+                    }
+                }
+            }
+            for (g, sums) in sums.iter().enumerate() {
+                for (i, sum) in sums.iter().enumerate() {
+                    let c = job.c.add(i * job.stride + col + 8 * g);
+                    let sum = sum.times(Avx2::splat(job.alpha));
+                    match job.accumulate_at(&depth) {
+                        Accumulate::Overwrite => sum.store(c),
+                        Accumulate::Add => Avx2::load(c).plus(sum).store(c),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One column of c, where b is transposed.
+///
+/// # Safety
+/// As for [`few`]; the column must exist.
+#[inline(always)]
+unsafe fn column<const M: usize>(job: &Job, a: *const f32, stride: usize, col: usize) {
+    for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
+        let b = &job.b.data[col * job.b.col_stride + depth.start..][..depth.len()];
+        let mut sums = [0.0_f32; M];
+        for (p, b) in b.iter().enumerate() {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: k `depth.start + p` of row i of a exists. With FMA compiled in, this is one instruction.
+                *sum = unsafe { *a.add(i * stride + depth.start + p) }.mul_add(*b, *sum);
+            }
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            // SAFETY: the column exists in c.
+            unsafe { add_up(job, i, col, *sum, &depth) };
+        }
+    }
+}
+
+/// c[i][col] = alpha·sum, or c[i][col] + alpha·sum.
+///
+/// # Safety
+/// The element must exist and be ours.
+#[inline(always)]
+unsafe fn add_up(job: &Job, i: usize, col: usize, sum: f32, depth: &Range<usize>) {
+    // SAFETY: by the caller's promise.
+    let c = unsafe { &mut *job.c.add(i * job.stride + col) };
+    match job.accumulate_at(depth) {
+        Accumulate::Overwrite => *c = job.alpha * sum,
+        Accumulate::Add => *c += job.alpha * sum,
+    }
+}
+
+/// A strip of columns of c, where b is row-major.
+///
+/// # Safety
+/// As for [`few`]; the columns must exist, at most [`STRIP`].
+#[inline(always)]
+unsafe fn rows_pass_by<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Range<usize>) {
+    let (ld, width) = (job.b.row_stride, cols.len());
+    let whole = width / 8 * 8;
+    let mut sums = [[0.0_f32; STRIP]; M];
+    for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
+        sums.iter_mut().for_each(|sums| sums[..width].fill(0.0));
+        for together in blocks(depth.clone(), AT_ONCE) {
+            // SAFETY: the k's and columns exist in a, b and the strip; registers cover whole eights of columns.
+            unsafe {
+                let b = job.b.data.as_ptr().add(together.start * ld + cols.start);
+                let a = |i: usize, q: usize| *a.add(i * stride + together.start + q);
+                for j in (0..whole).step_by(8) {
+                    let mut sum: [Avx2; M] = std::array::from_fn(|i| Avx2::load(sums[i].as_ptr().add(j)));
+                    if together.len() == AT_ONCE {
+                        for q in 0..AT_ONCE {
+                            let b = Avx2::load(b.add(q * ld + j));
+                            (0..M).for_each(|i| sum[i] = sum[i].plus_product(Avx2::splat(a(i, q)), b));
+                        }
+                    } else {
+                        for q in 0..together.len() {
+                            let b = Avx2::load(b.add(q * ld + j));
+                            (0..M).for_each(|i| sum[i] = sum[i].plus_product(Avx2::splat(a(i, q)), b));
+                        }
+                    }
+                    (0..M).for_each(|i| sum[i].store(sums[i].as_mut_ptr().add(j)));
+                }
+                for j in whole..width {
+                    for q in 0..together.len() {
+                        let b = *b.add(q * ld + j);
+                        (0..M).for_each(|i| sums[i][j] = a(i, q).mul_add(b, sums[i][j]));
+                    }
+                }
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (col, sum) in cols.clone().zip(sums) {
+                // SAFETY: the column exists in c.
+                unsafe { add_up(job, i, col, *sum, &depth) };
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! One register of f32, per instruction set: what the micro-kernels are written in.
+//!
+//! The methods are `inline(always)` and meant for the body of a function compiled for that instruction set: there
+//! each of them is one instruction.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// A register of [`Vector::LANES`] numbers.
+///
+/// # Safety
+/// Every method needs a CPU with the instruction set of the type; `load` and `store` also need `LANES` valid elements
+/// at `at`, which may have any alignment a f32 may have.
+pub(super) trait Vector: Copy {
+    /// How many numbers it holds.
+    const LANES: usize;
+
+    /// The same number everywhere.
+    unsafe fn splat(x: f32) -> Self;
+    /// `LANES` elements of memory.
+    unsafe fn load(at: *const f32) -> Self;
+    /// Writes all lanes.
+    unsafe fn store(self, at: *mut f32);
+    /// The first `n` elements of memory, at most `LANES`, and zeros: nothing beyond them is touched.
+    unsafe fn load_first(at: *const f32, n: usize) -> Self;
+    /// Writes the first `n` lanes, at most `LANES`: nothing beyond them is touched.
+    unsafe fn store_first(self, at: *mut f32, n: usize);
+    /// self + a·b: with one rounding where the instruction set has a fused multiply-add, with two in [`Portable`].
+    unsafe fn plus_product(self, a: Self, b: Self) -> Self;
+    /// self + b.
+    unsafe fn plus(self, b: Self) -> Self;
+    /// self · b.
+    unsafe fn times(self, b: Self) -> Self;
+}
+
+/// Four numbers in plain Rust, for every CPU.
+#[derive(Clone, Copy)]
+pub(super) struct Portable([f32; 4]);
+
+impl Vector for Portable {
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        Self([x; 4])
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const f32) -> Self {
+        // SAFETY: four elements are valid at `at` by the caller's promise.
+        Self(unsafe { at.cast::<[f32; 4]>().read_unaligned() })
+    }
+    #[inline(always)]
+    unsafe fn store(self, at: *mut f32) {
+        // SAFETY: as in `load`.
+        unsafe { at.cast::<[f32; 4]>().write_unaligned(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_first(at: *const f32, n: usize) -> Self {
+        // SAFETY: n elements are valid at `at` by the caller's promise.
+        Self(std::array::from_fn(|l| if l < n { unsafe { *at.add(l) } } else { 0.0 }))
+    }
+    #[inline(always)]
+    unsafe fn store_first(self, at: *mut f32, n: usize) {
+        for (l, x) in self.0.into_iter().enumerate() {
+            if l < n {
+                // SAFETY: as in `load_first`.
+                unsafe { *at.add(l) = x };
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn plus_product(self, a: Self, b: Self) -> Self {
+        Self(std::array::from_fn(|l| self.0[l] + a.0[l] * b.0[l]))
+    }
+    #[inline(always)]
+    unsafe fn plus(self, b: Self) -> Self {
+        Self(std::array::from_fn(|l| self.0[l] + b.0[l]))
+    }
+    #[inline(always)]
+    unsafe fn times(self, b: Self) -> Self {
+        Self(std::array::from_fn(|l| self.0[l] * b.0[l]))
+    }
+}
+
+/// A [`Vector`] whose methods are one intrinsic each.
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_vector {
+    ($(#[$doc:meta])* $name:ident($register:ty), $lanes:literal lanes, first: $first:ident,
+     $load_first:ident $store_first:ident $splat:ident $load:ident $store:ident $fma:ident $add:ident $mul:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($register);
+
+        impl Vector for $name {
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn splat(x: f32) -> Self {
+                // SAFETY: the caller promises the instruction set.
+                Self(unsafe { $splat(x) })
+            }
+            #[inline(always)]
+            unsafe fn load(at: *const f32) -> Self {
+                // SAFETY: the caller promises the instruction set and the elements.
+                Self(unsafe { $load(at) })
+            }
+            #[inline(always)]
+            unsafe fn store(self, at: *mut f32) {
+                // SAFETY: as in `load`.
+                unsafe { $store(at, self.0) }
+            }
+            #[inline(always)]
+            unsafe fn load_first(at: *const f32, n: usize) -> Self {
+                // SAFETY: the caller promises the instruction set and n elements; the other lanes are masked.
+                Self(unsafe { $load_first($first(n), at) })
+            }
+            #[inline(always)]
+            unsafe fn store_first(self, at: *mut f32, n: usize) {
+                // SAFETY: as in `load_first`.
+                unsafe { $store_first(at, $first(n), self.0) }
+            }
+            #[inline(always)]
+            unsafe fn plus_product(self, a: Self, b: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { $fma(a.0, b.0, self.0) })
+            }
+            #[inline(always)]
+            unsafe fn plus(self, b: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { $add(self.0, b.0) })
+            }
+            #[inline(always)]
+            unsafe fn times(self, b: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { $mul(self.0, b.0) })
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+x86_vector! {
+    /// Eight numbers: AVX2 with FMA.
+    Avx2(__m256), 8 lanes, first: first_of_8, load_first_avx2 _mm256_maskstore_ps
+    _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_add_ps _mm256_mul_ps
+}
+
+#[cfg(target_arch = "x86_64")]
+x86_vector! {
+    /// Sixteen numbers: AVX-512.
+    Avx512(__m512), 16 lanes, first: first_of_16, _mm512_maskz_loadu_ps _mm512_mask_storeu_ps
+    _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_add_ps _mm512_mul_ps
+}
+
+/// A mask of the first n of 8 lanes.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn first_of_8(n: usize) -> __m256i {
+    // SAFETY: by the caller's promise.
+    unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
+}
+
+/// A mask of the first n of 16 lanes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first_of_16(n: usize) -> __mmask16 {
+    ((1_u32 << n) - 1) as __mmask16
+}
+
+/// The mask first, as AVX-512 has it.
+///
+/// # Safety
+/// The CPU must have AVX2; the elements that the mask selects must be valid.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load_first_avx2(mask: __m256i, at: *const f32) -> __m256 {
+    // SAFETY: by the caller's promise.
+    unsafe { _mm256_maskload_ps(at, mask) }
+}
+
+/// Eight rows of eight numbers, exchanged: lane j of result p is number p of row j.
+///
+/// The upper half of a register is loaded straight from memory (`vinsertf128`), which leaves 16 shuffles instead of 24.
+///
+/// # Safety
+/// The CPU must have AVX2; row j is 8 valid elements at `from + j·stride`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) unsafe fn transpose_8x8(from: *const f32, stride: usize) -> [Avx2; 8] {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let [a, b, c, d] = transpose_two_4x4(from, from.add(4 * stride), stride);
+        let [e, f, g, h] = transpose_two_4x4(from.add(4), from.add(4 * stride + 4), stride);
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+/// Two squares of 4 x 4, one in the lower and one in the upper halves.
+///
+/// # Safety
+/// As for [`transpose_8x8`], with 4 rows of 4 at `low` and at `high`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn transpose_two_4x4(low: *const f32, high: *const f32, stride: usize) -> [Avx2; 4] {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let row0 = two_halves(low, high);
+        let row1 = two_halves(low.add(stride), high.add(stride));
+        let row2 = two_halves(low.add(2 * stride), high.add(2 * stride));
+        let row3 = two_halves(low.add(3 * stride), high.add(3 * stride));
+        let even01 = _mm256_castps_pd(_mm256_unpacklo_ps(row0, row1)); // k 0 and 1 of rows 0 and 1
+        let even23 = _mm256_castps_pd(_mm256_unpacklo_ps(row2, row3));
+        let odd01 = _mm256_castps_pd(_mm256_unpackhi_ps(row0, row1)); // k 2 and 3
+        let odd23 = _mm256_castps_pd(_mm256_unpackhi_ps(row2, row3));
+        [
+            Avx2(_mm256_castpd_ps(_mm256_unpacklo_pd(even01, even23))),
+            Avx2(_mm256_castpd_ps(_mm256_unpackhi_pd(even01, even23))),
+            Avx2(_mm256_castpd_ps(_mm256_unpacklo_pd(odd01, odd23))),
+            Avx2(_mm256_castpd_ps(_mm256_unpackhi_pd(odd01, odd23))),
+        ]
+    }
+}
+
+/// Four numbers from `low`, four from `high`.
+///
+/// # Safety
+/// As for [`transpose_8x8`], with 4 elements at each.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn two_halves(low: *const f32, high: *const f32) -> __m256 {
+    // SAFETY: by the caller's promise.
+    unsafe { _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high)) }
+}

@@ -1,0 +1,55 @@
+//! Kernels allocate nothing once they are warm. Alone in its program, because it counts every allocation.
+
+use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product, product_on_team};
+use limpid_tensor::team;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the same promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the same promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_warm_product_allocates_nothing() {
+    // With more threads, a worker may meet its first task, and grow its scratch, at any time.
+    team::set_threads(1);
+    let (a, b) = (vec![0.5; 300 * 700], vec![0.25; 700 * 600]);
+    let mut c = vec![0.0; 300 * 600];
+    let mut all = || {
+        for (m, n, k) in [(1, 600, 700), (40, 600, 700), (300, 600, 700), (300, 20, 10)] {
+            for (a, b) in [
+                (Mat::new(&a[..m * k], m, k), Mat::new(&b[..n * k], k, n)),
+                (Mat::new(&a[..m * k], m, k), Mat::new(&b[..n * k], n, k).t()),
+                (Mat::new(&a[..m * k], k, m).t(), Mat::new(&b[..n * k], k, n)),
+            ] {
+                product(MatMut::new(&mut c[..m * n], m, n), a, b, 2.0, Accumulate::Add);
+                product_on_team(
+                    MatMut::new(&mut c[..m * n], m, n),
+                    a,
+                    b,
+                    Accumulate::Overwrite,
+                    |_, _, _| {},
+                );
+            }
+        }
+    };
+    all();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    all();
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+}

@@ -1,0 +1,235 @@
+//! Where the languages go separate ways: hunger, age, names, pain, the clock, the weather.
+
+use super::super::draw::{Actor, Draw};
+use super::super::french::{Mood, conjugate};
+use super::super::grammar::{Negation, Number, Person, Phrase, Tense, phrase};
+use super::super::lexicon::*;
+use super::super::noun_phrase::{Determiner, noun_phrase, possessive};
+use super::super::predicate::Predicate;
+use super::End;
+
+/// The children are very hungry: they "have hunger".
+pub(super) fn have_idiom(draw: &mut Draw) -> (Phrase, End) {
+    let actor = draw.anyone();
+    let idiom = draw.pick(&IDIOMS.iter().collect::<Vec<_>>());
+    let mut action = Predicate::new(idiom);
+    let denied = draw.chance(25);
+    let negation = match (denied, draw.chance(50)) {
+        (false, _) => Negation::None,
+        (true, true) => Negation::Not,
+        (true, false) => Negation::NoLonger,
+    };
+    if idiom.en == "be lucky" && denied {
+        action = Predicate::new(&IDIOMS[0]);
+    } else if negation == Negation::None && idiom.en != "be lucky" && draw.chance(40) {
+        action = action.middle(draw.pick(&[("always", "toujours"), ("often", "souvent")]));
+    } else if draw.chance(40) {
+        let (_, fr) = action.verb.fr.split_once(' ').unwrap_or_default();
+        if ["faim", "soif", "froid", "chaud", "sommeil", "peur"].contains(&fr) && negation == Negation::None {
+            action = action.middle(("very", "très"));
+        }
+    }
+    let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past]);
+    (actor.does(&action, tense, negation), End::Stop)
+}
+
+/// A relative who can be less than twenty-one years old.
+fn young_relative(draw: &mut Draw) -> Actor {
+    const YOUNG: &[&str] = &["brother", "sister", "son", "daughter", "cousin", "nephew", "niece"];
+    let noun = draw.noun_where(|n| n.is(FAMILY) && YOUNG.contains(&n.en)).expect("young relatives");
+    let owner = draw.speaker();
+    Actor { np: noun_phrase(noun, Number::Singular, Determiner::Of(owner), &[]), class: HUMAN }
+}
+
+/// My cousin is twelve years old.
+pub(super) fn age(draw: &mut Draw) -> (Phrase, End) {
+    let actor = match draw.below(3) {
+        0 => draw.name(),
+        1 => young_relative(draw),
+        _ => draw.pronoun(),
+    };
+    if draw.chance(20) && actor.np.who.person == Person::Third && actor.np.who.pronoun() != actor.np.text {
+        let question = phrase("how old is", "quel âge a").then(&actor.np.text);
+        return (question, End::Ask);
+    }
+    let (en, fr) = NUMBERS[1 + draw.below(19)];
+    let years = phrase(format!("{en} years old"), format!("{fr} ans"));
+    let tense = draw.pick(&[Tense::Present, Tense::Present, Tense::Past, Tense::Future]);
+    let mut action = Predicate::new(&AGE).with(years);
+    let mut time = None;
+    match tense {
+        Tense::Future => time = Some(draw.both(&FUTURE_TIMES[3..6])),
+        Tense::Past => time = Some(draw.both(&PAST_TIMES[4..5])),
+        _ if draw.chance(30) => action = action.middle(("already", "déjà")),
+        _ => {}
+    }
+    let clause = actor.does(&action, tense, Negation::None);
+    (draw.timed(clause, time), End::Stop)
+}
+
+/// My brother's name is Paul.
+pub(super) fn name(draw: &mut Draw) -> (Phrase, End) {
+    if draw.chance(35) {
+        let name = draw.name().np.text;
+        let actor = draw.pronoun();
+        if actor.np.who.number == Number::Singular && actor.np.who.person != Person::Third {
+            let (en, _) = possessive(&actor.np.who, &actor.np.who, false);
+            let french = Predicate::new(&CALLED).french(&actor.np.who, Tense::Present, Negation::None);
+            return (
+                phrase(format!("{en} name is"), format!("{} {french}", actor.np.text.fr)).then(name),
+                End::Stop,
+            );
+        }
+    }
+    let owner = if draw.chance(50) { draw.relative() } else { draw.noun_actor(ANIMAL) };
+    if owner.np.who.number == Number::Plural {
+        return self::name(draw);
+    }
+    let name = draw.name_for(owner.np.who.gender).np.text;
+    let text = owner.np.text;
+    (phrase(format!("{} 's name is", text.en), format!("{} se appelle", text.fr)).then(name), End::Stop)
+}
+
+/// Marie's head hurts. My teeth hurt.
+pub(super) fn pain(draw: &mut Draw) -> (Phrase, End) {
+    let actor = draw.anyone();
+    let part = draw.noun(BODY);
+    let number = match part.fr {
+        "dent" | "œil" | "pied" | "jambe" => Number::Plural,
+        _ => Number::Singular,
+    };
+    let np = noun_phrase(part, number, Determiner::The, &[]);
+    if actor.np.who.number == Number::Plural {
+        return pain(draw);
+    }
+    let bare = np.text.en.trim_start_matches("the ").to_owned();
+    let pronoun = actor.np.who.pronoun() == actor.np.text;
+    let owner = if pronoun {
+        possessive(&actor.np.who, &np.who, false).0.to_owned()
+    } else {
+        format!("{} 's", actor.np.text.en)
+    };
+    let hurts = if number == Number::Plural { "hurt" } else { "hurts" };
+    let has = conjugate("avoir", Mood::Present, actor.np.who.column());
+    let mut text =
+        phrase(format!("{owner} {bare} {hurts}"), format!("{} {has} mal à {}", actor.np.text.fr, np.text.fr));
+    if draw.chance(50) {
+        let because = draw.pick(&[
+            ("today", "aujourd'hui"),
+            ("every morning", "tous les matins"),
+            ("every evening", "tous les soirs"),
+        ]);
+        text = text.then(because);
+    }
+    (text, End::Stop)
+}
+
+/// three o'clock, a quarter past nine, half past one.
+pub(super) fn clock(draw: &mut Draw) -> Phrase {
+    let hour = 1 + draw.below(11);
+    clock_at(draw, hour)
+}
+
+fn clock_at(draw: &mut Draw, hour: usize) -> Phrase {
+    let (en, fr) = NUMBERS[hour - 1];
+    let hours =
+        |n: usize| if n == 1 { "une heure".to_owned() } else { format!("{} heures", NUMBERS[n - 1].1) };
+    match draw.below(5) {
+        0 => phrase(format!("a quarter past {en}"), format!("{} et quart", hours(hour))),
+        1 => phrase(format!("half past {en}"), format!("{} et demie", hours(hour))),
+        2 if hour > 1 => phrase(format!("a quarter to {en}"), format!("{} moins le quart", hours(hour - 1))),
+        3 => {
+            let (en_m, fr_m) = draw.pick(&[("five", "cinq"), ("ten", "dix"), ("twenty", "vingt")]);
+            phrase(format!("{en_m} past {en}"), format!("{} {fr_m}", hours(hour)))
+        }
+        _ => {
+            phrase(format!("{en} o'clock"), if hour == 1 { hours(1) } else { format!("{} {}", fr, "heures") })
+        }
+    }
+}
+
+/// It is half past three. The train leaves at eight o'clock.
+pub(super) fn time_of_day(draw: &mut Draw) -> (Phrase, End) {
+    let clock = clock(draw);
+    if draw.chance(25) {
+        let day = draw.pick(&[("in the morning", "de le matin"), ("in the evening", "de le soir")]);
+        // Evening begins at six.
+        let hour = if day.0 == "in the evening" { 7 + draw.below(5) } else { 1 + draw.below(11) };
+        let clock = clock_at(draw, hour);
+        return (phrase("it is", "il est").then(clock).then(day), End::Stop);
+    }
+    let at = phrase("at", "à").then(clock);
+    let (actor, verb) = match draw.below(4) {
+        0 => (draw.noun_actor(RIDE), draw.pick(&[&MOTION[0], &MOTION[1]])),
+        1 => (draw.noun_actor(EVENT), draw.pick(&[&START, &END])),
+        2 => (draw.anyone(), draw.pick(&[&REFLEXIVE[0], &REFLEXIVE[1], &REFLEXIVE[2]])),
+        _ => (draw.anyone(), draw.pick(&[&MOTION[0], &MOTION[1], &MOTION[3], &MOTION[4], &MOTION[5]])),
+    };
+    let (mut tense, time) = draw.when(verb, &actor.np.who);
+    if tense == Tense::Imperfect || tense == Tense::Progressive {
+        tense = Tense::Past;
+    }
+    let clause = actor.does(&Predicate::new(verb).with(at), tense, Negation::None);
+    let time = time.filter(|_| tense == Tense::Present || draw.chance(40));
+    (draw.timed(clause, time), End::Stop)
+}
+
+/// It was cold yesterday. It is going to rain tomorrow.
+pub(super) fn weather(draw: &mut Draw) -> (Phrase, End) {
+    let (words, time) = match draw.below(3) {
+        0 => {
+            let time = draw.both(&[("today", "aujourd'hui"), ("this morning", "ce matin")]);
+            let now: &[Both] = &[
+                ("it is cold", "il fait froid"),
+                ("it is hot", "il fait chaud"),
+                ("the weather is nice", "il fait beau"),
+                ("it is raining", "il pleut"),
+                ("it is snowing", "il neige"),
+                ("the wind is strong", "le vent est fort"),
+                ("the sun is shining", "le soleil brille"),
+            ];
+            (
+                draw.both(now),
+                if time.en == "today" || draw.chance(20) {
+                    phrase("today", "aujourd'hui")
+                } else {
+                    phrase("here", "ici")
+                },
+            )
+        }
+        1 => {
+            let before: &[Both] = &[
+                ("it was cold", "il faisait froid"),
+                ("it was hot", "il faisait chaud"),
+                ("the weather was nice", "il faisait beau"),
+                ("it was raining", "il pleuvait"),
+                ("it was snowing", "il neigeait"),
+                ("the wind was strong", "le vent était fort"),
+                ("the sun was shining", "le soleil brillait"),
+            ];
+            (draw.both(before), draw.past_time())
+        }
+        _ => {
+            let later: &[Both] = &[
+                ("it will be cold", "il fera froid"),
+                ("it will be hot", "il fera chaud"),
+                ("the weather will be nice", "il fera beau"),
+                ("it will rain", "il pleuvra"),
+                ("it is going to rain", "il va pleuvoir"),
+                ("it is going to snow", "il va neiger"),
+                ("the sun will shine", "le soleil brillera"),
+            ];
+            (draw.both(later), draw.both(FUTURE_TIMES))
+        }
+    };
+    let place = draw.pick(&[
+        ("", ""),
+        ("in Paris", "à Paris"),
+        ("in London", "à Londres"),
+        ("in the mountains", "à la montagne"),
+        ("in the village", "dans le village"),
+        ("in Brussels", "à Bruxelles"),
+    ]);
+    let clause = words.then(place);
+    (draw.timed(clause, Some(time)), End::Stop)
+}

@@ -1,0 +1,147 @@
+//! `model.safetensors`: numbers with a table of contents, and nothing that could run.
+
+use crate::config::NormPlacement;
+use crate::error::{Error, Result};
+use crate::model::{Architecture, Model};
+use crate::nn::{FileForm, FileTensor};
+use limpid_tensor::params::{Params, Role};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Fills `params` from the bytes of a `model.safetensors`. Every parameter must be there, with its shape, and finite.
+pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[FileTensor]) -> Result<()> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| {
+        Error::format(path, format!("not a complete safetensors file ({e}); it has {} bytes", bytes.len()))
+            .hint("the file is truncated or damaged: copy it again, or train again")
+    })?;
+    for file in files {
+        let spec = params.spec(file.param).clone();
+        let Some(view) = find(&tensors, &file.name) else {
+            // A fixed bias that a file does not have is a bias of zeros.
+            if spec.role == Role::Fixed {
+                continue;
+            }
+            return Err(Error::format(path, format!("tensor {} is missing", file.name))
+                .hint("does config.json belong to these weights?"));
+        };
+        let values = numbers(path, &file.name, &view)?;
+        let row: usize = spec.shape.dims().skip(1).product();
+        let mut expected: Vec<usize> = spec.shape.dims().collect();
+        expected[0] = file.rows.len();
+        if file.form == FileForm::Transposed {
+            expected.reverse();
+        }
+        if view.shape() != expected {
+            let message =
+                format!("tensor {} has shape {:?}, {expected:?} was expected", file.name, view.shape());
+            return Err(Error::format(path, message).hint("does config.json belong to these weights?"));
+        }
+        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+            return Err(Error::format(
+                path,
+                format!("tensor {} has {} at element {at}", file.name, values[at]),
+            )
+            .hint("the model was saved after its training had failed: use an earlier checkpoint"));
+        }
+        let to = &mut params.get_mut(file.param)[file.rows.start * row..file.rows.end * row];
+        match file.form {
+            FileForm::Same => to.copy_from_slice(&values),
+            FileForm::Transposed => transpose(to, &values, file.rows.len(), row),
+        }
+    }
+    Ok(())
+}
+
+/// Some files of GPT-2 leave out the first word of every name.
+fn find<'a>(tensors: &SafeTensors<'a>, name: &str) -> Option<TensorView<'a>> {
+    let without_prefix = || name.strip_prefix("transformer.").and_then(|name| tensors.tensor(name).ok());
+    tensors.tensor(name).ok().or_else(without_prefix)
+}
+
+/// to (rows, cols) from `values` (cols, rows).
+fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
+    for i in 0..rows {
+        for j in 0..cols {
+            to[i * cols + j] = values[j * rows + i];
+        }
+    }
+}
+
+fn numbers(path: &Path, name: &str, view: &TensorView) -> Result<Vec<f32>> {
+    let halves = || view.data().as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b));
+    Ok(match view.dtype() {
+        Dtype::F32 => view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
+        Dtype::F16 => halves().map(|bits| half::f16::from_bits(bits).to_f32()).collect(),
+        Dtype::BF16 => halves().map(|bits| half::bf16::from_bits(bits).to_f32()).collect(),
+        other => {
+            return Err(Error::format(path, format!("tensor {name} is of type {other:?}"))
+                .hint("types f32, f16 and bf16 can be read"));
+        }
+    })
+}
+
+/// The bytes of a `model.safetensors`.
+pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
+    let mut tensors: BTreeMap<String, Stored> = BTreeMap::new();
+    for file in &model.files {
+        let spec = model.params.spec(file.param);
+        let row: usize = spec.shape.dims().skip(1).product();
+        let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
+        let mut shape: Vec<usize> = spec.shape.dims().collect();
+        shape[0] = file.rows.len();
+        let values: Cow<[f32]> = match file.form {
+            FileForm::Same => values.into(),
+            FileForm::Transposed => {
+                shape.reverse();
+                let mut turned = vec![0.0; values.len()];
+                // From (out, in) to (in, out) is the same walk with the two exchanged.
+                transpose(&mut turned, values, row, file.rows.len());
+                turned.into()
+            }
+        };
+        tensors.insert(file.name.clone(), Stored::new(shape, &values));
+    }
+    if let Architecture::Seq2Seq(seq2seq) = &model.architecture
+        && seq2seq.config().norm == NormPlacement::Pre
+    {
+        // Pegasus, unlike Marian, stores its positions.
+        let positions = seq2seq.positions();
+        for side in ["encoder", "decoder"] {
+            let stored = Stored::new(positions.shape().dims().collect(), positions.data());
+            tensors.insert(format!("model.{side}.embed_positions.weight"), stored);
+        }
+    }
+    // `transformers` wants to know which program's conventions the names follow.
+    let metadata = Some([("format".to_string(), "pt".to_string())].into());
+    safetensors::serialize(tensors.iter(), metadata)
+        .map_err(|e| Error::config(format!("the weights cannot be written as safetensors: {e}")))
+}
+
+/// One tensor on its way into a file.
+struct Stored {
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Stored {
+    fn new(shape: Vec<usize>, values: &[f32]) -> Self {
+        Self { shape, bytes: values.iter().flat_map(|x| x.to_le_bytes()).collect() }
+    }
+}
+
+impl safetensors::View for &Stored {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        (&self.bytes).into()
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}

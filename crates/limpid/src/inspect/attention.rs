@@ -1,0 +1,137 @@
+//! What a translation attended to, as a small picture for the terminal.
+
+use crate::data::batch::PairBatch;
+use crate::decode::{Seq2SeqSession, greedy};
+use crate::error::Result;
+use crate::model::Seq2Seq;
+use crate::text::Tokenizer;
+use limpid_tensor::params::Params;
+use limpid_tensor::tape::{Probe, Tape};
+use limpid_tensor::tensor::Tensor;
+use std::collections::BTreeMap;
+
+/// One translation and its cross-attention.
+pub struct TranslationAttention {
+    /// The translation.
+    pub translation: String,
+    /// Tokens of the source, the end token last.
+    pub source: Vec<String>,
+    /// Tokens of the translation, the end token last.
+    pub target: Vec<String>,
+    /// Which decoder layer is shown: the one that looks most sharply.
+    pub layer: usize,
+    /// Weights (target, source), the mean over the heads.
+    pub weights: Vec<Vec<f32>>,
+}
+
+/// Keeps the cross-attention of every layer.
+#[derive(Default)]
+struct CrossAttention(BTreeMap<String, Tensor>);
+
+impl Probe for CrossAttention {
+    fn wants(&self, name: &str) -> bool {
+        name.ends_with("cross_attention.weights")
+    }
+    fn take(&mut self, name: &str, value: &Tensor) {
+        self.0.insert(name.to_string(), value.clone());
+    }
+}
+
+/// Translates a text, and looks where the decoder looked.
+pub fn translation_attention(
+    model: &Seq2Seq,
+    params: &Params,
+    tokenizer: &Tokenizer,
+    text: &str,
+) -> Result<TranslationAttention> {
+    let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
+    let mut source = tokenizer.encode(text)?;
+    source.push(end);
+    let longest = 2 * source.len() + 10;
+    let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
+    let written = greedy(&mut session, &[vec![start]], Some(end), longest).remove(0);
+
+    // Once more as a whole, with the probe: the same weights, all rows at once.
+    let target: Vec<u32> = written.iter().copied().chain([end]).collect();
+    let batch = PairBatch::new(&[(&source, &target)], start);
+    let mut probe = CrossAttention::default();
+    let mut tape = Tape::inference(params).with_probe(&mut probe);
+    let encoded = model.encode(&mut tape, &batch.source);
+    let memory = model.memory(&mut tape, &encoded, &batch.source);
+    model.decode(&mut tape, &batch.input, &memory, None);
+    drop(tape);
+
+    let layers: Vec<Vec<Vec<f32>>> = probe.0.values().map(mean_over_heads).collect();
+    let sharpness = |weights: &Vec<Vec<f32>>| weights.iter().map(|row| largest(row)).sum::<f32>();
+    let best = (0..layers.len()).max_by(|a, b| sharpness(&layers[*a]).total_cmp(&sharpness(&layers[*b])));
+    let layer = best.expect("a decoder has layers");
+    let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
+    Ok(TranslationAttention {
+        translation: tokenizer.decode(&written)?,
+        source: tokens(&source),
+        target: tokens(&target),
+        layer,
+        weights: layers[layer].clone(),
+    })
+}
+
+fn largest(row: &[f32]) -> f32 {
+    row.iter().copied().fold(0.0, f32::max)
+}
+
+/// (h, t, s) -> (t, s).
+fn mean_over_heads(weights: &Tensor) -> Vec<Vec<f32>> {
+    let shape = weights.shape();
+    let (h, t, s) = (shape.dim(0), shape.dim(1), shape.dim(2));
+    let at = |head: usize, i: usize, j: usize| weights.data()[(head * t + i) * s + j];
+    let mean = |i, j| (0..h).map(|head| at(head, i, j)).sum::<f32>() / h as f32;
+    (0..t).map(|i| (0..s).map(|j| mean(i, j)).collect()).collect()
+}
+
+/// Draws weights as shades: a row for each target token, a column for each source token.
+pub fn heat_map(rows: &[String], columns: &[String], weights: &[Vec<f32>]) -> String {
+    const SHADES: [&str; 5] = ["  ", "░░", "▒▒", "▓▓", "██"];
+    let clean = |token: &str| token.replace('▁', "");
+    let width = |token: &str| token.chars().count();
+    let label = rows.iter().map(|row| width(&clean(row))).max().unwrap_or(0).max(4);
+    let columns: Vec<String> = columns.iter().map(|column| clean(column)).collect();
+    let cells: Vec<usize> = columns.iter().map(|column| width(column).max(4)).collect();
+    let mut picture = format!("  {:label$}", "");
+    for (column, cell) in columns.iter().zip(&cells) {
+        picture += &format!("  {column:>cell$}");
+    }
+    picture.push('\n');
+    for (row, weights) in rows.iter().zip(weights) {
+        let mut line = format!("  {:<label$}", clean(row));
+        for (weight, cell) in weights.iter().zip(&cells) {
+            // A fifth each; the number beside it says the rest.
+            let shade = SHADES[((weight * 5.0) as usize).min(4)];
+            let number = (weight * 100.0).round() as u32;
+            let number = if number > 0 { format!("{number}") } else { String::new() };
+            let drawn = format!("{number}{shade}");
+            line += &format!("  {drawn:>cell$}");
+        }
+        picture += line.trim_end();
+        picture.push('\n');
+    }
+    picture
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heat_map_has_a_row_and_a_column_for_each_token() {
+        let tokens = |t: &[&str]| t.iter().map(|t| t.to_string()).collect::<Vec<_>>();
+        let picture = heat_map(
+            &tokens(&["▁I", "▁am"]),
+            &tokens(&["▁Je", "▁suis"]),
+            &[vec![1.0, 0.0], vec![0.25, 0.75]],
+        );
+        let lines: Vec<&str> = picture.lines().collect();
+        assert_eq!(lines[0], "          Je  suis");
+        assert_eq!(lines[1], "  I     100██");
+        assert_eq!(lines[2], "  am    25░░  75▓▓");
+    }
+}

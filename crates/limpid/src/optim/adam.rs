@@ -1,0 +1,105 @@
+//! Adam and AdamW over the flat parameters, with clipping by the global norm.
+
+use limpid_tensor::kernels::adam::{AdamStep, DecayKind, adam_ranges};
+use limpid_tensor::kernels::elementwise::sum_of_squares;
+use limpid_tensor::params::{Block, ParamId, Params, Role};
+use limpid_tensor::tape::Gradients;
+use std::ops::Range;
+
+/// Settings that do not change during a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamConfig {
+    /// Memory of the mean.
+    pub beta1: f32,
+    /// Memory of the square.
+    pub beta2: f32,
+    /// Keeps the division finite.
+    pub eps: f32,
+    /// λ, on matrices only.
+    pub weight_decay: f32,
+    /// How λ enters.
+    pub kind: DecayKind,
+    /// The largest global norm of the gradient; larger ones are scaled down to it.
+    pub clip_norm: Option<f32>,
+}
+
+impl Default for AdamConfig {
+    fn default() -> Self {
+        Self {
+            beta1: 0.9,
+            beta2: 0.98,
+            eps: 1e-9,
+            weight_decay: 0.0,
+            kind: DecayKind::Decoupled,
+            clip_norm: Some(1.0),
+        }
+    }
+}
+
+/// The optimizer's memory: two moments per parameter, and how many steps were taken.
+pub struct Adam {
+    config: AdamConfig,
+    m: Block,
+    v: Block,
+    steps: u64,
+    segments: Vec<Segment>,
+    ranges: Vec<Range<usize>>,
+}
+
+/// What belongs to a range of the flat memory: a piece of one parameter, small enough to share out between threads.
+struct Segment {
+    param: ParamId,
+    decay: f32,
+}
+
+const SEGMENT: usize = 32_768;
+
+impl Adam {
+    /// Fresh moments for `params`.
+    pub fn new(params: &Params, config: AdamConfig) -> Self {
+        let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
+        let pieces = trained.flat_map(|(param, spec)| {
+            let decay = if spec.decays() { config.weight_decay } else { 0.0 };
+            let range = spec.range();
+            let piece = move |start| (Segment { param, decay }, start..range.end.min(start + SEGMENT));
+            spec.range().step_by(SEGMENT).map(piece)
+        });
+        let (segments, ranges) = pieces.unzip();
+        let (m, v) = (Block::zeros_like(params), Block::zeros_like(params));
+        Self { config, m, v, steps: 0, segments, ranges }
+    }
+
+    /// How many steps were taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// One step with learning rate `lr`. Returns the global norm of the gradient before clipping.
+    ///
+    /// If that norm is not finite nothing changes: the caller decides what to do.
+    pub fn step(&mut self, params: &mut Params, gradients: &Gradients, lr: f32) -> f32 {
+        // In the order of the parameters, each in f64: the same bits at any number of threads.
+        let squares = |(id, _)| gradients.get(params, id).map_or(0.0, sum_of_squares);
+        let norm = params.iter().map(squares).sum::<f64>().sqrt() as f32;
+        if !norm.is_finite() {
+            return norm;
+        }
+        let clip = match self.config.clip_norm {
+            // PyTorch's clip_grad_norm_ adds 1e-6 as well.
+            Some(limit) => (limit / (norm + 1e-6)).min(1.0),
+            None => 1.0,
+        };
+        self.steps += 1;
+        let AdamConfig { beta1, beta2, eps, kind, .. } = self.config;
+        let (t, segments) = (self.steps, &self.segments);
+        let reached: Vec<bool> = params.iter().map(|(id, _)| gradients.get(params, id).is_some()).collect();
+        let step_of = |i: usize| {
+            let Segment { param, decay } = segments[i];
+            // PyTorch, too, leaves a parameter alone that no gradient has reached.
+            reached[param.index()].then_some(AdamStep { lr, beta1, beta2, eps, decay, kind, clip, t })
+        };
+        let (m, v) = (self.m.flat_mut(), self.v.flat_mut());
+        adam_ranges(params.flat_mut(), m, v, gradients.flat(), &self.ranges, step_of);
+        norm
+    }
+}

@@ -1,0 +1,72 @@
+//! A tokenizer: Hugging Face's library behind our errors.
+
+use crate::error::{Error, Result};
+use crate::hub::write_aside;
+use std::path::Path;
+
+/// Turns text into token ids and back; stored as `tokenizer.json`.
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+}
+
+impl Tokenizer {
+    /// Reads the text of a `tokenizer.json`.
+    pub fn from_json(path: &Path, json: &str) -> Result<Self> {
+        let inner = json.parse().map_err(|e| Error::format(path, format!("not a tokenizer: {e}")))?;
+        Ok(Self { inner })
+    }
+
+    /// Opens `tokenizer.json` in a model folder.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join("tokenizer.json");
+        let json = std::fs::read_to_string(&path).map_err(|e| Error::io("read", &path, &e))?;
+        Self::from_json(&path, &json)
+    }
+
+    /// Writes `tokenizer.json` into a model folder.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        let path = folder.join("tokenizer.json");
+        let json = self.inner.to_string(true).map_err(|e| Error::format(&path, e))?;
+        write_aside(&path, json.as_bytes())
+    }
+
+    /// The ids of a text, without special tokens.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.inner.encode_fast(text, false);
+        let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The text of some ids; special tokens are left out.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        self.inner.decode(ids, true).map_err(|e| Error::data(format!("these tokens have no text: {e}")))
+    }
+
+    /// The pieces a text falls into before the vocabulary is asked.
+    pub(super) fn split(&self, text: &str) -> Result<Vec<String>> {
+        use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
+        let mut pieces = PreTokenizedString::from(text);
+        if let Some(splitter) = self.inner.get_pre_tokenizer() {
+            splitter
+                .pre_tokenize(&mut pieces)
+                .map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
+        }
+        let pieces = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        Ok(pieces.into_iter().map(|(piece, _, _)| piece.to_string()).collect())
+    }
+
+    /// The token of an id, as the vocabulary writes it.
+    pub fn token(&self, id: u32) -> String {
+        self.inner.id_to_token(id).unwrap_or_else(|| format!("<{id}?>"))
+    }
+
+    /// The id of a token, as the vocabulary writes it.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// How many tokens there are.
+    pub fn vocab_size(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+}

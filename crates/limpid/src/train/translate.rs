@@ -1,0 +1,77 @@
+//! Trains an encoder-decoder on sentence pairs.
+
+use super::Stepper;
+use crate::data::batch::PairBatch;
+use crate::data::pairs::{TokenPair, batches};
+use crate::error::Result;
+use crate::model::Seq2Seq;
+use crate::optim::{AdamConfig, Schedule};
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::Params;
+
+/// What a training run is, besides the model and the data.
+#[derive(Clone, Copy, Debug)]
+pub struct TranslateSettings {
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Tokens of a batch, source and target together.
+    pub batch_tokens: usize,
+    /// The highest learning rate.
+    pub peak_lr: f32,
+    /// Steps of rising to it.
+    pub warmup: u64,
+    /// How it falls again.
+    pub schedule: Schedule,
+    /// Label smoothing.
+    pub smoothing: f32,
+    /// The optimizer.
+    pub adam: AdamConfig,
+    /// Seed of the order of batches and of dropout.
+    pub seed: u64,
+}
+
+/// Where a run stands, after each step.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Steps done.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Loss of this step: per target token, with smoothing.
+    pub loss: f32,
+    /// Tokens of this step's batch.
+    pub tokens: usize,
+    /// Learning rate of this step.
+    pub lr: f32,
+}
+
+/// Trains `model`, calling `progress` after each step.
+pub fn train_translator(
+    model: &Seq2Seq,
+    params: &mut Params,
+    pairs: &[TokenPair],
+    settings: &TranslateSettings,
+    mut progress: impl FnMut(Progress),
+) -> Result<()> {
+    let mut stepper = Stepper::new(params, settings.adam, settings.seed);
+    let start = model.config().decoder_start_token_id;
+    let mut epoch = 0;
+    let mut waiting = Vec::new();
+    for step in 1..=settings.steps {
+        if waiting.is_empty() {
+            waiting = batches(pairs, settings.batch_tokens, settings.seed, epoch)?;
+            waiting.reverse();
+            epoch += 1;
+        }
+        let chosen = waiting.pop().expect("an epoch has batches");
+        let chosen: Vec<(&[u32], &[u32])> =
+            chosen.iter().map(|i| (&pairs[*i].0[..], &pairs[*i].1[..])).collect();
+        let batch = PairBatch::new(&chosen, start);
+        let spec = LossSpec { smoothing: settings.smoothing, weight: 1.0 / batch.targets.len() as f32 };
+        let lr = settings.schedule.rate(step, settings.steps, settings.warmup, settings.peak_lr);
+        let report = stepper.step(params, lr, None, |tape| model.loss(tape, &batch, spec))?;
+        let tokens = batch.source.tokens() + batch.targets.len();
+        progress(Progress { step, steps: settings.steps, loss: report.loss, tokens, lr });
+    }
+    Ok(())
+}
