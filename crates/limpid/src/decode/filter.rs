@@ -12,6 +12,7 @@
 //! temperature, top-k, top-p. Where two tokens score alike, the one with the smaller index counts as larger: the same
 //! logits give the same tokens, on every machine. Logits are numbers or −∞; NaN is the caller's to refuse.
 
+use super::argmax;
 use crate::error::{Error, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
 use std::cmp::Ordering;
@@ -63,16 +64,6 @@ impl Filter {
         }
         top_p(logits, self.top_p);
     }
-}
-
-/// The index of the largest number, the first of several.
-///
-/// # Panics
-/// If there is none.
-#[track_caller]
-pub fn argmax(row: &[f32]) -> usize {
-    assert!(!row.is_empty(), "argmax of an empty row");
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
 }
 
 /// Divides the logits by `t`, after moving the largest to 0 (which no probability sees, and no division overflows).

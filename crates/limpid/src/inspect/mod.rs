@@ -1,4 +1,5 @@
-//! Looking inside: small worked examples of every part of a Transformer, computed by the kernels that training uses.
+//! Looking inside: what a model attends to, and small worked examples of every part of a Transformer, computed by the
+//! kernels that training uses.
 //!
 //! ```
 //! use limpid::inspect::{self, Inputs, Style};

@@ -1,7 +1,7 @@
 //! The feed-forward layer, and the output layer that ends in a word.
 
 use super::{Told, dot_in_words, strings, told};
-use crate::decode::filter::argmax;
+use crate::decode::argmax;
 use crate::error::{Error, Result};
 use crate::inspect::inputs::{Given, dims, numbered, plural};
 use crate::inspect::maths::Matrix;

@@ -1,7 +1,8 @@
 //! From a table to attention, and from probabilities to words.
 
 use super::{Told, strings, told};
-use crate::decode::filter::{self, Filter, argmax, probabilities};
+use crate::decode::argmax;
+use crate::decode::filter::{self, Filter, probabilities};
 use crate::error::{Error, Result};
 use crate::inspect::inputs::Given;
 use crate::inspect::maths::Matrix;

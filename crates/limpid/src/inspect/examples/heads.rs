@@ -91,7 +91,7 @@ pub fn cross_attention(given: &Given) -> Result<Told> {
     let scores = x.times_transposed(&memory);
     let attended = attend(&x, &memory, &memory, 1, Sight::FULL);
     let weights = &attended.weights[0];
-    let best = |i: usize| &sources[crate::decode::filter::argmax(weights.row(i))];
+    let best = |i: usize| &sources[crate::decode::argmax(weights.row(i))];
     let looks: Vec<String> =
         (0..x.rows()).map(|i| format!("{} looks most at {}", words[i], best(i))).collect();
 
