@@ -21,6 +21,8 @@ pub enum Command {
     Demo(Demo),
     /// Translate text with a model
     Translate(Translate),
+    /// Raw scores for given token ids, to compare with any other implementation
+    Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
     Explain(Explain),
     /// Write a built-in corpus to files
@@ -64,6 +66,21 @@ pub struct Translate {
     /// What to translate; without it, standard input line by line
     pub text: Vec<String>,
     /// One JSON object a line: {"source": …, "translation": …}
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Logits {
+    /// A model folder
+    pub model: PathBuf,
+    /// Token ids; for an encoder-decoder those the decoder is given, the start token first
+    #[arg(long, required = true, value_delimiter = ',', value_name = "5,3,9")]
+    pub ids: Vec<u32>,
+    /// Token ids of the source, for an encoder-decoder
+    #[arg(long, value_delimiter = ',', value_name = "4,2,1")]
+    pub source_ids: Option<Vec<u32>>,
+    /// Machine-readable: {"logits": [[…], …]}
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use limpid::error::Error;
+use limpid::hub::ConfigWarning;
 use std::io::{IsTerminal, Write};
 
 /// Whether colours are welcome on standard output.
@@ -21,6 +22,13 @@ pub fn print_error(error: &Error) {
     let _ = writeln!(err, "error: {error}");
     if let Some(hint) = error.hint_text() {
         let _ = writeln!(err, "hint: {hint}");
+    }
+}
+
+/// Names what in a `config.json` was not understood.
+pub fn config_warnings(warnings: &[ConfigWarning]) {
+    for ConfigWarning(key) in warnings {
+        eprintln!("warning: config.json has a key this program does not know: {key}");
     }
 }
 

@@ -146,7 +146,7 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
         "no/such/folder is not a model folder",
         "limpid demo",
     );
-    let long = "chat ".repeat(300);
+    let long = ["chat"; 300].join(" ");
     refused(
         &run(&["translate", model, &long]),
         "301 tokens, the model has positions for 256",
@@ -239,6 +239,24 @@ fn a_language_model_asked_to_translate_says_what_it_is() {
     }
     std::fs::copy(model().join("tokenizer.json"), copy.join("tokenizer.json")).unwrap();
     refused(&run(&["translate", copy.to_str().unwrap(), "Merci"]), "a language model (GPT)", "limpid demo");
+}
+
+#[test]
+fn logits_are_those_of_the_fixture_and_ids_that_do_not_fit_are_refused() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/gpt2-tiny");
+    let gpt = fixture.to_str().unwrap();
+    let output = run(&["logits", gpt, "--ids", "5,3,9", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let rows = value["logits"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[0].as_array().unwrap().len()), (3, 37));
+    assert_eq!(stdout(&run(&["logits", gpt, "--ids", "5,3,9"])).lines().count(), 3);
+    refused(&run(&["logits", gpt, "--ids", "5,37"]), "37 is beyond the vocabulary of 37", "0 to 36");
+    let long = vec!["1"; 17].join(",");
+    refused(&run(&["logits", gpt, "--ids", &long]), "17 ids, the model has positions for 16", "fewer");
+    refused(&run(&["logits", gpt, "--ids", "1", "--source-ids", "1"]), "no source", "leave out");
+    let model = model().to_str().unwrap();
+    refused(&run(&["logits", model, "--ids", "0"]), "needs a source", "--source-ids");
+    assert_eq!(run(&["logits", gpt, "--ids", "1,x"]).status.code(), Some(2));
 }
 
 #[test]

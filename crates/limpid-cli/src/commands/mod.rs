@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod demo;
 mod explain;
+mod logits;
 mod translate;
 
 use crate::args::{Args, Command};
@@ -18,6 +19,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::Demo(args) => demo::run(args)?,
         Command::Translate(args) => translate::run(args)?,
+        Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,

@@ -67,12 +67,7 @@ fn text_line((number, line): (usize, std::io::Result<Vec<u8>>)) -> Result<String
 /// Opens a model folder with its tokenizer, saying what in it was not understood.
 pub fn open(folder: &Path) -> Result<(Model, Tokenizer)> {
     let (model, warnings) = hub::load(folder)?;
-    for warning in warnings {
-        printer::say(format_args!(
-            "warning: config.json has a key this program does not know: {}",
-            warning.0
-        ));
-    }
+    printer::config_warnings(&warnings);
     Ok((model, Tokenizer::load(folder)?))
 }
 
