@@ -1,7 +1,7 @@
 //! One plain body, compiled for several instruction sets, chosen when the program runs.
 //!
 //! Kernels are loops over slices that LLVM turns into vector code; what it may use depends on the features the
-//! function was compiled with. [`vectorized!`] compiles the same body for the baseline, for AVX2 + FMA and for
+//! function was compiled with. `vectorized!` compiles the same body for the baseline, for AVX2 + FMA and for
 //! AVX-512, so that one binary is fast everywhere and the code a reader sees is the plain loop.
 //!
 //! The bodies use `a * b + c`, never a fused multiply-add, and sum into [`LANES`] partial sums whatever the

@@ -20,7 +20,7 @@ fn check(rows: usize, n: usize, c: usize, ids: &[u32], table_rows: usize) {
     );
 }
 
-/// y[i] = scale · table[ids[i]].
+/// `y[i] = scale · table[ids[i]]`.
 #[track_caller]
 pub fn embedding_forward(y: &mut [f32], table: &[f32], ids: &[u32], c: usize, scale: f32) {
     check(y.len(), ids.len(), c, ids, table.len() / c.max(1));
@@ -36,7 +36,7 @@ pub fn embedding_forward(y: &mut [f32], table: &[f32], ids: &[u32], c: usize, sc
     for_each_chunk(y, rows * c, |i, y| part(y, table, &ids[i * rows..][..y.len() / c], c, scale));
 }
 
-/// dtable[ids[i]] += scale · dy[i] (after zeroing dtable, with [`Accumulate::Overwrite`]).
+/// `dtable[ids[i]] += scale · dy[i]` (after zeroing dtable, with [`Accumulate::Overwrite`]).
 ///
 /// A token may occur often, so rows collide: each task owns some columns of the whole table and goes through all tokens in
 /// order.

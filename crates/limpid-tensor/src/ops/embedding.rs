@@ -8,7 +8,7 @@ use crate::tensor::Tensor;
 use std::sync::Arc;
 
 impl Tape<'_> {
-    /// scale · table[ids[i]] for each token: (n) -> (n, c).
+    /// `scale · table[ids[i]]` for each token: (n) -> (n, c).
     #[track_caller]
     pub fn embedding(&mut self, ids: &Arc<[u32]>, table: ParamId, scale: f32) -> Var {
         let shape = self.param_shape(table);

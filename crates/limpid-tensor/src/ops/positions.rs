@@ -17,7 +17,7 @@ pub enum PositionTable<'a> {
 }
 
 impl Tape<'_> {
-    /// x[i] + table[positions[i]]: (n, c) -> (n, c).
+    /// `x[i] + table[positions[i]]`: (n, c) -> (n, c).
     #[track_caller]
     pub fn add_positions(&mut self, x: &Var, positions: &Arc<[u32]>, table: PositionTable) -> Var {
         let (n, c) = x.rows_cols();

@@ -138,7 +138,7 @@ pub fn probabilities(logits: &[f32]) -> Vec<f32> {
     p
 }
 
-/// The first index with u < p[0] + … + p[index]: each is drawn as often as it is probable, if `u` is uniform in [0, 1).
+/// The first index with `u < p[0] + … + p[index]`: each is drawn as often as it is probable, if `u` is uniform in [0, 1).
 ///
 /// Where rounding leaves the sum below `u`, the last token that is possible at all.
 ///
