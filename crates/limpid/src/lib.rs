@@ -1,4 +1,60 @@
-//! Limpid, the library.
+//! Limpid, the library: train, measure and open up Transformers on an ordinary machine.
+//!
+//! ```
+//! use limpid::config::Seq2SeqConfig;
+//! use limpid::data::pairs::tokenize_pairs;
+//! use limpid::decode::translate;
+//! use limpid::model::Seq2Seq;
+//! use limpid::nn::Builder;
+//! use limpid::optim::{AdamConfig, Schedule};
+//! use limpid::text::word_tokenizer;
+//! use limpid::train::{TranslateSettings, train_translator};
+//!
+//! let pairs = [("Merci.", "Thanks."), ("Je suis étudiant.", "I am a student."), ("Il dort.", "He is sleeping.")];
+//! let tokenizer = word_tokenizer(pairs.iter().flat_map(|(french, english)| [*french, *english]))?;
+//!
+//! // One layer, two heads, width 32. The model is code; its numbers are `params`.
+//! let config = Seq2SeqConfig::new(tokenizer.vocab_size(), 1, 2, 32, 64);
+//! let mut builder = Builder::default();
+//! let model = Seq2Seq::new(&config, &mut builder)?;
+//! let (mut params, _) = builder.build(1);
+//!
+//! let settings = TranslateSettings {
+//!     steps: 40,
+//!     batch_tokens: 100,
+//!     peak_lr: 1e-2,
+//!     warmup: 5,
+//!     schedule: Schedule::Cosine,
+//!     smoothing: 0.0,
+//!     adam: AdamConfig::default(),
+//!     seed: 1,
+//! };
+//! let tokens = tokenize_pairs(&tokenizer, pairs, config.eos_token_id)?;
+//! train_translator(&model, &mut params, &tokens, &settings, |_progress| {})?;
+//!
+//! let english = translate(&model, &params, &tokenizer, &["Je suis étudiant.", "Merci."])?;
+//! assert_eq!(english, ["I am a student.", "Thanks."]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+//!
+//! # Modules, in the order data flows
+//! | | |
+//! |---|---|
+//! | [`text`] | from text to tokens and back |
+//! | [`data`] | the built-in corpus; from tokens to packed batches |
+//! | [`config`] | what a model is, as one validated value |
+//! | [`nn`] | layers: their parameters, the names files know them by, how they compose |
+//! | [`model`] | GPT and the encoder-decoder, each a screenful over packed batches |
+//! | [`optim`] | from gradients to new weights: clipping, AdamW, the learning rate |
+//! | [`train`] | steps, and runs of steps |
+//! | [`hub`] | model folders in Hugging Face's layout, read and written |
+//! | [`decode`] | one autoregressive interface, caches, greedy search, filters for sampling |
+//! | [`eval`] | BLEU as sacreBLEU computes it, and naive baselines |
+//! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
+//! | [`error`] | what can go wrong outside the program, and what to do about it |
+//!
+//! The maths is in [`limpid_tensor`], and so are the letters that name dimensions. Nothing in this crate is `unsafe`, and
+//! nothing prints.
 #![forbid(unsafe_code)]
 
 pub mod config;
