@@ -17,6 +17,7 @@ use crate::params::Params;
 use crate::rng::Stream;
 use crate::tape::{DropoutStream, Gradients, Tape, Var};
 use crate::tensor::{Shape, Tensor};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A function of parameters and inputs whose derivatives are to be checked.
 pub struct GradCheck {
@@ -154,10 +155,12 @@ fn weights(shape: Shape) -> Tensor {
     Tensor::new(shape, &values)
 }
 
-/// A tensor of numbers in ±1 without a pattern that could hide an error.
+/// A tensor of numbers in ±1 without a pattern that could hide an error. Two calls give two different tensors: were the operands
+/// of an operation equal, one could stand in for the other unseen.
 pub fn ramp(shape: impl Into<Shape>) -> Tensor {
+    static CALLS: AtomicU64 = AtomicU64::new(2);
     let shape = shape.into();
-    let mut rng = Stream::new(0x5eed, 2 + shape.len() as u64);
+    let mut rng = Stream::new(0x5eed, CALLS.fetch_add(1, Ordering::Relaxed));
     let values: Vec<f32> = (0..shape.len()).map(|_| 2.0 * rng.uniform() - 1.0).collect();
     Tensor::new(shape, &values)
 }

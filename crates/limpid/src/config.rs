@@ -214,7 +214,7 @@ fn check_heads(heads: usize, width: usize, what: &str) -> Result<()> {
     }
     let fits = (1..=width).filter(|h| width.is_multiple_of(*h)).min_by_key(|h| h.abs_diff(heads.max(1)));
     Err(Error::config(format!("{what}: width {width} cannot be divided into {heads} heads of equal width"))
-        .hint(format!("use --heads {}", fits.unwrap_or(1))))
+        .hint(format!("use {} heads: --heads {0}", fits.unwrap_or(1))))
 }
 
 fn check_dropout(p: f32) -> Result<()> {
@@ -227,6 +227,7 @@ fn check_dropout(p: f32) -> Result<()> {
 /// Reads an activation's name as Hugging Face writes it.
 pub fn activation_from_name(name: &str) -> Result<Activation> {
     Ok(match name {
+        "linear" => Activation::None,
         "relu" => Activation::Relu,
         "gelu" => Activation::Gelu,
         "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
@@ -234,8 +235,9 @@ pub fn activation_from_name(name: &str) -> Result<Activation> {
         "tanh" => Activation::Tanh,
         "sigmoid" => Activation::Sigmoid,
         other => {
-            return Err(Error::config(format!("activation '{other}' is not known"))
-                .hint("known are relu, gelu, gelu_new, gelu_pytorch_tanh, silu, swish, tanh, sigmoid"));
+            return Err(Error::config(format!("activation '{other}' is not known")).hint(
+                "known are linear, relu, gelu, gelu_new, gelu_pytorch_tanh, silu, swish, tanh, sigmoid",
+            ));
         }
     })
 }
@@ -261,7 +263,7 @@ mod tests {
     fn heads_that_do_not_divide_the_width_are_refused_with_a_number_that_does() {
         let error = GptConfig::gpt2(100, 64, 2, 5, 384).validate().unwrap_err();
         assert_eq!(error.to_string(), "heads: width 384 cannot be divided into 5 heads of equal width");
-        assert_eq!(error.hint_text(), Some("use --heads 4"));
+        assert_eq!(error.hint_text(), Some("use 4 heads: --heads 4"));
         assert!(GptConfig::gpt2(100, 64, 2, 6, 384).validate().is_ok());
     }
 

@@ -68,6 +68,15 @@ impl Error {
         }
     }
 
+    /// The same error, found in this file.
+    pub fn in_file(self, path: &Path) -> Self {
+        Self {
+            kind: ErrorKind::Format,
+            message: format!("{}: {}", path.display(), self.message),
+            hint: self.hint,
+        }
+    }
+
     /// Says what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

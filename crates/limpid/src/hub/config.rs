@@ -91,7 +91,7 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<ConfigWarning>)> {
         AnyConfig::Gpt(config) => config.validate(),
         AnyConfig::Seq2Seq(config) => config.validate(),
     };
-    checked.map_err(|e| Error::format(path, e))?;
+    checked.map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
     Ok((config, unknown.map(ConfigWarning).collect()))
 }
@@ -128,7 +128,7 @@ fn gpt(keys: &mut Keys, norm: NormPlacement, activation: &str) -> Result<GptConf
         n_layer: keys.size("n_layer")?,
         n_head: keys.size("n_head")?,
         n_inner: keys.optional_size("n_inner")?.unwrap_or(4 * n_embd),
-        activation_function: activation_from_name(activation).map_err(|e| Error::format(keys.path, e))?,
+        activation_function: activation_from_name(activation).map_err(|e| e.in_file(keys.path))?,
         layer_norm_epsilon: keys.share("layer_norm_epsilon")?.unwrap_or(1e-5),
         norm,
         tie_word_embeddings: keys.tie("tie_word_embeddings")?,
@@ -162,7 +162,7 @@ fn seq2seq(keys: &mut Keys, norm: NormPlacement) -> Result<Seq2SeqConfig> {
         encoder_ffn_dim: keys.size("encoder_ffn_dim")?,
         decoder_ffn_dim: keys.size("decoder_ffn_dim")?,
         max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(1024),
-        activation_function: activation_from_name(&activation).map_err(|e| Error::format(keys.path, e))?,
+        activation_function: activation_from_name(&activation).map_err(|e| e.in_file(keys.path))?,
         scale_embedding: scale,
         norm,
         share_encoder_decoder_embeddings: keys.tie("share_encoder_decoder_embeddings")?,
