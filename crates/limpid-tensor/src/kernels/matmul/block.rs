@@ -41,9 +41,9 @@ pub(super) struct Job<'a> {
 // SAFETY: `c` is written by tasks in disjoint blocks only, as `compute` demands; the rest is shared for reading.
 unsafe impl Sync for Job<'_> {}
 
-/// Panels of b packed for all tasks: columns `cols` for the k's in `depth`, block of k after block of k.
+/// Packed panels of b, for all tasks or for one: block of k after block of k, panel after panel.
 #[derive(Clone, Copy)]
-pub(super) struct Shared {
+pub(super) struct Packed {
     pub(super) start: *mut f32,
     pub(super) first_k: usize,
     pub(super) first_col: usize,
@@ -52,9 +52,9 @@ pub(super) struct Shared {
 }
 
 // SAFETY: written by tasks in disjoint panels, and read only after all of them are done.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for Packed {}
 
-impl Shared {
+impl Packed {
     /// The panel that begins at column `col`, for the k's in `depth`.
     pub(super) fn panel(&self, depth: &Range<usize>, col: usize) -> *mut f32 {
         let offset = (depth.start - self.first_k) * self.width + (col - self.first_col) * depth.len();
@@ -86,7 +86,7 @@ impl Job<'_> {
         rows: Range<usize>,
         cols: Range<usize>,
         depth: Range<usize>,
-        shared: Option<&Shared>,
+        shared: Option<&Packed>,
     ) {
         let size = micro::size(self.level);
         for chunk in blocks(cols, CHUNK) {
@@ -95,62 +95,55 @@ impl Job<'_> {
                 rows.clone().for_each(|row| unsafe { self.empty_sum(row, chunk.clone()) });
             }
             for depth in blocks(depth.clone(), depth_block(self.a.cols)) {
-                let packed = chunk.len().next_multiple_of(size.cols) * depth.len();
-                with_scratch(Purpose::B, |b| {
-                    // SAFETY: by the caller's promise; the scratch is as long as the panels.
-                    unsafe {
-                        let panels = match shared {
-                            Some(_) => Panels::Shared,
-                            None if self.b_lies_well(&rows) => Panels::InPlace,
-                            None => Panels::Own,
-                        };
-                        let to = match panels {
-                            Panels::Shared => b.at_least(0),
-                            Panels::InPlace => b.at_least(depth.len() * size.cols),
-                            Panels::Own => b.at_least(packed),
-                        };
-                        for panel in blocks(chunk.clone(), size.cols) {
-                            match panels {
-                                Panels::Own => {
-                                    let to = to.add((panel.start - chunk.start) * depth.len());
-                                    pack::panel(self.level, to, self.b, depth.clone(), panel, size.cols);
-                                }
-                                Panels::InPlace if panel.len() < size.cols => {
-                                    pack::panel(self.level, to, self.b, depth.clone(), panel, size.cols);
-                                }
-                                Panels::InPlace | Panels::Shared => {}
-                            }
+                with_scratch(Purpose::B, |scratch| {
+                    let panels = match shared {
+                        Some(shared) => Panels::Shared(*shared),
+                        // Used so little that packing it would not pay.
+                        None if self.b.col_stride == 1 && rows.len() <= 2 * size.rows => {
+                            Panels::InPlace { last: scratch.at_least(size.cols * depth.len()) }
                         }
-                        let place = |panel: &Range<usize>| match (panels, shared) {
-                            (Panels::Shared, Some(shared)) => {
-                                (shared.panel(&depth, panel.start).cast_const(), size.cols)
-                            }
-                            (Panels::InPlace, _) if panel.len() == size.cols => (
-                                self.b.data[depth.start * self.b.row_stride + panel.start..].as_ptr(),
-                                self.b.row_stride,
-                            ),
-                            (Panels::InPlace, _) => (to.cast_const(), size.cols),
-                            _ => (to.add((panel.start - chunk.start) * depth.len()).cast_const(), size.cols),
+                        None => {
+                            let width = chunk.len().next_multiple_of(size.cols);
+                            let start = scratch.at_least(width * depth.len());
+                            Panels::Own(Packed { start, first_k: depth.start, first_col: chunk.start, width })
+                        }
+                    };
+                    for panel in blocks(chunk.clone(), size.cols) {
+                        let to = match panels {
+                            Panels::Own(panels) => panels.panel(&depth, panel.start),
+                            Panels::InPlace { last } if panel.len() < size.cols => last,
+                            Panels::InPlace { .. } | Panels::Shared(_) => continue,
                         };
-                        self.row_tiles(rows.clone(), chunk.clone(), depth.clone(), place);
+                        // SAFETY: the panel lies in the scratch and in b.
+                        unsafe { pack::panel(self.level, to, self.b, depth.clone(), panel, size.cols) };
                     }
+                    // SAFETY: by the caller's promise, and the panels are ready.
+                    unsafe { self.row_tiles(rows.clone(), chunk.clone(), depth.clone(), panels) };
                 });
             }
         }
     }
 
-    /// All tiles of (rows, chunk) for one block of k's. `place` says where a panel is and how far apart its k's are.
+    /// Where a panel is, and how far apart its k's are.
+    fn place(&self, panels: Panels, panel: &Range<usize>, depth: &Range<usize>) -> (*const f32, usize) {
+        let width = micro::size(self.level).cols;
+        match panels {
+            Panels::Shared(panels) | Panels::Own(panels) => (panels.panel(depth, panel.start), width),
+            Panels::InPlace { last } if panel.len() < width => (last, width),
+            Panels::InPlace { .. } => {
+                let b = &self.b.data[depth.start * self.b.row_stride + panel.start..];
+                (b.as_ptr(), self.b.row_stride)
+            }
+        }
+    }
+
+    /// All tiles of (rows, chunk) for one block of k's.
     ///
     /// # Safety
     /// As for [`Self::compute`].
-    unsafe fn row_tiles(
-        &self,
-        rows: Range<usize>,
-        chunk: Range<usize>,
-        depth: Range<usize>,
-        place: impl Fn(&Range<usize>) -> (*const f32, usize),
-    ) {
+    unsafe fn row_tiles(&self, rows: Range<usize>, chunk: Range<usize>, depth: Range<usize>, panels: Panels) {
         let size = micro::size(self.level);
+        // A row-major a is read as it lies. Rows side by side are copied together if they are used often enough.
         let pack_a = self.a.col_stride != 1 && chunk.len() > 2 * size.cols;
         let accumulate = if depth.start == 0 { self.accumulate } else { Accumulate::Add };
         with_scratch(Purpose::A, |scratch| {
@@ -176,7 +169,7 @@ impl Job<'_> {
                     (lying, Layout::Interleaved, self.a.col_stride)
                 };
                 for panel in blocks(chunk.clone(), size.cols) {
-                    let (b, b_step) = place(&panel);
+                    let (b, b_step) = self.place(panels, &panel, &depth);
                     let tile = Tile {
                         depth: depth.len(),
                         a,
@@ -201,11 +194,6 @@ impl Job<'_> {
                 }
             }
         });
-    }
-
-    /// Whether b is used so little, or so near, that packing it would not pay.
-    fn b_lies_well(&self, rows: &Range<usize>) -> bool {
-        self.b.col_stride == 1 && rows.len() <= 2 * micro::size(self.level).rows
     }
 
     /// A sum over no k is 0.
@@ -239,12 +227,12 @@ impl Job<'_> {
 }
 
 /// Where panels of b come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Panels {
     /// Packed for all tasks.
-    Shared,
+    Shared(Packed),
     /// Packed here.
-    Own,
+    Own(Packed),
     /// Read where they lie; a last one that is not full is packed, so that whole registers can be read.
-    InPlace,
+    InPlace { last: *mut f32 },
 }

@@ -6,6 +6,20 @@
 //!
 //! Transposes are strides, not copies: `w.t()` reads the same memory with rows and columns exchanged.
 //! The derivative of a product is two more products: dA = dC·Bᵀ and dB = Aᵀ·dC.
+//!
+//! # How
+//! As in BLIS (Van Zee and van de Geijn 2015): `micro` keeps a tile of c in registers, `pack` copies panels of b (and of
+//! a transposed a) into the order in which it reads them, `block` is the loops around it, `small` the products with few
+//! rows; this file splits a product into tasks. On the team, b is packed once by all threads, then blocks of c are
+//! computed from it.
+//!
+//! # Bits
+//! k is cut into blocks of a length that depends on k alone (`block::depth_block`). Each element of c is, block by block,
+//! one chain of multiply-adds that begins with 0 and follows k, times alpha, added to c. Tiles at the edges and
+//! products with few rows do the same. So, at one instruction-set level, an element has the same bits whatever the
+//! number of threads, the other rows and columns of the product, the strides and the split: a row computed alone equals
+//! the row in a batch. Between levels the bits differ: AVX2 and AVX-512 fuse the multiply-add (and agree with each other),
+//! plain code rounds twice.
 
 mod block;
 mod micro;
@@ -15,9 +29,8 @@ mod vector;
 
 use crate::simd::{Level, level};
 use crate::team;
-use block::{CHUNK, Finish, Job, Shared, blocks, depth_block};
+use block::{CHUNK, Finish, Job, Packed, blocks, depth_block};
 use pack::{Purpose, with_scratch};
-use small::FEW;
 use std::ops::Range;
 
 /// Whether a result replaces what was there or is added to it.
@@ -148,20 +161,30 @@ impl<'a> Job<'a> {
         Self { level, c: c.data.as_mut_ptr(), stride: c.row_stride, a, b, alpha, accumulate, finish }
     }
 
-    /// Whether this is a product of few rows, with a path of its own.
-    fn has_few_rows(&self) -> bool {
-        self.a.rows <= FEW && self.level > Level::Scalar && self.a.cols > 0
+    /// All rows of columns `cols` of c.
+    ///
+    /// # Safety
+    /// As for [`Job::compute`].
+    unsafe fn compute_columns(&self, cols: Range<usize>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.a.rows <= FEW && self.a.cols > 0 && self.level > Level::Scalar {
+            // SAFETY: the same promise, and there are few rows.
+            return unsafe { self.compute_few(cols) };
+        }
+        // SAFETY: the same promise.
+        unsafe { self.compute(0..self.a.rows, cols, 0..self.a.cols, None) }
     }
 }
 
+/// The most rows that count as few: `small`.
+const FEW: usize = 4;
+
 fn on_this_thread(job: &Job) {
-    let (m, n, k) = (job.a.rows, job.b.cols, job.a.cols);
-    if m == 0 || n == 0 {
-        return;
+    if job.a.rows > 0 && job.b.cols > 0 {
+        // SAFETY: `check_fits` made sure that every element of the three matrices lies in its slice, and `c` is borrowed
+        // mutably for the job's lifetime, so it overlaps neither `a` nor `b` and is ours alone.
+        unsafe { job.compute_columns(0..job.b.cols) }
     }
-    // SAFETY: `check_fits` made sure that every element of the three matrices lies in its slice, and `c` is borrowed
-    // mutably for the job's lifetime, so it overlaps neither `a` nor `b` and is ours alone.
-    unsafe { if job.has_few_rows() { job.compute_few(0..n) } else { job.compute(0..m, 0..n, 0..k, None) } }
 }
 
 fn on_team(job: &Job) {
@@ -169,11 +192,8 @@ fn on_team(job: &Job) {
     match Split::of(job.level, m, n, k) {
         Split::Whole => on_this_thread(job),
         Split::Columns { cols } => team::run(n.div_ceil(cols), |task| {
-            let cols = task * cols..n.min((task + 1) * cols);
             // SAFETY: as in `on_this_thread`; the columns of different tasks do not overlap.
-            unsafe {
-                if job.has_few_rows() { job.compute_few(cols) } else { job.compute(0..m, cols, 0..k, None) }
-            }
+            unsafe { job.compute_columns(task * cols..n.min((task + 1) * cols)) }
         }),
         Split::Grid { rows, cols } => {
             // Panels for a stretch of columns and k's that fit the scratch: almost always all of them.
@@ -194,7 +214,7 @@ fn grid(job: &Job, columns: Range<usize>, depths: Range<usize>, (rows, cols): (u
     let (m, width) = (job.a.rows, micro::size(job.level).cols);
     let panels = columns.len().div_ceil(width);
     with_scratch(Purpose::SharedB, |scratch| {
-        let shared = Shared {
+        let shared = Packed {
             start: scratch.at_least(panels * width * depths.len()),
             first_k: depths.start,
             first_col: columns.start,
@@ -247,7 +267,8 @@ impl Split {
             // A quarter of a megabyte of b.
             return Self::Columns { cols: (65_536 / k.max(1)).next_multiple_of(size.cols) };
         }
-        if m <= 16 * size.rows && n >= 16 * 2 * size.cols {
+        if m <= 384 && n >= 12 * m {
+            // One block of rows: nobody to share panels with, and they stay in this core's L2 cache.
             let cols = (n / 24).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK);
             return Self::Columns { cols };
         }

@@ -56,17 +56,15 @@ impl Vector for Portable {
     }
     #[inline(always)]
     unsafe fn load_first(at: *const f32, n: usize) -> Self {
+        let mut lanes = [0.0; 4];
         // SAFETY: n elements are valid at `at` by the caller's promise.
-        Self(std::array::from_fn(|l| if l < n { unsafe { *at.add(l) } } else { 0.0 }))
+        unsafe { std::ptr::copy_nonoverlapping(at, lanes.as_mut_ptr(), n) };
+        Self(lanes)
     }
     #[inline(always)]
     unsafe fn store_first(self, at: *mut f32, n: usize) {
-        for (l, x) in self.0.into_iter().enumerate() {
-            if l < n {
-                // SAFETY: as in `load_first`.
-                unsafe { *at.add(l) = x };
-            }
-        }
+        // SAFETY: as in `load_first`.
+        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr(), at, n) };
     }
     #[inline(always)]
     unsafe fn plus_product(self, a: Self, b: Self) -> Self {
