@@ -345,6 +345,14 @@ fn wrong_words_are_refused_by_name_with_exit_code_2() {
     for args in [&["demoo"][..], &["demo", "--to", "de"], &["translate"], &["demo", "--threads", "0"]] {
         assert_eq!(run(args).status.code(), Some(2), "{args:?}");
     }
+    let with = |name: &str, value: &str| limpid(&["explain"]).env(name, value).output().unwrap();
+    refused(&with("LIMPID_SIMD", "mmx"), "LIMPID_SIMD=mmx", "scalar");
+    refused(&with("LIMPID_THREADS", "many"), "LIMPID_THREADS=many", "1 to 256");
+    refused(
+        &run(&["bench", "step", "gpt", "--batch", "0"]),
+        "--batch 0 leaves nothing to measure",
+        "--batch",
+    );
     assert_eq!(run(&["--help"]).status.code(), Some(0));
     assert_eq!(run(&["--version"]).status.code(), Some(0));
 }

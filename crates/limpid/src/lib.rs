@@ -62,6 +62,7 @@ pub mod data;
 pub mod decode;
 pub mod error;
 pub mod eval;
+pub mod files;
 pub mod hub;
 pub mod inspect;
 pub mod model;

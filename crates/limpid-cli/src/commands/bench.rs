@@ -44,11 +44,21 @@ enum Batch {
 /// The batch never changes, so a usual rate would learn it by heart while being measured.
 const LR: f32 = 1e-5;
 
+fn check_positive(flags: &[(&str, usize)]) -> Result<()> {
+    match flags.iter().find(|(_, value)| *value == 0) {
+        Some((flag, _)) => {
+            Err(Error::config(format!("--{flag} 0 leaves nothing to measure")).hint(format!("--{flag} 8")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
     (0..count).map(|_| rng.below(vocab) as u32).collect()
 }
 
 fn gpt(args: &BenchGpt) -> Result<Job> {
+    check_positive(&[("batch", args.batch), ("context", args.context), ("vocab", args.vocab)])?;
     let config = GptConfig::gpt2(args.vocab, args.context, args.layers, args.heads, args.width);
     let model = Model::gpt(&config, 1)?;
     let mut rng = Stream::new(1, 0);
@@ -62,6 +72,12 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
 }
 
 fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
+    check_positive(&[
+        ("batch", args.batch),
+        ("source-len", args.source_len),
+        ("target-len", args.target_len),
+    ])?;
+    check_positive(&[("vocab", args.vocab)])?;
     let config = Seq2SeqConfig {
         encoder_layers: args.encoder_layers,
         decoder_layers: args.decoder_layers,
@@ -110,10 +126,10 @@ impl Job {
         Ok(self.stepper.step(&mut self.model.params, LR, profile, loss)?.loss)
     }
 
-    /// Steps for `seconds`, at least three: the time of each, and the last loss.
+    /// Steps for `seconds`, at least one: the time of each, and the last loss.
     fn run(&mut self, seconds: f64, mut profile: Option<&mut Profile>) -> Result<(Vec<f64>, f32)> {
         let (begin, mut times, mut loss) = (Instant::now(), Vec::new(), f32::NAN);
-        while times.len() < 3 || begin.elapsed().as_secs_f64() < seconds {
+        while times.is_empty() || begin.elapsed().as_secs_f64() < seconds {
             let before = Instant::now();
             loss = self.step(profile.as_deref_mut())?;
             times.push(before.elapsed().as_secs_f64() * 1e3);
@@ -166,7 +182,7 @@ impl Job {
         Ok(())
     }
 
-    /// One line in, one line out, and idle in between: see bench/README.md.
+    /// One line in, one line out, and idle in between: see docs/formats.md.
     fn interactive(&mut self) -> Result<()> {
         for _ in 0..2 {
             self.step(None)?;

@@ -4,7 +4,7 @@ use crate::args::Corpus;
 use crate::printer;
 use limpid::data::corpus::{Pair, generate};
 use limpid::error::{Error, Result};
-use limpid::hub::write_aside;
+use limpid::files::{create_folder, write_aside};
 
 /// Writes `train.en`, `train.fr`, `validation.*`, `test.*`: line n of one file translates line n of the other.
 pub fn run(args: Corpus) -> Result<()> {
@@ -12,7 +12,7 @@ pub fn run(args: Corpus) -> Result<()> {
     if pairs == 0 {
         return Err(Error::config("--pairs 0 asks for an empty corpus").hint("use --pairs 50000"));
     }
-    std::fs::create_dir_all(&out).map_err(|e| Error::io("create", &out, &e))?;
+    create_folder(&out)?;
     let corpus = generate(pairs, seed);
     for (name, pairs) in
         [("train", &corpus.train), ("validation", &corpus.validation), ("test", &corpus.test)]

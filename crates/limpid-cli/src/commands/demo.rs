@@ -9,6 +9,7 @@ use limpid::decode::translate;
 use limpid::error::{Error, Result};
 use limpid::eval::baselines::{NearestSentence, WordForWord};
 use limpid::eval::{Bleu, BleuScore};
+use limpid::files::{create_folder, write_aside};
 use limpid::hub;
 use limpid::inspect::heat_map;
 use limpid::inspect::translation_attention;
@@ -153,11 +154,13 @@ fn save(
     direction: &Direction,
     seconds: f64,
 ) -> Result<()> {
-    hub::save(model, folder)?;
-    tokenizer.save(folder)?;
     let mark =
         serde_json::json!({ "made_by": "limpid demo", "direction": direction.name(), "seconds": seconds });
-    hub::write_aside(&folder.join(MARK), mark.to_string().as_bytes())
+    create_folder(folder)?;
+    // First of all: whatever happens next, a later demo knows the folder as its own.
+    write_aside(&folder.join(MARK), mark.to_string().as_bytes())?;
+    tokenizer.save(folder)?;
+    hub::save(model, folder)
 }
 
 /// BLEU on the test sentences beside the baselines, and ten translations.
@@ -173,7 +176,7 @@ fn measure(
     let pairs = || train.iter().map(|(s, t)| (s.as_str(), t.as_str()));
     let bleu = |translations: &[String]| -> Result<BleuScore> {
         let translations: Vec<&str> = translations.iter().map(String::as_str).collect();
-        Bleu::default().corpus(&translations, &references).map_err(|e| Error::data(e.to_string()))
+        Ok(Bleu::default().corpus(&translations, &references)?)
     };
 
     say(format_args!("Translating {} test sentences that were never seen in training …", test.len()));

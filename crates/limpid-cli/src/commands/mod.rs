@@ -8,11 +8,29 @@ mod logits;
 mod translate;
 
 use crate::args::{Args, Command};
-use limpid::error::Result;
+use limpid::error::{Error, Result};
 use std::process::ExitCode;
+
+/// Refuses a variable that would otherwise be passed over in silence.
+fn check_environment() -> Result<()> {
+    if let Ok(level) = std::env::var("LIMPID_SIMD")
+        && !["scalar", "avx2", "avx512"].contains(&level.as_str())
+    {
+        return Err(Error::config(format!("LIMPID_SIMD={level} is not an instruction set"))
+            .hint("use scalar, avx2 or avx512, or leave it unset for the best there is"));
+    }
+    if let Ok(threads) = std::env::var("LIMPID_THREADS")
+        && !threads.parse::<usize>().is_ok_and(|n| (1..=256).contains(&n))
+    {
+        return Err(Error::config(format!("LIMPID_THREADS={threads} is not a number of threads"))
+            .hint("use 1 to 256, or leave it unset for one a core"));
+    }
+    Ok(())
+}
 
 /// Does what was typed.
 pub fn run(args: Args) -> Result<ExitCode> {
+    check_environment()?;
     if let Some(threads) = args.threads {
         limpid_tensor::team::set_threads(usize::from(threads));
     }

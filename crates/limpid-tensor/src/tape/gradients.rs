@@ -40,6 +40,11 @@ impl Gradients {
         self.reached[id.index()].then(|| &self.flat.flat()[params.spec(id).range()])
     }
 
+    /// Whether a gradient has reached a parameter since [`Gradients::clear`].
+    pub fn reaches(&self, id: ParamId) -> bool {
+        self.reached[id.index()]
+    }
+
     /// The gradient of a parameter, to be changed.
     pub fn get_mut(&mut self, params: &Params, id: ParamId) -> Option<&mut [f32]> {
         self.reached[id.index()].then(|| &mut self.flat.flat_mut()[params.spec(id).range()])

@@ -28,8 +28,7 @@ pub fn tokenize_pairs<'a>(
 /// A batch holds as many pairs as fit into `tokens` (source and target together), at least one.
 pub fn batches(pairs: &[TokenPair], tokens: usize, seed: u64, epoch: u64) -> Result<Vec<Vec<usize>>> {
     if pairs.is_empty() {
-        return Err(Error::data("there are no sentence pairs to train on")
-            .hint("an empty file, or every pair was too long or had an empty side?"));
+        return Err(Error::data("there are no sentence pairs to train on").hint("is the file empty?"));
     }
     let size = |i: usize| pairs[i].0.len() + pairs[i].1.len();
     // Bit 61 keeps the order of data apart from what else is drawn from a seed: initial values (63), dropout (62), corpora.

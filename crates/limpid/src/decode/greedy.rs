@@ -3,12 +3,14 @@
 use super::{Session, argmax};
 
 /// Continues each of `prompts` until `end` or until it has grown by `longest` tokens. Gives the new tokens, without `end`.
+/// Tokens in `banned` are never chosen.
 ///
 /// What a sequence becomes does not depend on the others: one that has ended leaves the batch.
 pub fn greedy(
     session: &mut impl Session,
     prompts: &[Vec<u32>],
     end: Option<u32>,
+    banned: &[u32],
     longest: usize,
 ) -> Vec<Vec<u32>> {
     let mut written: Vec<Vec<u32>> = vec![Vec::new(); prompts.len()];
@@ -26,7 +28,11 @@ pub fn greedy(
         if live.is_empty() {
             break;
         }
-        let scores = session.advance(&given);
+        let mut scores = session.advance(&given);
+        let (_, v) = scores.rows_cols();
+        for row in scores.data_mut().chunks_exact_mut(v) {
+            banned.iter().for_each(|token| row[*token as usize] = f32::NEG_INFINITY);
+        }
         let next: Vec<u32> = (0..live.len()).map(|at| argmax(scores.row(at)) as u32).collect();
         let going: Vec<usize> = (0..live.len()).filter(|at| Some(next[*at]) != end).collect();
         going.iter().for_each(|at| written[live[*at]].push(next[*at]));

@@ -7,7 +7,7 @@ pub mod filter;
 mod gpt;
 mod greedy;
 mod seq2seq;
-mod translate;
+pub(crate) mod translate;
 
 pub use gpt::GptSession;
 pub use greedy::greedy;

@@ -1,6 +1,7 @@
 //! Translating texts: tokens, batches of similar length, greedy decoding, text again, in the order they came.
 
 use super::{Seq2SeqSession, greedy};
+use crate::config::Seq2SeqConfig;
 use crate::error::{Error, Result};
 use crate::model::Seq2Seq;
 use crate::text::Tokenizer;
@@ -33,7 +34,7 @@ pub fn translate<S: AsRef<str>>(
         let longest = 2 * batch.iter().map(|ids| ids.len()).max().unwrap_or(0) + 10;
         let mut session = Seq2SeqSession::new(model, params, &batch, longest + 1);
         let prompts = vec![vec![config.decoder_start_token_id]; batch.len()];
-        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), longest);
+        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), longest);
         for (i, ids) in now.iter().zip(written) {
             translations[*i] = tokenizer.decode(&ids)?;
         }
@@ -41,8 +42,13 @@ pub fn translate<S: AsRef<str>>(
     Ok(translations)
 }
 
+/// Padding is not a word: it is never said, unless it is also what ends a sentence.
+pub(crate) fn never(config: &Seq2SeqConfig) -> Vec<u32> {
+    (config.pad_token_id != config.eos_token_id).then_some(config.pad_token_id).into_iter().collect()
+}
+
 /// The ids of one source with its end token; an error if it is longer than the model has positions for.
-fn source_ids(model: &Seq2Seq, tokenizer: &Tokenizer, i: usize, text: &str) -> Result<Vec<u32>> {
+pub(crate) fn source_ids(model: &Seq2Seq, tokenizer: &Tokenizer, i: usize, text: &str) -> Result<Vec<u32>> {
     let config = model.config();
     let mut ids = tokenizer.encode(text)?;
     ids.push(config.eos_token_id);

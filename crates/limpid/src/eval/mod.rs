@@ -101,11 +101,10 @@ pub enum EvalError {
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EvalError::NoHypotheses => write!(f, "no hypotheses to score\nhint: is the file empty?"),
+            EvalError::NoHypotheses => write!(f, "no hypotheses to score"),
             EvalError::CountMismatch { hypotheses, references } => write!(
                 f,
-                "{hypotheses} hypotheses but {references} reference lines; one for each was expected\n\
-                 hint: an empty translation still needs its line"
+                "{hypotheses} hypotheses but {references} reference lines; one for each was expected"
             ),
             EvalError::NoReference { segment } => {
                 write!(f, "line {} has no reference; at least one was expected", segment + 1)
@@ -115,3 +114,14 @@ impl fmt::Display for EvalError {
 }
 
 impl Error for EvalError {}
+
+impl From<EvalError> for crate::error::Error {
+    fn from(error: EvalError) -> Self {
+        let hint = match error {
+            EvalError::NoHypotheses => "is the file empty?",
+            EvalError::CountMismatch { .. } => "an empty translation still needs its line",
+            EvalError::NoReference { .. } => "give every line at least one reference",
+        };
+        Self::data(error.to_string()).hint(hint)
+    }
+}

@@ -28,7 +28,6 @@ const HARMLESS: &[&str] = &[
     "dtype",
     "encoder_layerdrop",
     "extra_pos_embeddings",
-    "forced_bos_token_id",
     "forced_eos_token_id",
     "gradient_checkpointing",
     "id2label",
@@ -143,6 +142,7 @@ fn seq2seq(keys: &mut Keys, norm: NormPlacement) -> Result<Seq2SeqConfig> {
     keys.must_be("normalize_before", &json!(norm == NormPlacement::Pre))?;
     keys.must_be("add_bias_logits", &json!(false))?;
     keys.must_be("is_decoder", &json!(false))?;
+    keys.must_be("forced_bos_token_id", &Value::Null)?;
     let activation = keys.text("activation_function")?.unwrap_or_else(|| "gelu".into());
     let dropout = keys.share("dropout")?.unwrap_or(0.1);
     keys.share("attention_dropout")?;

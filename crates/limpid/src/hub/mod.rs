@@ -7,14 +7,15 @@ mod config;
 mod weights;
 
 pub use config::{ConfigWarning, read_config, write_config};
+use weights::check_positions;
 pub use weights::{read_weights, write_weights};
 
 use crate::config::{GptConfig, Seq2SeqConfig};
 use crate::error::{Error, Result};
+use crate::files::{create_folder, write_aside};
 use crate::model::{Architecture, Gpt, Model, Seq2Seq};
 use crate::nn::Builder;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 /// The configuration of any family we know.
@@ -45,33 +46,18 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<ConfigWarning>)> {
     let bytes = fs::read(&path).map_err(|e| Error::io("read", &path, &e))?;
     let (mut params, files) = builder.build_zeroed();
     read_weights(&path, &bytes, &mut params, &files)?;
+    if let Architecture::Seq2Seq(seq2seq) = &architecture {
+        check_positions(&path, &bytes, seq2seq)?;
+    }
     Ok((Model { architecture, params, files }, warnings))
 }
 
 /// Writes a model folder. Each file is written aside, flushed and renamed: a reader never sees half of one.
 pub fn save(model: &Model, folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+    create_folder(folder)?;
     write_aside(&folder.join("model.safetensors"), &write_weights(model)?)?;
     let (config, generation) = write_config(&model.architecture)?;
     write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;
     // Last: a folder with a config.json is complete.
     write_aside(&folder.join("config.json"), config.as_bytes())
-}
-
-/// Writes a file so that it is either there as a whole or not at all.
-pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}.tmp", std::process::id()));
-    let aside = Path::new(&aside);
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::create(aside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(aside, path)
-    };
-    write().map_err(|e| {
-        // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
-        let _ = fs::remove_file(aside);
-        Error::io("write", path, &e)
-    })
 }

@@ -2,7 +2,7 @@
 
 use crate::config::NormPlacement;
 use crate::error::{Error, Result};
-use crate::model::{Architecture, Model};
+use crate::model::{Architecture, Model, Seq2Seq};
 use crate::nn::{FileForm, FileTensor};
 use limpid_tensor::params::{Params, Role};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -49,6 +49,24 @@ pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[Fil
         match file.form {
             FileForm::Same => to.copy_from_slice(&values),
             FileForm::Transposed => transpose(to, &values, file.rows.len(), row),
+        }
+    }
+    Ok(())
+}
+
+/// Some files of this family store their positions. Ours are sinusoidal, and a file with others is refused.
+pub(super) fn check_positions(path: &Path, bytes: &[u8], model: &Seq2Seq) -> Result<()> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| Error::format(path, e))?;
+    for side in ["encoder", "decoder"] {
+        let name = format!("model.{side}.embed_positions.weight");
+        let Ok(view) = tensors.tensor(&name) else { continue };
+        let stored = numbers(path, &name, &view)?;
+        let ours = model.positions().data();
+        // 1e-3: files in f16 keep three digits.
+        let same = stored.iter().zip(ours).all(|(a, b)| (a - b).abs() < 1e-3);
+        if !same || stored.len() != ours.len() {
+            return Err(Error::format(path, format!("{name} does not hold sinusoidal positions"))
+                .hint("an encoder-decoder with learned positions is not supported"));
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What a translation attended to, as a small picture for the terminal.
 
 use crate::data::batch::PairBatch;
+use crate::decode::translate::{never, source_ids};
 use crate::decode::{Seq2SeqSession, greedy};
 use crate::error::Result;
 use crate::model::Seq2Seq;
@@ -8,7 +9,6 @@ use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Probe, Tape};
 use limpid_tensor::tensor::Tensor;
-use std::collections::BTreeMap;
 
 /// One translation and its cross-attention.
 pub struct TranslationAttention {
@@ -24,16 +24,16 @@ pub struct TranslationAttention {
     pub weights: Vec<Vec<f32>>,
 }
 
-/// Keeps the cross-attention of every layer.
+/// Keeps the cross-attention of every layer, first to last.
 #[derive(Default)]
-struct CrossAttention(BTreeMap<String, Tensor>);
+struct CrossAttention(Vec<Tensor>);
 
 impl Probe for CrossAttention {
     fn wants(&self, name: &str) -> bool {
         name.ends_with("cross_attention.weights")
     }
-    fn take(&mut self, name: &str, value: &Tensor) {
-        self.0.insert(name.to_string(), value.clone());
+    fn take(&mut self, _: &str, value: &Tensor) {
+        self.0.push(value.clone());
     }
 }
 
@@ -45,11 +45,10 @@ pub fn translation_attention(
     text: &str,
 ) -> Result<TranslationAttention> {
     let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
-    let mut source = tokenizer.encode(text)?;
-    source.push(end);
+    let source = source_ids(model, tokenizer, 0, text)?;
     let longest = 2 * source.len() + 10;
     let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
-    let written = greedy(&mut session, &[vec![start]], Some(end), longest).remove(0);
+    let written = greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), longest).remove(0);
 
     // Once more as a whole, with the probe: the same weights, all rows at once.
     let target: Vec<u32> = written.iter().copied().chain([end]).collect();
@@ -61,7 +60,7 @@ pub fn translation_attention(
     model.decode(&mut tape, &batch.input, &memory, None);
     drop(tape);
 
-    let layers: Vec<Vec<Vec<f32>>> = probe.0.values().map(mean_over_heads).collect();
+    let layers: Vec<Vec<Vec<f32>>> = probe.0.iter().map(mean_over_heads).collect();
     let sharpness = |weights: &Vec<Vec<f32>>| weights.iter().map(|row| largest(row)).sum::<f32>();
     let best = (0..layers.len()).max_by(|a, b| sharpness(&layers[*a]).total_cmp(&sharpness(&layers[*b])));
     let layer = best.expect("a decoder has layers");

@@ -92,11 +92,10 @@ impl Adam {
         self.steps += 1;
         let AdamConfig { beta1, beta2, eps, kind, .. } = self.config;
         let (t, segments) = (self.steps, &self.segments);
-        let reached: Vec<bool> = params.iter().map(|(id, _)| gradients.get(params, id).is_some()).collect();
         let step_of = |i: usize| {
             let Segment { param, decay } = segments[i];
             // PyTorch, too, leaves a parameter alone that no gradient has reached.
-            reached[param.index()].then_some(AdamStep { lr, beta1, beta2, eps, decay, kind, clip, t })
+            gradients.reaches(param).then_some(AdamStep { lr, beta1, beta2, eps, decay, kind, clip, t })
         };
         let (m, v) = (self.m.flat_mut(), self.v.flat_mut());
         adam_ranges(params.flat_mut(), m, v, gradients.flat(), &self.ranges, step_of);

@@ -1,7 +1,7 @@
 //! A tokenizer: Hugging Face's library behind our errors.
 
 use crate::error::{Error, Result};
-use crate::hub::write_aside;
+use crate::files::write_aside;
 use std::path::Path;
 
 /// Turns text into token ids and back; stored as `tokenizer.json`.

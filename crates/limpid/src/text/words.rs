@@ -22,7 +22,9 @@ pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<To
     let untrained = build(&Map::new())?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for text in texts {
-        for word in untrained.split(text)? {
+        // A word that looks like a special token is that token, and has its id already.
+        let words = untrained.split(text)?.into_iter().filter(|word| !SPECIAL.contains(&word.as_str()));
+        for word in words {
             *counts.entry(word).or_default() += 1;
         }
     }

@@ -3,7 +3,7 @@
 use super::Stepper;
 use crate::data::batch::PairBatch;
 use crate::data::pairs::{TokenPair, batches};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Seq2Seq;
 use crate::optim::{AdamConfig, Schedule};
 use limpid_tensor::ops::LossSpec;
@@ -45,6 +45,38 @@ pub struct Progress {
     pub lr: f32,
 }
 
+/// Refuses pairs that the model has no positions or no tokens for, before any of them is used.
+fn check_pairs(model: &Seq2Seq, pairs: &[TokenPair]) -> Result<()> {
+    let config = model.config();
+    let sides = |(source, target): &TokenPair| -> [(&'static str, usize, u32, usize); 2] {
+        let largest = |ids: &[u32]| ids.iter().copied().max().unwrap_or(0);
+        [
+            ("source", source.len(), largest(source), config.vocab_size),
+            ("target", target.len(), largest(target), config.decoder_vocab_size),
+        ]
+    };
+    for (i, pair) in pairs.iter().enumerate() {
+        for (side, len, largest, vocabulary) in sides(pair) {
+            if len > config.max_position_embeddings {
+                let longest = config.max_position_embeddings;
+                return Err(Error::data(format!(
+                    "the {side} of pair {} has {len} tokens, the model has positions for {longest}",
+                    i + 1
+                ))
+                .hint(format!("leave long pairs out, or set max_position_embeddings to {len}")));
+            }
+            if largest as usize >= vocabulary {
+                return Err(Error::data(format!(
+                    "the {side} of pair {} has token {largest}, the model knows {vocabulary} tokens",
+                    i + 1
+                ))
+                .hint("the tokenizer and the model do not belong together"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Trains `model`, calling `progress` after each step.
 pub fn train_translator(
     model: &Seq2Seq,
@@ -53,6 +85,7 @@ pub fn train_translator(
     settings: &TranslateSettings,
     mut progress: impl FnMut(Progress),
 ) -> Result<()> {
+    check_pairs(model, pairs)?;
     let mut stepper = Stepper::new(params, settings.adam, settings.seed);
     let start = model.config().decoder_start_token_id;
     let mut epoch = 0;

@@ -17,7 +17,7 @@ pub fn self_attention(given: &Given) -> Result<Told> {
     let projection = |name: &str| {
         let w = given.given_matrix(name).unwrap_or_else(|| Matrix::identity(x.cols()));
         given.check_size(name, &w, Some(x.cols()), None, "it multiplies a token of that width")?;
-        Ok(w)
+        Ok::<_, crate::error::Error>(w)
     };
     let (w_q, w_k, w_v) = (projection("w-q")?, projection("w-k")?, projection("w-v")?);
     given.check_size(

@@ -16,7 +16,7 @@ pub fn layer_norm(given: &Given) -> Result<Told> {
     let parameter = |name: &str, usual: f32| {
         let row = given.given_row(name).unwrap_or_else(|| vec![usual; c]);
         given.check_length(name, &row, c, "one for each column")?;
-        Ok(row)
+        Ok::<_, crate::error::Error>(row)
     };
     let (gamma, beta, eps) = (parameter("gamma", 1.0)?, parameter("beta", 0.0)?, given.number("eps"));
     let names = if given.untouched() { strings(&["CAT"]) } else { numbered("row", n) };

@@ -1,0 +1,49 @@
+//! Files that are either there as a whole or not at all.
+
+use crate::error::{Error, Result};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes a file aside, flushes it and renames it: a reader never sees half of it, and a full disk leaves what was there.
+pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}.tmp", std::process::id()));
+    let aside = Path::new(&aside);
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::File::create(aside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(aside, path)
+    };
+    write().map_err(|e| {
+        // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
+        let _ = fs::remove_file(aside);
+        Error::io("write", path, &e)
+    })
+}
+
+/// Makes a folder and those above it.
+pub fn create_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_and_nothing_beside_it() {
+        let folder = std::env::temp_dir().join(format!("limpid-files-{}", std::process::id()));
+        create_folder(&folder).unwrap();
+        let path = folder.join("file");
+        write_aside(&path, b"old").unwrap();
+        // A folder cannot be replaced by a file: the rename fails after the file was written aside.
+        let taken = folder.join("taken");
+        create_folder(&taken.join("full")).unwrap();
+        assert!(write_aside(&taken, b"new").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
