@@ -44,6 +44,11 @@ pub fn end_quietly_on_broken_pipe() {
     }));
 }
 
+/// What to type to get this program again: through cargo if that is how it was started.
+pub fn how_to_call() -> &'static str {
+    if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "limpid" }
+}
+
 /// A heading on standard error: what happens now.
 pub fn say(line: impl std::fmt::Display) {
     eprintln!("{line}");

@@ -105,8 +105,9 @@ pub fn run(args: Demo) -> Result<()> {
     measure(&seq2seq, &model, &tokenizer, &train, &test)?;
     show_attention(&seq2seq, &model, &tokenizer, direction.first())?;
     println!("\nThe model is in {}. What to type next:", folder.display());
-    println!("  limpid translate {} \"{}\"", folder.display(), direction.first());
-    println!("  limpid explain self-attention");
+    let limpid = printer::how_to_call();
+    println!("  {limpid} translate {} \"{}\"", folder.display(), direction.first());
+    println!("  {limpid} explain self-attention");
     Ok(())
 }
 
@@ -132,14 +133,14 @@ fn config(vocab_size: usize, heads: usize) -> Seq2SeqConfig {
 const LAYERS: usize = 2;
 const WIDTH: usize = 128;
 const FFN: usize = 512;
-const STEPS: u64 = 900;
+const STEPS: u64 = 2_000;
 
 fn settings(args: &Demo) -> TranslateSettings {
     TranslateSettings {
         steps: if args.steps > 0 { args.steps } else { STEPS },
-        batch_tokens: 2_048,
-        peak_lr: 3e-3,
-        warmup: 100,
+        batch_tokens: 1_024,
+        peak_lr: 2e-3,
+        warmup: 150,
         schedule: Schedule::Cosine,
         smoothing: 0.0,
         adam: AdamConfig::default(),
