@@ -68,6 +68,21 @@ pub struct Memory {
     pub spans: Arc<[Span]>,
 }
 
+/// Where the decoder finds the source.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// The encoder's output (n_source, c): each layer makes keys and values of it when it needs them. Training.
+    Encoded(&'a Var, &'a Arc<[Span]>),
+    /// Keys and values that were made once for many steps. Decoding.
+    Remembered(&'a Memory),
+}
+
+impl<'a> From<&'a Memory> for Source<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        Source::Remembered(memory)
+    }
+}
+
 impl Seq2Seq {
     /// Declares the parameters, under the names `transformers` gives them.
     pub fn new(config: &Seq2SeqConfig, builder: &mut Builder) -> Result<Self> {
@@ -161,19 +176,19 @@ impl Seq2Seq {
     /// The representation of every target token: (n) -> (n, c). With caches (one a layer), `input` continues what they
     /// hold.
     #[track_caller]
-    pub fn decode(
+    pub fn decode<'a>(
         &self,
         t: &mut Tape,
         input: &Packed,
-        memory: &Memory,
+        source: impl Into<Source<'a>>,
         mut caches: Option<&mut [KvCache]>,
     ) -> Var {
+        let source = source.into();
         let mut stream = self.embed(t, input, self.target_tokens);
         for (l, layer) in self.decoder.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
-            let source = (&memory.keys_values[l], &memory.spans);
             stream = t.scope(format_args!("decoder.{l}"), |t| {
-                layer.forward(t, stream, input, source, &self.config, cache)
+                layer.forward(t, stream, input, (l, source), &self.config, cache)
             });
         }
         stream.finish(t, self.decoder_norm.as_ref())
@@ -183,8 +198,8 @@ impl Seq2Seq {
     #[track_caller]
     pub fn loss(&self, t: &mut Tape, batch: &PairBatch, spec: LossSpec) -> Var {
         let encoded = self.encode(t, &batch.source);
-        let memory = self.memory(t, &encoded, &batch.source);
-        let hidden = self.decode(t, &batch.input, &memory, None);
+        let source = Source::Encoded(&encoded, &batch.source.spans);
+        let hidden = self.decode(t, &batch.input, source, None);
         t.output_loss(&hidden, self.output, Some(self.output_bias), &batch.targets, spec)
     }
 
@@ -247,7 +262,7 @@ impl DecoderLayer {
         t: &mut Tape,
         stream: Stream,
         input: &Packed,
-        (kv, kv_spans): (&Var, &Arc<[Span]>),
+        (l, source): (usize, Source),
         config: &Seq2SeqConfig,
         cache: Option<&mut KvCache>,
     ) -> Stream {
@@ -255,7 +270,15 @@ impl DecoderLayer {
             t.scope("self_attention", |t| self.attention.forward(t, y, &input.spans, cache))
         });
         let stream = stream.sublayer(t, config.norm, &self.cross_norm, config.dropout, |t, y| {
-            t.scope("cross_attention", |t| self.cross.forward(t, y, &input.spans, kv, kv_spans))
+            t.scope("cross_attention", |t| match source {
+                Source::Encoded(encoded, spans) => {
+                    let kv = self.cross.keys_values(t, encoded);
+                    self.cross.forward(t, y, &input.spans, &kv, spans)
+                }
+                Source::Remembered(memory) => {
+                    self.cross.forward(t, y, &input.spans, &memory.keys_values[l], &memory.spans)
+                }
+            })
         });
         stream.sublayer(t, config.norm, &self.ffn_norm, config.dropout, |t, y| self.ffn.forward(t, y))
     }

@@ -1,0 +1,88 @@
+//! Once the largest batch has been seen, a training step allocates nothing: a counting allocator watches.
+
+use limpid::config::{GptConfig, Seq2SeqConfig};
+use limpid::data::batch::{LmBatch, PairBatch};
+use limpid::model::{Architecture, Model};
+use limpid::optim::AdamConfig;
+use limpid::train::Stepper;
+use limpid_tensor::ops::LossSpec;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn sequences(lengths: &[usize]) -> Vec<Vec<u32>> {
+    lengths.iter().map(|len| (0..*len as u32).map(|i| (i * 7 + 3) % 97).collect()).collect()
+}
+
+/// Allocations of each of some steps after `warm` others; batches take turns.
+fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
+    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 1);
+    let architecture = model.architecture.clone();
+    let mut counts = Vec::with_capacity(2 * warm);
+    for step in 0..2 * warm {
+        let batch = &batches[step % batches.len()];
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let loss = |tape: &mut limpid_tensor::tape::Tape| match (&architecture, batch) {
+            (Architecture::Gpt(gpt), Batch::Lm(b)) => {
+                gpt.loss(tape, b, LossSpec { smoothing: 0.0, weight: 0.01 })
+            }
+            (Architecture::Seq2Seq(m), Batch::Pairs(b)) => {
+                m.loss(tape, b, LossSpec { smoothing: 0.1, weight: 0.01 })
+            }
+            _ => unreachable!(),
+        };
+        stepper.step(&mut model.params, 1e-3, None, loss).unwrap();
+        counts.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+    }
+    counts.split_off(warm)
+}
+
+enum Batch {
+    Lm(LmBatch),
+    Pairs(PairBatch),
+}
+
+// One test: another one on another thread would be counted too.
+#[test]
+fn a_warm_training_step_allocates_nothing() {
+    // With more threads, a worker may meet its first task of a kind, and grow its scratch, at any time.
+    limpid_tensor::team::set_threads(1);
+    let config = GptConfig { dropout: 0.1, ..GptConfig::gpt2(97, 64, 2, 4, 64) };
+    let mut gpt = Model::gpt(&config, 1).unwrap();
+    let batches =
+        [&[40, 17, 30][..], &[33, 9], &[64, 64, 64, 64]].map(|l| Batch::Lm(LmBatch::new(&sequences(l))));
+    assert_eq!(count(&mut gpt, &batches, 12), [0; 12]);
+
+    let config = Seq2SeqConfig { dropout: 0.1, ..Seq2SeqConfig::new(97, 2, 4, 64, 128) };
+    let mut seq2seq = Model::seq2seq(&config, 1).unwrap();
+    let pairs = |s: &[usize], t: &[usize]| {
+        let pairs: Vec<_> = sequences(s).into_iter().zip(sequences(t)).collect();
+        Batch::Pairs(PairBatch::new(&pairs, 0))
+    };
+    let batches = [pairs(&[12, 20, 5], &[10, 24, 7]), pairs(&[60; 20], &[60; 20]), pairs(&[1], &[2])];
+    assert_eq!(count(&mut seq2seq, &batches, 12), [0; 12]);
+}
