@@ -118,6 +118,88 @@ pub enum Bench {
     /// One training step, forward to optimizer
     #[command(subcommand)]
     Step(BenchStep),
+    /// A GPT-2 writing, token by token
+    Decode(BenchDecode),
+    /// An encoder stack over a batch
+    Encode(BenchEncode),
+    /// The limits of the machine: multiply-adds, memory, products
+    Machine(BenchMachine),
+}
+
+#[derive(ClapArgs)]
+pub struct BenchDecode {
+    #[arg(long, default_value_t = 12)]
+    pub layers: usize,
+    #[arg(long, default_value_t = 12)]
+    pub heads: usize,
+    #[arg(long, default_value_t = 768)]
+    pub width: usize,
+    #[arg(long, default_value_t = 50_257)]
+    pub vocab: usize,
+    #[arg(long, default_value_t = 1024)]
+    pub context: usize,
+    /// Tokens of the prompt
+    #[arg(long, default_value_t = 16)]
+    pub prompt: usize,
+    /// Tokens to write after it
+    #[arg(long, default_value_t = 64)]
+    pub tokens: usize,
+    /// Sequences that are written side by side
+    #[arg(long, default_value_t = 1)]
+    pub streams: usize,
+    /// How long to measure
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchEncode {
+    #[arg(long, default_value_t = 6)]
+    pub layers: usize,
+    #[arg(long, default_value_t = 12)]
+    pub heads: usize,
+    #[arg(long, default_value_t = 384)]
+    pub width: usize,
+    #[arg(long, default_value_t = 1536)]
+    pub ffn: usize,
+    #[arg(long, default_value_t = 30_522)]
+    pub vocab: usize,
+    #[arg(long, default_value_t = 32)]
+    pub batch: usize,
+    /// Tokens of a sequence
+    #[arg(long, default_value_t = 128)]
+    pub length: usize,
+    /// Lengths from 8 to --length, evenly spread
+    #[arg(long)]
+    pub mixed: bool,
+    /// How long to measure
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchMachine {
+    /// Width of the model whose products are measured
+    #[arg(long, default_value_t = 384)]
+    pub width: usize,
+    /// Tokens of its batch
+    #[arg(long, default_value_t = 2048)]
+    pub tokens: usize,
+    /// Its vocabulary
+    #[arg(long, default_value_t = 256)]
+    pub vocab: usize,
+    /// How long to measure
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Subcommand)]

@@ -9,7 +9,7 @@
 
 use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product, product_on_team};
 use limpid_tensor::rng::Stream;
-use limpid_tensor::{simd, team};
+use limpid_tensor::{machine, simd, team};
 use std::time::Instant;
 
 /// Which of the factors is stored transposed.
@@ -66,7 +66,7 @@ fn main() {
     println!("level {:?}", simd::level());
     for threads in [1, 2] {
         team::set_threads(threads);
-        println!("FMA peak, {threads} threads: {:.0} GFLOP/s", peak(threads));
+        println!("FMA peak, {threads} threads: {:.0} GFLOP/s", machine::fma_peak(0.5).unwrap_or(f64::NAN));
     }
     println!(
         "{:6} {:>6} {:>5} {:>6} {:3} {:>7} {:>7} {:>7} {:>6} {:>6}",
@@ -210,39 +210,4 @@ fn alternate(ours: &mut dyn FnMut(), gemms: &mut dyn FnMut()) -> (f64, f64, f64)
     let mut ratios: Vec<f64> = pairs.iter().map(|(ours, gemms)| gemms / ours).collect();
     ratios.sort_by(f64::total_cmp);
     (best(|p| p.0), best(|p| p.1), ratios[ratios.len() / 2])
-}
-
-/// What `threads` threads reach with nothing but fused multiply-adds.
-fn peak(threads: usize) -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    if simd::level() >= simd::Level::Avx2 {
-        let steps = 2_000_000;
-        let run = || {
-            let start = Instant::now();
-            team::run(threads, |_| {
-                // SAFETY: the level says that the CPU has AVX2 and FMA.
-                std::hint::black_box(unsafe { chains(std::hint::black_box(steps)) });
-            });
-            start.elapsed().as_secs_f64()
-        };
-        let best = (0..10).map(|_| run()).fold(f64::MAX, f64::min);
-        return (threads * steps * 12 * 8 * 2) as f64 / best * 1e-9;
-    }
-    let _ = threads;
-    f64::NAN
-}
-
-/// Twelve independent chains of additions: enough to hide the latency of every CPU there is.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn chains(steps: usize) -> f32 {
-    use std::arch::x86_64::{_mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps};
-    let (x, y) = (_mm256_set1_ps(std::hint::black_box(0.999)), _mm256_set1_ps(std::hint::black_box(1e-3)));
-    let mut sums = [y; 12];
-    for _ in 0..steps {
-        for sum in &mut sums {
-            *sum = _mm256_fmadd_ps(*sum, x, y);
-        }
-    }
-    sums.iter().map(|sum| _mm256_cvtss_f32(*sum)).sum()
 }

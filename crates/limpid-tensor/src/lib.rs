@@ -55,6 +55,7 @@
 
 pub mod gradcheck;
 pub mod kernels;
+pub mod machine;
 pub mod ops;
 pub mod params;
 pub mod pool;

@@ -1,6 +1,7 @@
-//! `limpid bench`: how fast this machine trains, and where the time goes.
+//! `limpid bench step`: how fast this machine trains, and where the time goes.
 
-use crate::args::{Bench, BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
+use super::{check_positive, median_and_best, peak_rss_mb, random_ids};
+use crate::args::{BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
 use limpid::config::{GptConfig, Seq2SeqConfig};
 use limpid::data::batch::{LmBatch, PairBatch};
 use limpid::error::{Error, Result};
@@ -10,14 +11,13 @@ use limpid::train::Stepper;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Profile, Tape, Var};
-use limpid_tensor::team;
+use limpid_tensor::{machine, team};
 use serde_json::json;
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 /// Measures what was asked for.
-pub fn run(args: Bench) -> Result<()> {
-    let Bench::Step(step) = args;
+pub fn run(step: BenchStep) -> Result<()> {
     let (mut job, how) = match step {
         BenchStep::Gpt(args) => (gpt(&args)?, args.how),
         BenchStep::Seq2seq(args) => (seq2seq(&args)?, args.how),
@@ -43,19 +43,6 @@ enum Batch {
 
 /// The batch never changes, so a usual rate would learn it by heart while being measured.
 const LR: f32 = 1e-5;
-
-fn check_positive(flags: &[(&str, usize)]) -> Result<()> {
-    match flags.iter().find(|(_, value)| *value == 0) {
-        Some((flag, _)) => {
-            Err(Error::config(format!("--{flag} 0 leaves nothing to measure")).hint(format!("--{flag} 8")))
-        }
-        None => Ok(()),
-    }
-}
-
-fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
-    (0..count).map(|_| rng.below(vocab) as u32).collect()
-}
 
 fn gpt(args: &BenchGpt) -> Result<Job> {
     check_positive(&[("batch", args.batch), ("context", args.context), ("vocab", args.vocab)])?;
@@ -142,10 +129,11 @@ impl Job {
             self.step(None)?;
         }
         let mut profile = Profile::default();
-        let (mut times, loss) = self.run(how.seconds, Some(&mut profile))?;
+        let (times, loss) = self.run(how.seconds, Some(&mut profile))?;
         let steps = times.len();
-        times.sort_by(f64::total_cmp);
-        let (median, best) = (times[steps / 2], times[0]);
+        let (median, best) = median_and_best(times);
+        // What the machine could do at most, measured now: another minute it may be another number.
+        let peak = machine::fma_peak(0.3);
         let per_step = |time: Duration| time.as_secs_f64() * 1e3 / steps as f64;
         let gflops = self.flops / median / 1e6;
         let rate = self.tokens as f64 / median * 1e3;
@@ -162,7 +150,7 @@ impl Job {
                 json!({
                     "median_ms": median, "best_ms": best, "steps": steps, "threads": team::threads(), "loss": loss,
                     "tokens_per_second": rate, "gflops": gflops, "parameters": self.model.params.count(),
-                    "peak_rss_mb": peak_rss_mb(), "operations": operations,
+                    "peak_rss_mb": peak_rss_mb(), "fma_peak_gflops": peak, "operations": operations,
                 })
             );
             return Ok(());
@@ -171,7 +159,9 @@ impl Job {
         println!("threads         {:>12}", team::threads());
         println!("median step     {median:>12.2} ms   (best {best:.2}, {steps} steps)");
         println!("tokens          {rate:>12.0} /s");
-        println!("products        {gflops:>12.1} GFLOP/s");
+        let share =
+            peak.map_or(String::new(), |peak| format!("   ({:.0}% of the FMA peak)", 100.0 * gflops / peak));
+        println!("products        {gflops:>12.1} GFLOP/s{share}");
         if let Some(peak) = peak_rss_mb() {
             println!("peak memory     {peak:>12.0} MB");
         }
@@ -205,11 +195,4 @@ impl Job {
         }
         Ok(())
     }
-}
-
-/// The largest resident size so far, where the system tells.
-fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
 }

@@ -1,0 +1,70 @@
+//! `limpid bench decode`: tokens a second, one after another, with cached keys and values.
+
+use super::{check_positive, median_and_best, random_ids};
+use crate::args::BenchDecode;
+use limpid::config::GptConfig;
+use limpid::decode::{GptSession, Session, argmax};
+use limpid::error::{Error, Result};
+use limpid::model::{Architecture, Model};
+use limpid_tensor::rng::Stream;
+use limpid_tensor::team;
+use serde_json::json;
+use std::time::Instant;
+
+/// Writes `tokens` tokens after a prompt, again and again.
+pub fn run(args: &BenchDecode) -> Result<()> {
+    check_positive(&[("prompt", args.prompt), ("tokens", args.tokens), ("streams", args.streams)])?;
+    if args.prompt + args.tokens > args.context {
+        return Err(Error::config(format!(
+            "a prompt of {} and {} tokens after it do not fit a context of {}",
+            args.prompt, args.tokens, args.context
+        ))
+        .hint(format!("--context {}", args.prompt + args.tokens)));
+    }
+    let config = GptConfig::gpt2(args.vocab, args.context, args.layers, args.heads, args.width);
+    let model = Model::gpt(&config, 1)?;
+    let Architecture::Gpt(gpt) = &model.architecture else { unreachable!("a GPT was made") };
+    let mut rng = Stream::new(1, 0);
+    let prompts: Vec<Vec<u32>> =
+        (0..args.streams).map(|_| random_ids(&mut rng, args.prompt, args.vocab)).collect();
+    let (mut prompt_ms, mut token_ms) = (Vec::new(), Vec::new());
+    let begin = Instant::now();
+    while token_ms.is_empty() || begin.elapsed().as_secs_f64() < args.seconds {
+        let mut session = GptSession::new(gpt, &model.params, args.streams, args.context);
+        let before = Instant::now();
+        let mut scores = session.advance(&prompts);
+        prompt_ms.push(before.elapsed().as_secs_f64() * 1e3);
+        for _ in 0..args.tokens {
+            let before = Instant::now();
+            let next: Vec<Vec<u32>> = (0..args.streams).map(|i| vec![argmax(scores.row(i)) as u32]).collect();
+            scores = session.advance(&next);
+            token_ms.push(before.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let ((prompt, _), (median, best)) = (median_and_best(prompt_ms), median_and_best(token_ms));
+    let rate = |ms: f64| args.streams as f64 / ms * 1e3;
+    // Every weight is read once a token, whatever the number of streams.
+    let bandwidth = 4.0 * model.params.count() as f64 / median / 1e6;
+    if args.json {
+        println!(
+            "{}",
+            json!({
+                "tokens_per_second": rate(median), "best_tokens_per_second": rate(best), "prompt_ms": prompt,
+                "weights_gb_per_second": bandwidth, "threads": team::threads(), "streams": args.streams,
+                "parameters": model.params.count(),
+            })
+        );
+        return Ok(());
+    }
+    println!("parameters      {:>12}", model.params.count());
+    println!("threads         {:>12}", team::threads());
+    println!(
+        "decoding        {:>12.1} tokens/s   (best {:.1}; {} streams)",
+        rate(median),
+        rate(best),
+        args.streams
+    );
+    println!("weights read    {bandwidth:>12.1} GB/s");
+    println!("prompt          {prompt:>12.2} ms for {} tokens a stream", args.prompt);
+    Ok(())
+}

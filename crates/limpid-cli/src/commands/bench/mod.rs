@@ -1,0 +1,46 @@
+//! `limpid bench`: how fast this machine is, and where the time goes.
+
+mod decode;
+mod encode;
+mod machine;
+mod step;
+
+use crate::args::Bench;
+use limpid::error::{Error, Result};
+use limpid_tensor::rng::Stream;
+
+/// Measures what was asked for.
+pub fn run(args: Bench) -> Result<()> {
+    match args {
+        Bench::Step(args) => step::run(args),
+        Bench::Decode(args) => decode::run(&args),
+        Bench::Encode(args) => encode::run(&args),
+        Bench::Machine(args) => machine::run(&args),
+    }
+}
+
+fn check_positive(flags: &[(&str, usize)]) -> Result<()> {
+    match flags.iter().find(|(_, value)| *value == 0) {
+        Some((flag, _)) => {
+            Err(Error::config(format!("--{flag} 0 leaves nothing to measure")).hint(format!("--{flag} 8")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
+    (0..count).map(|_| rng.below(vocab) as u32).collect()
+}
+
+/// The middle of some times, and the best of them, in their own unit.
+fn median_and_best(mut times: Vec<f64>) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[0])
+}
+
+/// The largest resident size so far, where the system tells.
+fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
+}
