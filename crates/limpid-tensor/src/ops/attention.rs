@@ -264,6 +264,53 @@ mod tests {
         }
     }
 
+    /// A batch as a rectangle filled up with padding, and the same sequences packed: the real rows agree.
+    #[test]
+    fn a_padded_rectangle_gives_the_rows_of_the_packed_batch() {
+        let (lengths, longest, c) = ([5, 2, 7], 7, 2 * 3);
+        let packed = ramp([14, 3 * c]);
+        let place = |sequence: usize, i: usize| lengths[..sequence].iter().sum::<usize>() + i;
+        // What stands in the padding must not matter.
+        let mut padded = Tensor::new([3 * longest, 3 * c], &[7.5; 3 * 7 * 18]);
+        let mut visible = vec![false; 3 * longest];
+        for (sequence, len) in lengths.iter().enumerate() {
+            for i in 0..*len {
+                let to = sequence * longest + i;
+                padded.data_mut()[to * 3 * c..(to + 1) * 3 * c]
+                    .copy_from_slice(packed.row(place(sequence, i)));
+                visible[to] = true;
+            }
+        }
+        let visible: Arc<[bool]> = visible.into();
+        let params = Params::builder().build(0);
+        for causality in [Causality::Full, Causality::Causal] {
+            let run = |x: &Tensor, plan: &AttentionPlan| {
+                let x = Var::constant(x.clone());
+                let mut tape = Tape::inference(&params);
+                let z = tape.attention(columns(&x, 0, 3), columns(&x, c, 3), columns(&x, 2 * c, 3), plan);
+                z.value().clone()
+            };
+            let want = run(&packed, &plan(2, causality, &lengths, &lengths));
+            for padding in [
+                PaddingMask::Keys(visible.clone()),
+                PaddingMask::KeysAndQueries { keys: visible.clone(), queries: visible.clone() },
+            ] {
+                let rectangle = plan(2, causality, &[longest; 3], &[longest; 3]);
+                let got = run(&padded, &AttentionPlan { padding, ..rectangle });
+                for (sequence, len) in lengths.iter().enumerate() {
+                    for i in 0..*len {
+                        let (got, want) = (got.row(sequence * longest + i), want.row(place(sequence, i)));
+                        let largest = want.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+                        assert!(
+                            got.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-5 * largest),
+                            "{got:?} {want:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn rows_that_belong_to_no_sequence_give_zeros_and_get_zeros() {
         let apart: Arc<[Span]> = [Span { start: 1, len: 2 }].into();
