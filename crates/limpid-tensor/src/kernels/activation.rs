@@ -106,17 +106,44 @@ fn silu(z: f32) -> (f32, f32) {
     (z * s, s * (1.0 + z * (1.0 - s)))
 }
 
+// `for` loops, not `for_each`: a closure with a long body may stay a function of its own, and that one is compiled without
+// the vector instructions of its caller (it took 11% of a step of a small GPT).
+
 vectorized! {
     /// y = φ(y), in place. Called per row by the product that makes z, while the row is in cache.
     pub fn activate(y: &mut [f32], activation: Activation) {
         match activation {
             Activation::None => {}
-            Activation::Relu => y.iter_mut().for_each(|y| *y = if *y > 0.0 || y.is_nan() { *y } else { 0.0 }),
-            Activation::Gelu => y.iter_mut().for_each(|y| *y = gelu(*y).0),
-            Activation::GeluTanh => y.iter_mut().for_each(|y| *y = gelu_tanh(*y).0),
-            Activation::Silu => y.iter_mut().for_each(|y| *y = silu(*y).0),
-            Activation::Tanh => y.iter_mut().for_each(|y| *y = tanh(*y)),
-            Activation::Sigmoid => y.iter_mut().for_each(|y| *y = sigmoid(*y)),
+            Activation::Relu => {
+                for y in y {
+                    *y = if *y > 0.0 || y.is_nan() { *y } else { 0.0 };
+                }
+            }
+            Activation::Gelu => {
+                for y in y {
+                    *y = gelu(*y).0;
+                }
+            }
+            Activation::GeluTanh => {
+                for y in y {
+                    *y = gelu_tanh(*y).0;
+                }
+            }
+            Activation::Silu => {
+                for y in y {
+                    *y = silu(*y).0;
+                }
+            }
+            Activation::Tanh => {
+                for y in y {
+                    *y = tanh(*y);
+                }
+            }
+            Activation::Sigmoid => {
+                for y in y {
+                    *y = sigmoid(*y);
+                }
+            }
         }
     }
 }
@@ -124,11 +151,22 @@ vectorized! {
 vectorized! {
     /// y = φ(y) in place, and `derivative` = φ′, for the activations that remember it.
     pub fn activate_and_derive(y: &mut [f32], derivative: &mut [f32], activation: Activation) {
-        let both = y.iter_mut().zip(derivative);
         match activation {
-            Activation::Gelu => both.for_each(|(y, d)| (*y, *d) = gelu(*y)),
-            Activation::GeluTanh => both.for_each(|(y, d)| (*y, *d) = gelu_tanh(*y)),
-            Activation::Silu => both.for_each(|(y, d)| (*y, *d) = silu(*y)),
+            Activation::Gelu => {
+                for (y, d) in y.iter_mut().zip(derivative) {
+                    (*y, *d) = gelu(*y);
+                }
+            }
+            Activation::GeluTanh => {
+                for (y, d) in y.iter_mut().zip(derivative) {
+                    (*y, *d) = gelu_tanh(*y);
+                }
+            }
+            Activation::Silu => {
+                for (y, d) in y.iter_mut().zip(derivative) {
+                    (*y, *d) = silu(*y);
+                }
+            }
             other => panic!("{other:?} does not store its derivative"),
         }
     }
