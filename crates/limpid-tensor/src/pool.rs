@@ -4,34 +4,82 @@
 //! Sizes are rounded up to one of eight steps per doubling, so that batches of slightly different length share
 //! buffers and at most an eighth is wasted.
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// One cache line, and the unit of allocation: every buffer starts on a 64-byte boundary.
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct Line([f32; 16]);
-
+/// Elements of a cache line, the unit of allocation: every buffer starts on a 64-byte boundary.
 const LINE: usize = 16;
+const LINE_BYTES: usize = 4 * LINE;
 
-/// A block of memory for f32, aligned to 64 bytes.
-pub(crate) struct Buffer(Box<[Line]>);
+/// From this size on a buffer lies on huge pages: one entry of the CPU's page table cache then covers 2 MB instead of 4 KB.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A block of initialised memory for f32, aligned to 64 bytes, or to a huge page.
+pub(crate) struct Buffer {
+    start: NonNull<f32>,
+    lines: usize,
+}
+
+// SAFETY: a Buffer owns its memory, like a Box<[f32]>.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// `len` zeros (rounded up to whole cache lines).
     pub(crate) fn zeroed(len: usize) -> Self {
-        // `vec![zero; n]` asks the system for pages that are zero already: nothing is touched yet.
-        Self(vec![Line([0.0; LINE]); len.div_ceil(LINE)].into_boxed_slice())
+        let lines = len.div_ceil(LINE);
+        let layout = Self::layout(lines);
+        if layout.size() == 0 {
+            return Self { start: NonNull::dangling(), lines };
+        }
+        // SAFETY: the layout has a size.
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        if layout.align() == HUGE_PAGE {
+            ask_for_huge_pages(start, layout.size());
+        }
+        // SAFETY: the block has this size and is ours. Writing is also what makes the pages, so advice comes before.
+        unsafe { start.write_bytes(0, layout.size()) };
+        Self { start: start.cast(), lines }
+    }
+
+    fn layout(lines: usize) -> Layout {
+        let bytes = lines.checked_mul(LINE_BYTES).expect("a buffer's size fits the address space");
+        let align = if bytes >= 2 * HUGE_PAGE { HUGE_PAGE } else { LINE_BYTES };
+        Layout::from_size_align(bytes, align).expect("a buffer's size fits the address space")
     }
 
     pub(crate) fn as_slice(&self) -> &[f32] {
-        // SAFETY: a Line is sixteen f32 without padding (its size equals its alignment), so n lines are 16·n f32.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * LINE) }
+        // SAFETY: the block holds this many initialised f32 (0 bits are 0.0), and we own it.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines * LINE) }
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         // SAFETY: as above, and we hold the only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * LINE) }
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines * LINE) }
     }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let layout = Self::layout(self.lines);
+        if layout.size() > 0 {
+            // SAFETY: `zeroed` allocated it with this layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) }
+        }
+    }
+}
+
+/// Advice that the system may ignore; where there is no such advice, nothing happens.
+fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range is allocated, ours, and starts on a page; the advice changes no content.
+    unsafe {
+        libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
 }
 
 /// Free buffers by size class. The `Arc`s go round with their buffers: making a tensor allocates nothing.
@@ -84,7 +132,7 @@ fn poisoned_in_debug(mut buffer: Arc<Buffer>) -> Arc<Buffer> {
 /// Gives a buffer back, if this is its last owner.
 pub(crate) fn give_back(mut buffer: Arc<Buffer>) {
     let Some(unique) = Arc::get_mut(&mut buffer) else { return };
-    let lines = unique.0.len();
+    let lines = unique.lines;
     let (class, _) = class(lines);
     let mut pool = pool();
     if pool.free.len() <= class {
@@ -122,6 +170,16 @@ mod tests {
             assert_eq!(class(size), (number, size), "a class is its own class");
             assert!(number >= last.0 && (number > last.0 || size == last.1 || lines == 0), "{lines}");
             last = (number, size);
+        }
+    }
+
+    #[test]
+    fn buffers_of_every_size_are_zero_aligned_and_writable_to_the_end() {
+        for len in [0, 1, 16, 17, 1000, (4 << 20) / 4, (4 << 20) / 4 + 1, 3_000_000] {
+            let mut buffer = Buffer::zeroed(len);
+            assert!(buffer.as_slice().len() >= len && buffer.as_slice().iter().all(|x| *x == 0.0));
+            assert_eq!(buffer.as_slice().as_ptr() as usize % if len > 0 { 64 } else { 4 }, 0);
+            buffer.as_mut_slice().fill(1.0);
         }
     }
 
