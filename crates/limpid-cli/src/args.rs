@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Train, understand and serve Transformers on an ordinary machine, without Python.
+/// Train, understand and use Transformers on an ordinary machine, without Python.
 #[derive(Parser)]
 #[command(name = "limpid", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Args {
@@ -49,7 +49,7 @@ pub struct Demo {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Training steps
-    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub steps: u64,
     /// Heads of each attention layer
     #[arg(long, default_value_t = 4)]
@@ -92,7 +92,8 @@ pub struct Explain {
     /// Machine-readable
     #[arg(long)]
     pub json: bool,
-    /// Numbers to use instead of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`
+    /// Numbers to use instead of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`;
+    /// `limpid explain NAME --options` lists what an example takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "--OPTION VALUE")]
     pub numbers: Vec<String>,
 }
@@ -128,14 +129,19 @@ pub enum Bench {
 
 #[derive(ClapArgs)]
 pub struct BenchDecode {
+    /// Layers
     #[arg(long, default_value_t = 12)]
     pub layers: usize,
+    /// Heads of each attention layer
     #[arg(long, default_value_t = 12)]
     pub heads: usize,
+    /// Width of the model
     #[arg(long, default_value_t = 768)]
     pub width: usize,
+    /// Size of the vocabulary
     #[arg(long, default_value_t = 50_257)]
     pub vocab: usize,
+    /// Tokens of a sequence
     #[arg(long, default_value_t = 1024)]
     pub context: usize,
     /// Tokens of the prompt
@@ -157,16 +163,22 @@ pub struct BenchDecode {
 
 #[derive(ClapArgs)]
 pub struct BenchEncode {
+    /// Layers
     #[arg(long, default_value_t = 6)]
     pub layers: usize,
+    /// Heads of each attention layer
     #[arg(long, default_value_t = 12)]
     pub heads: usize,
+    /// Width of the model
     #[arg(long, default_value_t = 384)]
     pub width: usize,
+    /// Width of the feed-forward layers
     #[arg(long, default_value_t = 1536)]
     pub ffn: usize,
+    /// Size of the vocabulary
     #[arg(long, default_value_t = 30_522)]
     pub vocab: usize,
+    /// Sequences of a batch
     #[arg(long, default_value_t = 32)]
     pub batch: usize,
     /// Tokens of a sequence
@@ -192,6 +204,7 @@ pub struct BenchMachine {
     #[arg(long, default_value_t = 2048)]
     pub tokens: usize,
     /// Its vocabulary
+    /// Size of the vocabulary
     #[arg(long, default_value_t = 256)]
     pub vocab: usize,
     /// How long to measure
@@ -212,16 +225,22 @@ pub enum BenchStep {
 
 #[derive(ClapArgs)]
 pub struct BenchGpt {
+    /// Layers
     #[arg(long, default_value_t = 6)]
     pub layers: usize,
+    /// Heads of each attention layer
     #[arg(long, default_value_t = 6)]
     pub heads: usize,
+    /// Width of the model
     #[arg(long, default_value_t = 384)]
     pub width: usize,
+    /// Tokens of a sequence
     #[arg(long, default_value_t = 256)]
     pub context: usize,
+    /// Sequences of a batch
     #[arg(long, default_value_t = 8)]
     pub batch: usize,
+    /// Size of the vocabulary
     #[arg(long, default_value_t = 256)]
     pub vocab: usize,
     #[command(flatten)]
@@ -230,24 +249,34 @@ pub struct BenchGpt {
 
 #[derive(ClapArgs)]
 pub struct BenchSeq2seq {
+    /// Layers of the encoder
     #[arg(long, default_value_t = 3)]
     pub encoder_layers: usize,
+    /// Layers of the decoder
     #[arg(long, default_value_t = 3)]
     pub decoder_layers: usize,
+    /// Heads of each attention layer
     #[arg(long, default_value_t = 8)]
     pub heads: usize,
+    /// Width of the model
     #[arg(long, default_value_t = 256)]
     pub width: usize,
+    /// Width of the feed-forward layers
     #[arg(long, default_value_t = 1024)]
     pub ffn: usize,
+    /// Sequences of a batch
     #[arg(long, default_value_t = 64)]
     pub batch: usize,
+    /// Tokens of a source
     #[arg(long, default_value_t = 24)]
     pub source_len: usize,
+    /// Tokens of a target
     #[arg(long, default_value_t = 24)]
     pub target_len: usize,
+    /// Size of the vocabulary
     #[arg(long, default_value_t = 8000)]
     pub vocab: usize,
+    /// Label smoothing, 0 to 1
     #[arg(long, default_value_t = 0.1)]
     pub label_smoothing: f32,
     #[command(flatten)]

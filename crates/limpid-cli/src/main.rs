@@ -8,7 +8,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    printer::end_quietly_on_broken_pipe();
+    printer::watch_standard_output();
     let args = args::Args::parse();
     match commands::run(args) {
         Ok(code) => code,

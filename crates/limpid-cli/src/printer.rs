@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use limpid::error::Error;
-use limpid::hub::ConfigWarning;
+use limpid::hub::Warning;
 use std::io::{IsTerminal, Write};
 
 /// Whether colours are welcome on standard output.
@@ -25,20 +25,26 @@ pub fn print_error(error: &Error) {
     }
 }
 
-/// Names what in a `config.json` was not understood.
-pub fn config_warnings(warnings: &[ConfigWarning]) {
-    for ConfigWarning(key) in warnings {
-        eprintln!("warning: config.json has a key this program does not know: {key}");
+/// Names what in a model folder was passed over.
+pub fn warnings(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
     }
 }
 
-/// A reader that stops reading (`limpid … | head`) ends the program without a complaint.
-pub fn end_quietly_on_broken_pipe() {
+/// A reader that stops reading (`limpid … | head`) ends the program without a complaint; a full disk with an error.
+pub fn watch_standard_output() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let message = info.payload().downcast_ref::<String>().map_or("", String::as_str);
-        if message.starts_with("failed printing to stdout") && message.contains("Broken pipe") {
-            std::process::exit(0);
+        if let Some(reason) = message.strip_prefix("failed printing to stdout: ") {
+            if reason.contains("Broken pipe") {
+                std::process::exit(0);
+            }
+            print_error(
+                &Error::data(format!("cannot write to standard output: {reason}")).hint("is the disk full?"),
+            );
+            std::process::exit(2);
         }
         default(info);
     }));
@@ -73,7 +79,7 @@ impl Training {
         } else {
             ProgressBar::new(steps)
         };
-        let style = ProgressStyle::with_template("  {bar:32} {pos}/{len}  {msg}  {elapsed} + {eta} to go")
+        let style = ProgressStyle::with_template("  {bar:20} {pos}/{len}  {msg}  {eta} to go")
             .expect("the template is ours");
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         Self { bar, started: std::time::Instant::now(), tokens: 0, loss: f32::NAN, plain, next_line: 1 }
@@ -87,7 +93,7 @@ impl Training {
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = self.tokens as f64 / seconds.max(1e-9);
         self.bar.set_position(step);
-        self.bar.set_message(format!("loss {:.3}  {:.1}k tokens/s", self.loss, rate / 1e3));
+        self.bar.set_message(format!("loss {:.3}  {:.0}k tokens/s", self.loss, rate / 1e3));
         if self.plain && (step == self.next_line || step == steps) {
             let left = seconds / step as f64 * (steps - step) as f64;
             eprintln!(

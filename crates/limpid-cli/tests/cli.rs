@@ -64,7 +64,8 @@ fn the_demo_prints_scores_translations_a_picture_and_what_to_type_next() {
         "Ten of them:",
         "Je suis étudiant → ",
         "Where the decoder looked",
-        "limpid translate",
+        "What to type next:",
+        " translate ",
     ] {
         assert!(text.contains(part), "'{part}' is not in:\n{text}");
     }
@@ -156,7 +157,98 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let mut child =
         limpid(&["translate", model]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"Merci\nJe \xff suis\n").unwrap();
-    refused(&child.wait_with_output().unwrap(), "line 2 of standard input is not UTF-8 (byte 4)", "iconv");
+    let output = child.wait_with_output().unwrap();
+    refused(&output, "line 2 of standard input is not UTF-8 (byte 4)", "iconv");
+
+    // The good lines before a bad one are translated.
+    let mut child = limpid(&["translate", model])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("Merci\n{long}\nMerci\n").as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    refused(&output, "line 2 of standard input has 301 tokens", "sentence by sentence");
+    assert_eq!(stdout(&output).lines().count(), 1);
+}
+
+#[test]
+fn words_that_the_model_does_not_know_are_named_and_other_ways_of_typing_are_not() {
+    let model = model().to_str().unwrap();
+    let output = run(&["translate", model, "Le zyxwv dort."]);
+    assert!(output.status.success());
+    assert!(
+        stderr(&output).contains("text 1: 1 not in the model's vocabulary: zyxwv"),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(&["translate", model, "L\u{2019}homme est grand."]);
+    assert!(output.status.success() && !stderr(&output).contains("vocabulary"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+    if Path::new("/dev/full").exists() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = limpid(&["explain"])
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        refused(&output, "cannot write to standard output", "disk");
+    }
+}
+
+#[test]
+fn sizes_that_no_machine_holds_are_refused_before_memory_is_taken() {
+    let translate = |folder: &Path| run(&["translate", folder.to_str().unwrap(), "Merci"]);
+    for (key, value) in [
+        ("encoder_layers", 2_000_000_000_u64),
+        ("max_position_embeddings", 2_000_000_000),
+        ("d_model", 1 << 30),
+    ] {
+        let folder = edited_config(&format!("huge-{key}"), |config| config[key] = value.into());
+        let output = translate(&folder);
+        assert_eq!(output.status.code(), Some(2), "{key}: {}", stderr(&output));
+        assert!(stderr(&output).contains("hint: "), "{key}: {}", stderr(&output));
+    }
+    // Possible, but not what the file holds.
+    let other = edited_config("large-vocabulary", |config| {
+        config["vocab_size"] = 5_000_000.into();
+        config["decoder_vocab_size"] = 5_000_000.into();
+    });
+    refused(&translate(&other), "has shape", "does config.json belong to these weights?");
+    refused(&run(&["bench", "step", "gpt", "--width", "1000000002"]), "parameters", "smaller");
+    refused(&run(&["bench", "step", "gpt", "--batch", "1000000000"]), "tokens", "--batch");
+    refused(&run(&["bench", "step", "gpt", "--seconds", "inf"]), "not a time to measure", "3600");
+    refused(&run(&["bench", "step", "seq2seq", "--label-smoothing", "2"]), "not in [0, 1)", "0.1");
+}
+
+#[test]
+fn tensors_that_no_part_of_the_model_uses_are_named() {
+    let folder = edited_config("one-layer", |config| config["encoder_layers"] = 1.into());
+    let output = run(&["translate", folder.to_str().unwrap(), "Merci"]);
+    assert!(output.status.success());
+    assert!(
+        stderr(&output).contains("no part of this model uses: model.encoder.layers.1."),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_refused_before_training() {
+    let file = scratch("not-a-folder").join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = run(&["demo", "--out", file.join("model").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!stderr(&output).contains("Training"), "{}", stderr(&output));
+    refused(&run(&["demo", "--out", file.to_str().unwrap()]), "cannot look into", "--out");
+    assert_eq!(run(&["demo", "--steps", "0"]).status.code(), Some(2));
 }
 
 /// A copy of the model with one file changed.
@@ -196,11 +288,11 @@ fn damaged_model_folders_are_refused_with_the_file_and_what_to_do() {
         "truncated",
     );
     let no_weights = damaged("no-weights", "model.safetensors", |_| None);
-    refused(&translate(&no_weights), "cannot read", "check the path");
+    refused(&translate(&no_weights), "cannot read", "needs config.json and model.safetensors");
     let no_config = damaged("no-config", "config.json", |_| None);
     refused(&translate(&no_config), "config.json", "check the path");
     let no_tokenizer = damaged("no-tokenizer", "tokenizer.json", |_| None);
-    refused(&translate(&no_tokenizer), "tokenizer.json", "check the path");
+    refused(&translate(&no_tokenizer), "tokenizer.json", "needs a tokenizer");
     let other = edited_config("other-width", |config| config["d_model"] = 64.into());
     refused(&translate(&other), "has shape", "does config.json belong to these weights?");
     let family = edited_config("family", |config| config["model_type"] = "llama".into());
@@ -290,6 +382,13 @@ fn the_corpus_is_written_in_pairs_of_files_that_share_no_sentence() {
     }
     assert_eq!(read(&one, "test.en").lines().count(), read(&one, "test.fr").lines().count());
     refused(&run(&["corpus", "translate", "--out", "x", "--pairs", "0"]), "empty corpus", "--pairs 50000");
+    refused(&run(&["corpus", "translate", "--out", "x", "--pairs", "5000000"]), "more than 1000000", "seeds");
+    // A corpus, or whatever has that name, is never overwritten.
+    let mine = scratch("my-corpus");
+    std::fs::write(mine.join("train.en"), "my own data").unwrap();
+    let output = run(&["corpus", "translate", "--out", mine.to_str().unwrap(), "--pairs", "10"]);
+    refused(&output, "train.en exists already", "--out");
+    assert_eq!(read(&mine, "train.en"), "my own data");
 }
 
 #[test]
@@ -337,7 +436,13 @@ fn numbers_of_an_example_can_be_changed_and_bad_ones_are_refused() {
     refused(&run(&["explain", "self-attention", "--tokens", "1 zero"]), "zero", "number");
     refused(&run(&["explain", "self-atention"]), "no example 'self-atention'", "self-attention");
     refused(&run(&["explain", "scaling", "--colour", "red"]), "colour", "query");
-    refused(&run(&["explain", "scaling", "--query"]), "--query needs a value", "--help");
+    refused(
+        &run(&["explain", "scaling", "--query"]),
+        "--query needs a value",
+        "limpid explain scaling --options",
+    );
+    let options = stdout(&run(&["explain", "padding-mask", "--options"]));
+    assert!(options.contains("--kind") && options.contains("keys-and-queries"), "{options}");
 }
 
 #[test]

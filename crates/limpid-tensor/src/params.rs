@@ -109,6 +109,11 @@ impl ParamsBuilder {
         ParamId((self.specs.len() - 1) as u32)
     }
 
+    /// A parameter that was added.
+    pub fn spec(&self, id: ParamId) -> &ParamSpec {
+        &self.specs[id.index()]
+    }
+
     /// Allocates the parameters and draws their first values: parameter i from stream i of the seed.
     pub fn build(self, seed: u64) -> Params {
         let mut params = self.build_zeroed();

@@ -71,6 +71,12 @@ impl GptConfig {
         Self { norm: NormPlacement::Post, ..Self::gpt2(vocab_size, n_positions, n_layer, n_head, n_embd) }
     }
 
+    /// About how many parameters that makes: without biases and norms, in a number that cannot overflow.
+    pub fn parameters_about(&self) -> f64 {
+        let (c, f, l) = (self.n_embd as f64, self.n_inner as f64, self.n_layer as f64);
+        c * (self.vocab_size as f64 + self.n_positions as f64) + l * (4.0 * c * c + 2.0 * c * f)
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<()> {
         check_positive(&[
@@ -81,6 +87,7 @@ impl GptConfig {
             ("n_inner", self.n_inner),
         ])?;
         check_heads(self.n_head, self.n_embd, "heads")?;
+        check_size(self.n_layer, self.parameters_about())?;
         check_dropout(self.dropout)
     }
 }
@@ -163,6 +170,16 @@ impl Seq2SeqConfig {
         }
     }
 
+    /// About how many parameters (and fixed positions) that makes, in a number that cannot overflow.
+    pub fn parameters_about(&self) -> f64 {
+        let c = self.d_model as f64;
+        let tables =
+            self.vocab_size as f64 + self.decoder_vocab_size as f64 + self.max_position_embeddings as f64;
+        let encoder = self.encoder_layers as f64 * (4.0 * c * c + 2.0 * c * self.encoder_ffn_dim as f64);
+        let decoder = self.decoder_layers as f64 * (8.0 * c * c + 2.0 * c * self.decoder_ffn_dim as f64);
+        c * tables + encoder + decoder
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<()> {
         check_positive(&[
@@ -177,6 +194,7 @@ impl Seq2SeqConfig {
         ])?;
         check_heads(self.encoder_attention_heads, self.d_model, "encoder heads")?;
         check_heads(self.decoder_attention_heads, self.d_model, "decoder heads")?;
+        check_size(self.encoder_layers.max(self.decoder_layers), self.parameters_about())?;
         if self.share_encoder_decoder_embeddings == Tie::Shared && self.vocab_size != self.decoder_vocab_size
         {
             return Err(Error::config(format!(
@@ -203,9 +221,29 @@ impl Seq2SeqConfig {
 
 fn check_positive(settings: &[(&str, usize)]) -> Result<()> {
     match settings.iter().find(|(_, value)| *value == 0) {
-        Some((name, _)) => Err(Error::config(format!("{name} is 0: a model needs at least 1"))),
+        Some((name, _)) => Err(Error::config(format!("{name} is 0")).hint("a model needs at least 1")),
         None => Ok(()),
     }
+}
+
+/// No ordinary machine holds more than this: 40 GB of weights.
+const MOST_PARAMETERS: f64 = 1e10;
+const MOST_LAYERS: usize = 1_000;
+
+fn check_size(layers: usize, parameters: f64) -> Result<()> {
+    if layers > MOST_LAYERS {
+        return Err(
+            Error::config(format!("{layers} layers are more than {MOST_LAYERS}")).hint("use fewer layers")
+        );
+    }
+    if parameters > MOST_PARAMETERS {
+        let gigabytes = parameters * 4e-9;
+        return Err(Error::config(format!(
+            "a model of this size has {parameters:.1e} parameters: {gigabytes:.0} GB"
+        ))
+        .hint("use a smaller width, vocabulary, context or fewer layers"));
+    }
+    Ok(())
 }
 
 fn check_heads(heads: usize, width: usize, what: &str) -> Result<()> {
@@ -214,7 +252,7 @@ fn check_heads(heads: usize, width: usize, what: &str) -> Result<()> {
     }
     let fits = (1..=width).filter(|h| width.is_multiple_of(*h)).min_by_key(|h| h.abs_diff(heads.max(1)));
     Err(Error::config(format!("{what}: width {width} cannot be divided into {heads} heads of equal width"))
-        .hint(format!("use {} heads: --heads {0}", fits.unwrap_or(1))))
+        .hint(format!("{} heads would do (--heads {0})", fits.unwrap_or(1))))
 }
 
 fn check_dropout(p: f32) -> Result<()> {
@@ -263,7 +301,7 @@ mod tests {
     fn heads_that_do_not_divide_the_width_are_refused_with_a_number_that_does() {
         let error = GptConfig::gpt2(100, 64, 2, 5, 384).validate().unwrap_err();
         assert_eq!(error.to_string(), "heads: width 384 cannot be divided into 5 heads of equal width");
-        assert_eq!(error.hint_text(), Some("use 4 heads: --heads 4"));
+        assert_eq!(error.hint_text(), Some("4 heads would do (--heads 4)"));
         assert!(GptConfig::gpt2(100, 64, 2, 6, 384).validate().is_ok());
     }
 

@@ -69,6 +69,9 @@ pub fn run(args: Demo) -> Result<()> {
     // What cannot work is refused before anything is done; the vocabulary is not known yet, and does not matter here.
     config(4, args.heads).validate()?;
 
+    // Now, not after the training: a folder that cannot be written loses nothing yet.
+    mark(&folder, &direction)?;
+
     say(format_args!("Making {PAIRS} sentence pairs from the built-in grammar …"));
     let corpus = generate(PAIRS, args.seed);
     let texts = corpus.train.iter().flat_map(|pair| [pair.english.as_str(), pair.french.as_str()]);
@@ -86,7 +89,7 @@ pub fn run(args: Demo) -> Result<()> {
     let pairs = tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;
     let settings = settings(&args);
     say(format_args!(
-        "Training a Transformer, {}: {} parameters, {} words and signs, {} steps of about {} tokens, {} threads.",
+        "Training a Transformer, {}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {} threads.",
         direction.words(),
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
@@ -101,7 +104,8 @@ pub fn run(args: Demo) -> Result<()> {
     let seconds = bar.finish();
     say(format_args!("Trained in {seconds:.0} s."));
 
-    save(&model, &tokenizer, &folder, &direction, seconds)?;
+    tokenizer.save(&folder)?;
+    hub::save(&model, &folder)?;
     measure(&seq2seq, &model, &tokenizer, &train, &test)?;
     show_attention(&seq2seq, &model, &tokenizer, direction.first())?;
     println!("\nThe model is in {}. What to type next:", folder.display());
@@ -116,7 +120,7 @@ fn check_folder(folder: &Path) -> Result<()> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io("look into", folder, &e)),
+        Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
     };
     if entries.next().is_some() && !folder.join(MARK).is_file() {
         return Err(Error::config(format!("{} holds something that no demo has made", folder.display()))
@@ -133,11 +137,10 @@ fn config(vocab_size: usize, heads: usize) -> Seq2SeqConfig {
 const LAYERS: usize = 2;
 const WIDTH: usize = 128;
 const FFN: usize = 512;
-const STEPS: u64 = 2_000;
 
 fn settings(args: &Demo) -> TranslateSettings {
     TranslateSettings {
-        steps: if args.steps > 0 { args.steps } else { STEPS },
+        steps: args.steps,
         batch_tokens: 1_024,
         peak_lr: 2e-3,
         warmup: 150,
@@ -148,20 +151,11 @@ fn settings(args: &Demo) -> TranslateSettings {
     }
 }
 
-fn save(
-    model: &Model,
-    tokenizer: &Tokenizer,
-    folder: &Path,
-    direction: &Direction,
-    seconds: f64,
-) -> Result<()> {
-    let mark =
-        serde_json::json!({ "made_by": "limpid demo", "direction": direction.name(), "seconds": seconds });
+/// Makes the folder and leaves a mark, by which a later demo knows it as its own.
+fn mark(folder: &Path, direction: &Direction) -> Result<()> {
+    let mark = serde_json::json!({ "made_by": "limpid demo", "direction": direction.name() });
     create_folder(folder)?;
-    // First of all: whatever happens next, a later demo knows the folder as its own.
-    write_aside(&folder.join(MARK), mark.to_string().as_bytes())?;
-    tokenizer.save(folder)?;
-    hub::save(model, folder)
+    write_aside(&folder.join(MARK), mark.to_string().as_bytes())
 }
 
 /// BLEU on the test sentences beside the baselines, and ten translations.

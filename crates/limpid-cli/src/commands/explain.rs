@@ -56,12 +56,14 @@ fn words(args: &Explain) -> Result<Words> {
         };
         match (name, name.split_once('=')) {
             ("json", _) => read.json = true,
-            ("help", _) => read.help = true,
+            ("help" | "options", _) => read.help = true,
             (_, Some((name, value))) => read.options.push((name.to_string(), value.to_string())),
             (name, None) => {
                 let Some(value) = rest.next() else {
-                    return Err(Error::config(format!("--{name} needs a value after it"))
-                        .hint("see what the example takes: limpid explain NAME --help"));
+                    return Err(Error::config(format!("--{name} needs a value after it")).hint(format!(
+                        "see what it takes: limpid explain {} --options",
+                        args.example.as_deref().unwrap_or("NAME")
+                    )));
                 };
                 read.options.push((name.to_string(), value.clone()));
             }

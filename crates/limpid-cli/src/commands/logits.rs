@@ -12,7 +12,7 @@ use limpid_tensor::tensor::Tensor;
 /// Prints a row of scores over the vocabulary for each id.
 pub fn run(args: Logits) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
-    printer::config_warnings(&warnings);
+    printer::warnings(&warnings);
     let logits = logits(&model, &args.ids, args.source_ids.as_deref())?;
     let rows: Vec<&[f32]> = (0..args.ids.len()).map(|i| logits.row(i)).collect();
     if args.json {

@@ -2,7 +2,7 @@
 
 use super::{Session, argmax};
 
-/// Continues each of `prompts` until `end` or until it has grown by `longest` tokens. Gives the new tokens, without `end`.
+/// Continues each of `prompts` until `end` or until it has grown by as many tokens as `longest` allows it. Gives the new tokens, without `end`.
 /// Tokens in `banned` are never chosen.
 ///
 /// What a sequence becomes does not depend on the others: one that has ended leaves the batch.
@@ -11,14 +11,14 @@ pub fn greedy(
     prompts: &[Vec<u32>],
     end: Option<u32>,
     banned: &[u32],
-    longest: usize,
+    longest: &[usize],
 ) -> Vec<Vec<u32>> {
     let mut written: Vec<Vec<u32>> = vec![Vec::new(); prompts.len()];
     let mut live: Vec<usize> = (0..prompts.len()).collect();
     let mut given = prompts.to_vec();
     for step in 0.. {
         // Never a token that the next step has no position for.
-        let full = |i: &usize| step >= longest || prompts[*i].len() + step > session.capacity();
+        let full = |i: &usize| step >= longest[*i] || prompts[*i].len() + step > session.capacity();
         let keep: Vec<usize> = (0..live.len()).filter(|at| !full(&live[*at])).collect();
         if keep.len() < live.len() {
             session.select(&keep);

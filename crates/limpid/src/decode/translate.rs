@@ -30,16 +30,22 @@ pub fn translate<S: AsRef<str>>(
         let (now, later) = rest.split_at(count);
         rest = later;
         let batch: Vec<&[u32]> = now.iter().map(|i| &sources[*i][..]).collect();
-        // Twice the source and a little: a translation that is longer has lost its way.
-        let longest = 2 * batch.iter().map(|ids| ids.len()).max().unwrap_or(0) + 10;
-        let mut session = Seq2SeqSession::new(model, params, &batch, longest + 1);
+        // Of each its own, whatever the others in the batch are: the batch must not change a translation.
+        let longest: Vec<usize> = batch.iter().map(|ids| longest_translation(ids)).collect();
+        let capacity = longest.iter().max().unwrap_or(&0) + 1;
+        let mut session = Seq2SeqSession::new(model, params, &batch, capacity);
         let prompts = vec![vec![config.decoder_start_token_id]; batch.len()];
-        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), longest);
+        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), &longest);
         for (i, ids) in now.iter().zip(written) {
             translations[*i] = tokenizer.decode(&ids)?;
         }
     }
     Ok(translations)
+}
+
+/// Twice the source and a little: a translation that is longer has lost its way.
+pub(crate) fn longest_translation(source: &[u32]) -> usize {
+    2 * source.len() + 10
 }
 
 /// Padding is not a word: it is never said, unless it is also what ends a sentence.

@@ -11,9 +11,25 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-/// A key of `config.json` that we do not know, and so did not heed.
+/// Something in a model folder that was passed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigWarning(pub String);
+pub enum Warning {
+    /// A key of `config.json` that we do not know.
+    UnknownKey(String),
+    /// A tensor of the weight file that no part of the model uses.
+    UnusedTensor(String),
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::UnknownKey(key) => write!(f, "config.json has a key this program does not know: {key}"),
+            Warning::UnusedTensor(name) => {
+                write!(f, "model.safetensors has a tensor that no part of this model uses: {name}")
+            }
+        }
+    }
+}
 
 /// Keys that do not change what these models compute: records, training settings, other heads.
 const HARMLESS: &[&str] = &[
@@ -61,12 +77,13 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Reads a `config.json`.
-pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<ConfigWarning>)> {
+pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|e| Error::format(path, format!("not JSON: {e}")))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|e| Error::format(path, format!("not JSON: {e}")).hint("is it complete? copy it again"))?;
     let Value::Object(map) = value else {
-        return Err(Error::format(path, "a JSON object with the model's settings was expected"));
+        return Err(Error::format(path, "a JSON object with the model's settings was expected")
+            .hint("{\"model_type\": \"marian\", …}"));
     };
     let mut keys = Keys { path, map };
     let family = match keys.map.get("model_type") {
@@ -92,7 +109,7 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<ConfigWarning>)> {
     };
     checked.map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
-    Ok((config, unknown.map(ConfigWarning).collect()))
+    Ok((config, unknown.map(Warning::UnknownKey).collect()))
 }
 
 fn gpt2(keys: &mut Keys) -> Result<GptConfig> {
@@ -183,10 +200,14 @@ struct Keys<'a> {
 impl Keys<'_> {
     fn wrong(&self, key: &str, found: &Value, expected: &str) -> Error {
         Error::format(self.path, format!("{key} is {found}, {expected} was expected"))
+            .hint("correct the file")
     }
 
     fn size(&mut self, key: &str) -> Result<usize> {
-        self.optional_size(key)?.ok_or_else(|| Error::format(self.path, format!("{key} is missing")))
+        self.optional_size(key)?.ok_or_else(|| {
+            Error::format(self.path, format!("{key} is missing"))
+                .hint("every size of the model must be given")
+        })
     }
 
     fn optional_size(&mut self, key: &str) -> Result<Option<usize>> {

@@ -6,8 +6,8 @@
 mod config;
 mod weights;
 
-pub use config::{ConfigWarning, read_config, write_config};
-use weights::check_positions;
+pub use config::{Warning, read_config, write_config};
+use weights::{check_positions, check_weights};
 pub use weights::{read_weights, write_weights};
 
 use crate::config::{GptConfig, Seq2SeqConfig};
@@ -28,22 +28,24 @@ pub enum AnyConfig {
 }
 
 /// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
-pub fn load(folder: &Path) -> Result<(Model, Vec<ConfigWarning>)> {
+pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     if !folder.is_dir() {
-        return Err(Error::config(format!(
-            "{} is not a model folder: there is no such folder",
-            folder.display()
-        ))
-        .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
+        let what = if folder.exists() { "it is a file" } else { "there is no such folder" };
+        return Err(Error::config(format!("{} is not a model folder: {what}", folder.display()))
+            .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
     }
-    let (config, warnings) = read_config(&folder.join("config.json"))?;
+    let (config, mut warnings) = read_config(&folder.join("config.json"))?;
     let mut builder = Builder::default();
     let architecture = match &config {
         AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
         AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
     };
     let path = folder.join("model.safetensors");
-    let bytes = fs::read(&path).map_err(|e| Error::io("read", &path, &e))?;
+    let bytes = fs::read(&path).map_err(|e| {
+        Error::io("read", &path, &e).hint("a model folder needs config.json and model.safetensors")
+    })?;
+    // Before memory is taken for a model that the file does not hold.
+    warnings.extend(check_weights(&path, &bytes, &builder)?.into_iter().map(Warning::UnusedTensor));
     let (mut params, files) = builder.build_zeroed();
     read_weights(&path, &bytes, &mut params, &files)?;
     if let Architecture::Seq2Seq(seq2seq) = &architecture {

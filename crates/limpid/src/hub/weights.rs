@@ -3,21 +3,25 @@
 use crate::config::NormPlacement;
 use crate::error::{Error, Result};
 use crate::model::{Architecture, Model, Seq2Seq};
-use crate::nn::{FileForm, FileTensor};
+use crate::nn::{Builder, FileForm, FileTensor};
 use limpid_tensor::params::{Params, Role};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Fills `params` from the bytes of a `model.safetensors`. Every parameter must be there, with its shape, and finite.
-pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[FileTensor]) -> Result<()> {
-    let tensors = SafeTensors::deserialize(bytes).map_err(|e| {
+fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>> {
+    SafeTensors::deserialize(bytes).map_err(|e| {
         Error::format(path, format!("not a complete safetensors file ({e}); it has {} bytes", bytes.len()))
             .hint("the file is truncated or damaged: copy it again, or train again")
-    })?;
-    for file in files {
-        let spec = params.spec(file.param).clone();
+    })
+}
+
+/// Makes sure that every tensor of the model is in the file with its shape, before memory is taken. Returns the names of tensors that no
+/// part of the model uses.
+pub(super) fn check_weights(path: &Path, bytes: &[u8], builder: &Builder) -> Result<Vec<String>> {
+    let tensors = open(path, bytes)?;
+    for (file, spec) in builder.files() {
         let Some(view) = find(&tensors, &file.name) else {
             // A fixed bias that a file does not have is a bias of zeros.
             if spec.role == Role::Fixed {
@@ -26,8 +30,6 @@ pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[Fil
             return Err(Error::format(path, format!("tensor {} is missing", file.name))
                 .hint("does config.json belong to these weights?"));
         };
-        let values = numbers(path, &file.name, &view)?;
-        let row: usize = spec.shape.dims().skip(1).product();
         let mut expected: Vec<usize> = spec.shape.dims().collect();
         expected[0] = file.rows.len();
         if file.form == FileForm::Transposed {
@@ -38,6 +40,34 @@ pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[Fil
                 format!("tensor {} has shape {:?}, {expected:?} was expected", file.name, view.shape());
             return Err(Error::format(path, message).hint("does config.json belong to these weights?"));
         }
+    }
+    // Copies of a table that the model has under another name, positions (checked elsewhere), and masks.
+    const KNOWN: [&str; 6] = [
+        "lm_head.weight",
+        "embed_tokens.weight",
+        "embed_positions.weight",
+        "attn.bias",
+        "attn.masked_bias",
+        "shared.weight",
+    ];
+    let used = |name: &str| {
+        let is =
+            |file: &FileTensor| file.name == name || file.name.strip_prefix("transformer.") == Some(name);
+        builder.files().any(|(file, _)| is(file)) || KNOWN.iter().any(|known| name.ends_with(known))
+    };
+    let mut unused: Vec<String> =
+        tensors.names().into_iter().filter(|name| !used(name)).map(String::from).collect();
+    unused.sort_unstable();
+    Ok(unused)
+}
+
+/// Fills `params` from the bytes of a `model.safetensors` that [`check_weights`] has passed. Every number must be finite.
+pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[FileTensor]) -> Result<()> {
+    let tensors = open(path, bytes)?;
+    for file in files {
+        let row: usize = params.shape(file.param).dims().skip(1).product();
+        let Some(view) = find(&tensors, &file.name) else { continue };
+        let values = numbers(path, &file.name, &view)?;
         if let Some(at) = values.iter().position(|x| !x.is_finite()) {
             return Err(Error::format(
                 path,
@@ -56,7 +86,7 @@ pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[Fil
 
 /// Some files of this family store their positions. Ours are sinusoidal, and a file with others is refused.
 pub(super) fn check_positions(path: &Path, bytes: &[u8], model: &Seq2Seq) -> Result<()> {
-    let tensors = SafeTensors::deserialize(bytes).map_err(|e| Error::format(path, e))?;
+    let tensors = open(path, bytes)?;
     for side in ["encoder", "decoder"] {
         let name = format!("model.{side}.embed_positions.weight");
         let Ok(view) = tensors.tensor(&name) else { continue };

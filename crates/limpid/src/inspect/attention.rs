@@ -1,7 +1,7 @@
 //! What a translation attended to, as a small picture for the terminal.
 
 use crate::data::batch::PairBatch;
-use crate::decode::translate::{never, source_ids};
+use crate::decode::translate::{longest_translation, never, source_ids};
 use crate::decode::{Seq2SeqSession, greedy};
 use crate::error::Result;
 use crate::model::Seq2Seq;
@@ -46,9 +46,10 @@ pub fn translation_attention(
 ) -> Result<TranslationAttention> {
     let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
     let source = source_ids(model, tokenizer, 0, text)?;
-    let longest = 2 * source.len() + 10;
+    let longest = longest_translation(&source);
     let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
-    let written = greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), longest).remove(0);
+    let written =
+        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest]).remove(0);
 
     // Once more as a whole, with the probe: the same weights, all rows at once.
     let target: Vec<u32> = written.iter().copied().chain([end]).collect();

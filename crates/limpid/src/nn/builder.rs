@@ -1,6 +1,6 @@
 //! Collects the parameters of a model, and how files store each of them.
 
-use limpid_tensor::params::{Init, ParamId, Params, ParamsBuilder};
+use limpid_tensor::params::{Init, ParamId, ParamSpec, Params, ParamsBuilder};
 use std::ops::Range;
 
 /// How a file lays out what we keep as (out, in).
@@ -64,6 +64,11 @@ impl Builder {
             self.file(file, param, i * shape[0]..(i + 1) * shape[0], FileForm::Same);
         }
         param
+    }
+
+    /// Every tensor of a file, with the parameter it is (part of).
+    pub fn files(&self) -> impl Iterator<Item = (&FileTensor, &ParamSpec)> {
+        self.files.iter().map(|file| (file, self.params.spec(file.param)))
     }
 
     fn file(&mut self, name: &str, param: ParamId, rows: Range<usize>, form: FileForm) {

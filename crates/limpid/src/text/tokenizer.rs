@@ -12,19 +12,34 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Reads the text of a `tokenizer.json`.
     pub fn from_json(path: &Path, json: &str) -> Result<Self> {
-        let inner = json.parse().map_err(|e| Error::format(path, format!("not a tokenizer: {e}")))?;
+        let inner = json.parse().map_err(|e| {
+            Error::format(path, format!("not a tokenizer: {e}")).hint("is it complete? copy it again")
+        })?;
         Ok(Self { inner })
     }
 
     /// Opens `tokenizer.json` in a model folder.
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join("tokenizer.json");
-        let json = std::fs::read_to_string(&path).map_err(|e| Error::io("read", &path, &e))?;
+        let json = std::fs::read_to_string(&path).map_err(|e| {
+            Error::io("read", &path, &e)
+                .hint("text needs a tokenizer: a tokenizer.json as Hugging Face's library writes it")
+        })?;
         Self::from_json(&path, &json)
     }
 
-    /// Writes `tokenizer.json` into a model folder.
+    /// Writes `tokenizer.json` into a model folder, and the `tokenizer_config.json` by which `transformers` opens it.
     pub fn save(&self, folder: &Path) -> Result<()> {
+        let mut config = serde_json::json!({
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "clean_up_tokenization_spaces": false,
+        });
+        for (key, token) in [("pad_token", "<pad>"), ("eos_token", "</s>"), ("unk_token", "<unk>")] {
+            if self.id(token).is_some() {
+                config[key] = token.into();
+            }
+        }
+        write_aside(&folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())?;
         let path = folder.join("tokenizer.json");
         let json = self.inner.to_string(true).map_err(|e| Error::format(&path, e))?;
         write_aside(&path, json.as_bytes())
@@ -35,6 +50,18 @@ impl Tokenizer {
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The words of a text that are not in the vocabulary.
+    pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {
+        let Some(unknown) = self.id("<unk>") else { return Ok(Vec::new()) };
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
+        let places = encoding.get_ids().iter().zip(encoding.get_offsets()).filter(|(id, _)| **id == unknown);
+        Ok(places
+            .filter_map(|(_, (from, to))| text.get(*from..*to))
+            .map(|word| word.trim().to_string())
+            .collect())
     }
 
     /// The text of some ids; special tokens are left out.

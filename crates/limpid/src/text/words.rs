@@ -49,6 +49,7 @@ fn build(vocabulary: &Map<String, Value>) -> Result<Tokenizer> {
         vocabulary.insert(token.to_string(), json!(id));
     }
     let isolate = |pattern: &str, behavior: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": behavior, "invert": false });
+    let replace = |pattern: &str, content: &str| json!({ "type": "Replace", "pattern": { "Regex": pattern }, "content": content });
     let metaspace =
         json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": true });
     let json = json!({
@@ -56,7 +57,14 @@ fn build(vocabulary: &Map<String, Value>) -> Result<Tokenizer> {
         "truncation": null,
         "padding": null,
         "added_tokens": SPECIAL.iter().enumerate().map(special).collect::<Vec<_>>(),
-        "normalizer": null,
+        // Typed in other ways, it is the same text: composed letters, straight apostrophes, plain spaces.
+        "normalizer": { "type": "Sequence", "normalizers": [
+            { "type": "NFC" },
+            replace("[\u{2018}\u{2019}]", "'"),
+            replace("[\u{feff}\u{200b}]", ""),
+            replace("[\\s\u{a0}]+", " "),
+            { "type": "Strip", "strip_left": true, "strip_right": true },
+        ] },
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
@@ -66,7 +74,16 @@ fn build(vocabulary: &Map<String, Value>) -> Result<Tokenizer> {
                 isolate("'", "MergedWithPrevious"),
             ],
         },
-        "post_processor": null,
+        // What other programs add when they are asked for special tokens; we add the end token ourselves.
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": "</s>", "type_id": 0 } }],
+            "pair": [
+                { "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 0 } },
+                { "SpecialToken": { "id": "</s>", "type_id": 0 } },
+            ],
+            "special_tokens": { "</s>": { "id": "</s>", "ids": [1], "tokens": ["</s>"] } },
+        },
         "decoder": metaspace,
         "model": { "type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>" },
     });
@@ -90,6 +107,20 @@ mod tests {
         let ids = tokenizer.encode("L'homme est là.").unwrap();
         let tokens: Vec<String> = ids.iter().map(|id| tokenizer.token(*id)).collect();
         assert_eq!(tokens, ["▁L'", "homme", "▁est", "▁là", "."]);
+    }
+
+    #[test]
+    fn other_ways_of_typing_the_same_text_give_the_same_ids() {
+        let tokenizer = word_tokenizer(TEXTS).unwrap();
+        let ids = tokenizer.encode("L'homme est là.").unwrap();
+        for text in [
+            "L\u{2019}homme est là.",
+            "L'homme est la\u{300}.",
+            " L'homme\u{a0}est\t là. ",
+            "\u{feff}L'homme est là.\n",
+        ] {
+            assert_eq!(tokenizer.encode(text).unwrap(), ids, "{text:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `limpid bench decode`: tokens a second, one after another, with cached keys and values.
 
-use super::{check_positive, median_and_best, random_ids};
+use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
 use crate::args::BenchDecode;
 use limpid::config::GptConfig;
 use limpid::decode::{GptSession, Session, argmax};
@@ -13,6 +13,7 @@ use std::time::Instant;
 
 /// Writes `tokens` tokens after a prompt, again and again.
 pub fn run(args: &BenchDecode) -> Result<()> {
+    check_seconds(args.seconds)?;
     check_positive(&[("prompt", args.prompt), ("tokens", args.tokens), ("streams", args.streams)])?;
     if args.prompt + args.tokens > args.context {
         return Err(Error::config(format!(
@@ -22,6 +23,8 @@ pub fn run(args: &BenchDecode) -> Result<()> {
         .hint(format!("--context {}", args.prompt + args.tokens)));
     }
     let config = GptConfig::gpt2(args.vocab, args.context, args.layers, args.heads, args.width);
+    config.validate()?;
+    check_memory(config.parameters_about() / 4.0)?;
     let model = Model::gpt(&config, 1)?;
     let Architecture::Gpt(gpt) = &model.architecture else { unreachable!("a GPT was made") };
     let mut rng = Stream::new(1, 0);

@@ -1,6 +1,6 @@
 //! `limpid bench encode`: an encoder stack over a batch of sequences of equal or mixed length.
 
-use super::{check_positive, median_and_best, random_ids};
+use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
 use crate::args::BenchEncode;
 use limpid::config::Seq2SeqConfig;
 use limpid::data::batch::Packed;
@@ -15,6 +15,7 @@ use std::time::Instant;
 
 /// Encodes the same batch again and again.
 pub fn run(args: &BenchEncode) -> Result<()> {
+    check_seconds(args.seconds)?;
     check_positive(&[("batch", args.batch), ("length", args.length)])?;
     let config = Seq2SeqConfig {
         encoder_layers: args.layers,
@@ -23,6 +24,8 @@ pub fn run(args: &BenchEncode) -> Result<()> {
         activation_function: Activation::Gelu,
         ..Seq2SeqConfig::new(args.vocab, args.layers, args.heads, args.width, args.ffn)
     };
+    config.validate()?;
+    check_memory(config.parameters_about() / 4.0)?;
     let model = Model::seq2seq(&config, 1)?;
     let Architecture::Seq2Seq(seq2seq) = &model.architecture else { unreachable!("an encoder was made") };
     let mut rng = Stream::new(1, 0);

@@ -11,6 +11,7 @@ const SHAPES: [(&str, f64); 4] =
 
 /// Measures multiply-adds, memory, and products of the given width and tokens.
 pub fn run(args: &BenchMachine) -> Result<()> {
+    super::check_seconds(args.seconds)?;
     super::check_positive(&[("width", args.width), ("tokens", args.tokens), ("vocab", args.vocab)])?;
     let seconds = args.seconds / 8.0;
     let peak = machine::fma_peak(seconds);

@@ -28,6 +28,41 @@ fn check_positive(flags: &[(&str, usize)]) -> Result<()> {
     }
 }
 
+/// A measurement that ends.
+fn check_seconds(seconds: f64) -> Result<()> {
+    if (0.0..=3600.0).contains(&seconds) {
+        return Ok(());
+    }
+    Err(Error::config(format!("--seconds {seconds} is not a time to measure")).hint("use 0 to 3600"))
+}
+
+/// Refuses a batch that no machine holds.
+fn check_tokens(tokens: usize) -> Result<()> {
+    const MOST: usize = 4 << 20;
+    if tokens <= MOST {
+        return Ok(());
+    }
+    Err(Error::config(format!("a batch of {tokens} tokens is more than {MOST}"))
+        .hint("use a smaller --batch or shorter sequences"))
+}
+
+/// Refuses a model whose weights, gradients and moments (16 bytes a parameter) do not fit this machine, where the system tells.
+fn check_memory(parameters: f64) -> Result<()> {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"));
+    let Some(available) = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok()) else {
+        return Ok(());
+    };
+    let (needed, available) = (parameters * 16e-9, available * 1024e-9);
+    if needed <= available {
+        return Ok(());
+    }
+    Err(Error::config(format!(
+        "a step of this model needs {needed:.0} GB, this machine has {available:.0} GB free"
+    ))
+    .hint("use a smaller --width, --vocab or --layers"))
+}
+
 fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
     (0..count).map(|_| rng.below(vocab) as u32).collect()
 }

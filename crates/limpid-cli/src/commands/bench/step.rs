@@ -1,6 +1,8 @@
 //! `limpid bench step`: how fast this machine trains, and where the time goes.
 
-use super::{check_positive, median_and_best, peak_rss_mb, random_ids};
+use super::{
+    check_memory, check_positive, check_seconds, check_tokens, median_and_best, peak_rss_mb, random_ids,
+};
 use crate::args::{BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
 use limpid::config::{GptConfig, Seq2SeqConfig};
 use limpid::data::batch::{LmBatch, PairBatch};
@@ -47,6 +49,10 @@ const LR: f32 = 1e-5;
 fn gpt(args: &BenchGpt) -> Result<Job> {
     check_positive(&[("batch", args.batch), ("context", args.context), ("vocab", args.vocab)])?;
     let config = GptConfig::gpt2(args.vocab, args.context, args.layers, args.heads, args.width);
+    config.validate()?;
+    check_memory(config.parameters_about())?;
+    check_tokens(args.batch.saturating_mul(args.context))?;
+    check_seconds(args.how.seconds)?;
     let model = Model::gpt(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let sequences: Vec<Vec<u32>> =
@@ -71,6 +77,14 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         max_position_embeddings: args.source_len.max(args.target_len),
         ..Seq2SeqConfig::new(args.vocab, args.encoder_layers, args.heads, args.width, args.ffn)
     };
+    config.validate()?;
+    check_memory(config.parameters_about())?;
+    check_tokens(args.batch.saturating_mul(args.source_len.saturating_add(args.target_len)))?;
+    check_seconds(args.how.seconds)?;
+    if !(0.0..1.0).contains(&args.label_smoothing) {
+        let message = format!("--label-smoothing {} is not in [0, 1)", args.label_smoothing);
+        return Err(Error::config(message).hint("usual is 0.1"));
+    }
     let model = Model::seq2seq(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let pair = |rng: &mut Stream| {
@@ -186,6 +200,7 @@ impl Job {
                     let seconds = seconds.parse().map_err(|_| {
                         Error::data(format!("'{line}': a number of seconds was expected")).hint("run 2.0")
                     })?;
+                    check_seconds(seconds)?;
                     let (times, loss) = self.run(seconds, None)?;
                     println!("{}", json!({ "step_ms": times, "loss": loss }));
                 }
