@@ -134,7 +134,7 @@ fn determiner_words(
         Determiner::A if mass => ("some", who.choose(["_du", "_dela", "", ""])),
         Determiner::A => ("a", who.choose(["un", "une", "", ""])),
         Determiner::No if plural || mass => ("any", "de"),
-        Determiner::No => ("a", "de"),
+        Determiner::No => ("a", who.choose(["_un", "_une", "", ""])),
         Determiner::This if plural => ("these", "ces"),
         Determiner::This if singular_masculine(who) && vowel => ("this", "cet"),
         Determiner::This => ("this", who.choose(["ce", "cette", "", ""])),

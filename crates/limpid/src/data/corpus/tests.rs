@@ -265,3 +265,84 @@ fn every_noun_has_an_adjective_and_every_verb_an_object() {
         assert!(nouns().any(|noun| noun.is(verb.object)), "{}", verb.en);
     }
 }
+
+#[test]
+fn the_clock_says_the_same_hour_in_both_languages() {
+    const HOURS: [(&str, &str); 11] = [
+        ("one", "une heure"),
+        ("two", "deux heures"),
+        ("three", "trois heures"),
+        ("four", "quatre heures"),
+        ("five", "cinq heures"),
+        ("six", "six heures"),
+        ("seven", "sept heures"),
+        ("eight", "huit heures"),
+        ("nine", "neuf heures"),
+        ("ten", "dix heures"),
+        ("eleven", "onze heures"),
+    ];
+    let mut seen = BTreeSet::new();
+    for pair in many(50_000) {
+        let [english, french] = [&pair.english, &pair.french]
+            .map(|text| format!(" {} ", text.replace(['.', ',', '?', '!'], " ")));
+        for (en, fr) in HOURS {
+            for (said, written) in [
+                (format!(" a quarter to {en} "), format!(" {fr} moins le quart ")),
+                (format!(" a quarter past {en} "), format!(" {fr} et quart ")),
+                (format!(" half past {en} "), format!(" {fr} et demie ")),
+                (format!(" {en} o'clock "), format!(" {fr} ")),
+            ] {
+                if english.contains(&said) {
+                    assert!(french.contains(&written), "{pair:?}");
+                    seen.insert(said);
+                }
+            }
+        }
+    }
+    assert!(seen.contains(" a quarter to six "), "{seen:?}");
+}
+
+#[test]
+fn de_is_said_once_before_a_noun() {
+    for pair in many(50_000) {
+        let text = format!(" {}", pair.french.to_lowercase());
+        for twice in [" de de ", " de d'", " de du ", " de des "] {
+            assert!(!text.contains(twice), "{}", pair.french);
+        }
+    }
+}
+
+#[test]
+fn de_is_said_again_before_the_second_noun() {
+    let mut seen = 0;
+    for pair in many(50_000).filter(|pair| pair.construction == "coordination") {
+        let after = ["about ", "need ", "needs ", "needed "]
+            .iter()
+            .filter(|word| word.starts_with("need") || pair.english.contains("dream"))
+            .find_map(|word| pair.english.split_once(word));
+        let (Some(objects), Some((_, french))) = (after, pair.french.rsplit_once(" et ")) else { continue };
+        if objects.1.contains(" and ") {
+            assert!(["de ", "d'", "du ", "des "].iter().any(|de| french.starts_with(de)), "{pair:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn beau_nouveau_and_vieux_change_before_a_vowel() {
+    let open: BTreeSet<&str> =
+        nouns().filter(|n| n.gender == Gender::Masculine && french::elides(n.fr)).map(|n| n.fr).collect();
+    let mut seen = BTreeSet::new();
+    for pair in many(50_000) {
+        let text = pair.french.to_lowercase().replace(['.', ',', '?', '!'], " ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for two in words.windows(2).filter(|two| open.contains(two[1])) {
+            assert!(!["beau", "nouveau", "vieux"].contains(&two[0]), "{}", pair.french);
+        }
+        for three in words.windows(3).filter(|three| three[0] == "plus" && open.contains(three[2])) {
+            seen.insert(format!("{} {}", three[1], three[2]));
+        }
+    }
+    assert!(seen.contains("bel arbre") && seen.contains("vieil hôtel"), "{seen:?}");
+}

@@ -332,7 +332,11 @@ pub(super) fn coordination(draw: &mut Draw) -> (Phrase, End) {
         return coordination(draw);
     }
     if draw.chance(60) {
-        let objects = one.text.then(("and", "et")).then(&other.text);
+        // French says the verb's preposition again: rêver du papillon et du chat.
+        let again =
+            ["de", "à"].into_iter().find(|word| verb.fr.rsplit_once(' ').is_some_and(|v| v.1 == *word));
+        let and = phrase("and", "et").then(("", again.unwrap_or("")));
+        let objects = one.text.then(and).then(&other.text);
         let (tense, time) = draw.when(verb, &actor.np.who);
         let clause = actor.does(&Predicate::new(verb).with(objects), tense, Negation::None);
         return (draw.timed(clause, time), End::Stop);

@@ -2,7 +2,8 @@
 
 use super::super::draw::{Actor, Draw};
 use super::super::english;
-use super::super::french::agree;
+use super::super::french::inflection::before_vowel;
+use super::super::french::{agree, elides};
 use super::super::grammar::{Negation, Number, Phrase, Tense, phrase};
 use super::super::lexicon::*;
 use super::super::noun_phrase::{Determiner, Np, agreement, english_noun, french_noun, noun_phrase};
@@ -61,6 +62,12 @@ fn best(draw: &mut Draw, noun: &Noun, adjective: &Adjective, number: Number) -> 
     let article = who.choose(["le", "la", "les", "les"]);
     let (more, french) = (french_more(adjective, &who), french_noun(noun, number));
     let fr = match adjective.position {
+        Position::Before if elides(&french) && article == "le" => {
+            let more = more
+                .rsplit_once(' ')
+                .map_or(more.clone(), |(plus, adjective)| format!("{plus} {}", before_vowel(adjective)));
+            format!("{article} {more} {french}")
+        }
         Position::Before => format!("{article} {more} {french}"),
         _ => format!("{article} {french} {article} {more}"),
     };

@@ -137,7 +137,7 @@ fn clock_at(draw: &mut Draw, hour: usize) -> Phrase {
     match draw.below(5) {
         0 => phrase(format!("a quarter past {en}"), format!("{} et quart", hours(hour))),
         1 => phrase(format!("half past {en}"), format!("{} et demie", hours(hour))),
-        2 if hour > 1 => phrase(format!("a quarter to {en}"), format!("{} moins le quart", hours(hour - 1))),
+        2 => phrase(format!("a quarter to {en}"), format!("{} moins le quart", hours(hour))),
         3 => {
             let (en_m, fr_m) = draw.pick(&[("five", "cinq"), ("ten", "dix"), ("twenty", "vingt")]);
             phrase(format!("{en_m} past {en}"), format!("{} {fr_m}", hours(hour)))

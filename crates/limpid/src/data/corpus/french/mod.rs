@@ -26,7 +26,8 @@ pub(super) fn elides(word: &str) -> bool {
 /// a capital. There is no space before "?" and "!".
 ///
 /// A word with a mark in front is taken literally or is a partitive: `_le` is the pronoun, which never
-/// contracts; `_du`, `_dela` and `_des` mean "some" and vanish after "de" (beaucoup de pain).
+/// contracts; `_du`, `_dela` and `_des` mean "some" and vanish after "de" (beaucoup de pain); `_un` and `_une`
+/// stand after a denied verb, "de" unless that preposition keeps them (pas de chat, pas besoin d'un chat).
 pub(super) fn sentence(words: &str) -> String {
     let words = contract(words);
     let mut out = String::with_capacity(words.len() * 7);
@@ -62,6 +63,10 @@ fn contract(text: &str) -> Vec<&str> {
         let apart = !elides(at(i + 2));
         let (taken, written): (usize, &[&str]) = match (at(i), at(i + 1)) {
             ("de", "_du" | "_dela" | "_des") => (2, &["de"]),
+            ("de", "de") => (1, &[]),
+            ("de", "_un") => (2, &["de", "un"]),
+            ("de", "_une") => (2, &["de", "une"]),
+            ("_un" | "_une", _) => (1, &["de"]),
             ("de", "le") if apart => (2, &["du"]),
             ("de", "les") => (2, &["des"]),
             ("à", "le") if apart => (2, &["au"]),
