@@ -141,8 +141,8 @@ fn g12_to_g16_padding() {
             &[0.5, 0.6, 0.7, 0.8],
         ],
     );
-    all_near(&numbers(&e, "The other kind", 0), &[&[1.0, 0.0, 0.0], &[1.0, 1.0, 0.0], &[0.0, 0.0, 0.0]]);
-    near(&numbers(&e, "The other kind", 1)[2], &[0.0; 3]);
+    all_near(&numbers(&e, "The other kind", 1), &[&[1.0, 0.0, 0.0], &[1.0, 1.0, 0.0], &[0.0, 0.0, 0.0]]);
+    near(&numbers(&e, "The other kind", 2)[2], &[0.0; 3]);
 }
 
 #[test]
