@@ -283,6 +283,42 @@ fn the_steps_of_the_backward_pass_fit_each_other() {
 }
 
 #[test]
+fn feed_forward_can_be_checked_by_hand_from_what_is_shown() {
+    let e = usual("feed-forward");
+    let shown = |step: &str| {
+        let table = |i| numbers(&e, step, i);
+        (table(0), table(1), table(2))
+    };
+    let affine = |x: &[f64], w: &[Vec<f64>], b: &[f64]| -> Vec<f64> {
+        (0..b.len()).map(|j| b[j] + x.iter().zip(w).map(|(x, w)| x * w[j]).sum::<f64>()).collect()
+    };
+    let (x, w_1, b_1) = shown("Widen");
+    let (z, h) = (numbers(&e, "Widen", 3), numbers(&e, "Bend", 0));
+    let (w_2, b_2, y) = shown("Narrow");
+    for i in 0..2 {
+        near(&affine(&x[i], &w_1, &b_1[0]), &z[i]);
+        near(&z[i].iter().map(|z| z.max(0.0)).collect::<Vec<_>>(), &h[i]);
+        near(&affine(&h[i], &w_2, &b_2[0]), &y[i]);
+    }
+}
+
+#[test]
+fn the_gradient_of_the_output_layer_is_shown_and_it_moves() {
+    let e = usual("backward");
+    let (dlogits, z) = (numbers(&e, "Back: logits", 0), numbers(&e, "There: attention", 1));
+    let (d_out, moved) = (numbers(&e, "The weights", 3), numbers(&e, "One step", 4));
+    let mut w_out = numbers(&e, "There: attention", 0);
+    w_out.push(vec![0.0; 4]);
+    for class in 0..4 {
+        let by_hand: Vec<f64> =
+            (0..4).map(|d| (0..3).map(|i| dlogits[i][class] * z[i][d]).sum::<f64>()).collect();
+        near(&by_hand, &d_out[class]);
+        let by_adam: Vec<f64> = (0..4).map(|d| w_out[class][d] - 0.05 * by_hand[d].signum()).collect();
+        near(&by_adam, &moved[class]);
+    }
+}
+
+#[test]
 fn residual_keeps_the_gradient_alive() {
     let way = numbers(&usual("residual"), "A straight way", 0);
     near(&column(&way, 0), &[0.1, 0.01, 1e-4, 1e-6, 1e-12]);

@@ -54,7 +54,7 @@ pub(super) fn fixed(x: f64, decimals: usize) -> String {
             // 19.120001 is 19.12 and noise; zeros keep the columns even.
             Some(exact) if exact <= decimals => {
                 let power = 10_f64.powi(exact as i32);
-                format!("{:.decimals$}", (x * power).round() / power)
+                format!("{:.*}", reliable(x, decimals).max(exact), (x * power).round() / power)
             }
             _ => format!("{x:.*}", reliable(x, decimals)),
         };
@@ -132,10 +132,11 @@ mod tests {
         assert_eq!(list(&[0.844_638, 1.0, 0.0]), "[0.8446 1 0]");
         // In a table that has six decimals for the sake of another number.
         for (x, want) in
-            [(3.138_429, "3.13843"), (1.771_561, "1.77156"), (1.210_000_1, "1.210000"), (1e-6, "0.000001")]
+            [(3.138_429, "3.13843"), (1.771_561, "1.77156"), (1.210_000_1, "1.21000"), (1e-6, "0.000001")]
         {
             assert_eq!(fixed(x, 6), want);
         }
+        assert_eq!(fixed(628.318_530_7, 4), "628.319");
         assert_eq!(grouped(116_534_784), "116,534,784");
         assert_eq!(grouped(12), "12");
     }

@@ -205,7 +205,7 @@ fn attention_steps<'a>(x: &Matrix, words: &[String], of: impl Fn(&str) -> &'a Ma
     vec![
         Step::new("Attention's output", "dZ = dlogits·W_out").table(Table::matrix("", words, &dims(x.cols()), of("dZ"))),
         Step::new("Weights and scores", "dA = dZ·Vᵀ    dS_scaled = A ∘ (dA − Σ_j A ∘ dA),  S_scaled = Q·Kᵀ/√d")
-            .why("· multiplies matrices, ∘ number by number; Σ_j sums a row. Rows of dS_scaled sum to 0: softmax only sees \
+            .why("Here · multiplies matrices, ∘ number by number; Σ_j sums a row. Rows of dS_scaled sum to 0: softmax only sees \
                  differences of scores. A small weight lets little through.")
             .table(Table::matrix("dA", words, words, &da))
             .table(Table::matrix("dS_scaled", words, words, &Matrix::new(t, t, ds))),

@@ -134,7 +134,7 @@ fn mask_step(
     usual: bool,
 ) -> Step {
     let padding = Sight { causality: Causality::Full, padding: kind };
-    Step::new("Two masks, multiplied", "visible = look-ahead · padding, number by number")
+    Step::new("Two masks, multiplied", "visible = look-ahead ∘ padding, number by number")
         .why("1 is visible, 0 is not; a place is visible if both say so.")
         .table(Table::matrix("look-ahead", names, keys, &visible(t, t, Sight::CAUSAL)))
         .table(Table::matrix("padding", names, keys, &visible(t, t, padding)))
