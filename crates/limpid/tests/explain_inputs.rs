@@ -104,6 +104,11 @@ fn options_that_contradict_each_other_are_refused() {
     assert_eq!(twice.to_string(), "--rows is given twice");
     let width = refused("positions", &[("width", "6"), ("tokens", "1 2")]);
     assert!(width.to_string().contains("--width 6, but --tokens has 2"), "{width}");
+    let odd = refused("positions", &[("width", "5")]);
+    assert!(odd.to_string().contains("a sine without its cosine"), "{odd}");
+    assert_eq!(odd.hint_text(), Some("use --width 4 or 6"));
+    let odd = refused("positions", &[("tokens", "1 2 3")]);
+    assert_eq!(odd.hint_text(), Some("give 4 numbers a row"));
     let length = refused("positions", &[("length", "1"), ("tokens", "1 2; 3 4")]);
     assert_eq!(length.hint_text(), Some("use --length 2"));
 }

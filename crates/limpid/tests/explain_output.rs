@@ -151,7 +151,7 @@ A story.
    x̂         20  10.1235   0.2500
 
    · Seen.
-   ! Often printed as 1, but it is 2: it is so.
+   ! A common slip: 1; but it is 2: it is so.
 
 See also: x
 ";

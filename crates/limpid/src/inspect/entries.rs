@@ -131,7 +131,7 @@ pub(super) const EXAMPLES: &[Example] = &[
                 "layout",
                 Takes::Choice(&["interleaved", "split"]),
                 "interleaved",
-                "sin, cos in turn (the paper), or all sines first (Marian)",
+                "sin, cos in turn (Vaswani et al. 2017), or all sines first (Marian)",
             ),
             option(
                 "tokens",

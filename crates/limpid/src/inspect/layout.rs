@@ -77,7 +77,7 @@ fn columns_of(table: &Table) -> Vec<Vec<String>> {
         .filter(|column| !column.iter().all(|x| number::is_whole(*x)))
         .flatten()
         .collect();
-    let decimals = number::decimals(&fractions);
+    let decimals = number::decimals(&fractions).max(table.decimals);
     (0..table.col_labels.len())
         .map(|j| {
             let has_text = column(j).any(|cell| matches!(cell, Cell::Text(_)));

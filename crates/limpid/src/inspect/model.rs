@@ -1,7 +1,7 @@
 //! What an explanation is, apart from how it is shown: steps with a formula, tables and notes.
 
 use super::maths::Matrix;
-use super::number::f64_of;
+use super::number::{decimals, f64_of};
 use serde::{Serialize, Serializer};
 
 /// One worked example, computed.
@@ -45,6 +45,9 @@ pub struct Table {
     pub col_labels: Vec<String>,
     /// Row by row.
     pub cells: Vec<Vec<Cell>>,
+    /// Decimals to write, if more than these numbers need by themselves.
+    #[serde(skip)]
+    pub(super) decimals: usize,
 }
 
 /// One entry of a table.
@@ -157,6 +160,15 @@ impl Step {
         self
     }
 
+    /// Gives all tables so far the same number of decimals, so that they can be compared digit by digit.
+    pub(super) fn same_decimals(mut self) -> Self {
+        let numbers: Vec<f64> = self.tables.iter().flat_map(|table| table.numbers().concat()).collect();
+        let finite: Vec<f64> = numbers.into_iter().filter(|x| x.is_finite()).collect();
+        let decimals = decimals(&finite);
+        self.tables.iter_mut().for_each(|table| table.decimals = decimals);
+        self
+    }
+
     /// Adds something to notice.
     pub fn remark(mut self, text: impl Into<String>) -> Self {
         self.notes.push(Note::Remark { text: text.into() });
@@ -200,7 +212,7 @@ impl Table {
             row_labels.len(),
             col_labels.len()
         );
-        Self { title, row_labels: row_labels.to_vec(), col_labels: col_labels.to_vec(), cells }
+        Self { title, row_labels: row_labels.to_vec(), col_labels: col_labels.to_vec(), cells, decimals: 0 }
     }
 
     /// A matrix of numbers; −∞ is masked.

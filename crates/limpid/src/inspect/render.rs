@@ -163,7 +163,7 @@ fn note_lines(note: &Note, style: Style, width: usize) -> Vec<String> {
     match note {
         Note::Remark { text } => wrap(text, "   · ", "     ", width),
         Note::OftenPrinted { printed, correct, because } => {
-            let text = format!("Often printed as {printed}, but it is {correct}: {because}.");
+            let text = format!("A common slip: {printed}; but it is {correct}: {because}.");
             wrap(&text, "   ! ", "     ", width).iter().map(|line| style.paint(Paint::Warn, line)).collect()
         }
     }

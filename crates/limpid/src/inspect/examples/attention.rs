@@ -238,7 +238,7 @@ fn spread_step() -> Step {
         cells.push(vec![deviation.into(), (d as f32).sqrt().into(), (deviation / (d as f32).sqrt()).into()]);
     }
     let cols = ["deviation of q·k", "√d", "after dividing"].map(str::to_owned);
-    Step::new("Why √d and not d", "Var(q·k) = Σ_d Var(q_d·k_d) = d,  so the deviation is √d")
+    Step::new("Why √d and not d", "Var(q·k) = Σ_i Var(q_i·k_i) = d·1 = d,  so the deviation is √d")
         .why(format!("Measured on {PAIRS} pairs of random vectors whose numbers have mean 0 and variance 1:"))
         .table(Table::new("", &names, &cols, cells))
 }

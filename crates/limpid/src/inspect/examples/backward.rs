@@ -126,7 +126,7 @@ pub fn backward(given: &Given) -> Result<Told> {
     steps.extend(attention_steps(&x, &words, of));
     let d = dims(c);
     steps.push(
-        Step::new("Queries, keys, values", "dQ = dS·K/√d    dK = dSᵀ·Q/√d    dV = Aᵀ·dZ")
+        Step::new("Queries, keys, values", "dQ = dS_scaled·K/√d    dK = dS_scaledᵀ·Q/√d    dV = Aᵀ·dZ")
             .why("A product sends back to each factor the gradient times the other factor.")
             .tables(["dQ", "dK", "dV"].map(|name| Table::matrix(name, &words, &d, of(name)))),
     );
@@ -134,10 +134,14 @@ pub fn backward(given: &Given) -> Result<Told> {
         let g = Matrix::new(c, c, gradients.get(&model.params, id).expect("on the way of the loss").to_vec());
         Table::matrix(format!("d{name}"), &d, &d, &g)
     });
+    let classes = classes(&words);
+    let g = gradients.get(&model.params, model.out).expect("on the way of the loss").to_vec();
+    let d_out = Table::matrix("dW_out", &classes, &d, &Matrix::new(t + 1, c, g));
     steps.push(
-        Step::new("The weights", "dW = dyᵀ·X for y = X·Wᵀ")
+        Step::new("The weights", "dW = dyᵀ·X for y = X·Wᵀ    dW_out = dlogitsᵀ·Z")
             .why("This is what training uses: how each learned number should move. (Rows are outputs, as they are stored.)")
-            .tables(weights),
+            .tables(weights)
+            .table(d_out),
     );
     steps.push(
         Step::new("The tokens, and the proof", "dX = dQ·W_Q + dK·W_K + dV·W_V    ≈ (L(x + h) − L(x − h)) / 2h")
@@ -152,7 +156,7 @@ pub fn backward(given: &Given) -> Result<Told> {
                 short(dx.distance(&by_trying))
             )),
     );
-    steps.push(learn(&mut model, &mut gradients, &x, before));
+    steps.push(learn(&mut model, &mut gradients, &x, &classes, before));
     let story = format!(
         "{} go through one self-attention and an output layer; each is to say the next word, the last one the end (.). \
          The error at the end is sent back, and every number learns what it has contributed. The way back is the way \
@@ -162,6 +166,11 @@ pub fn backward(given: &Given) -> Result<Told> {
     Ok(told(story, steps))
 }
 
+/// What can be said: the words, and the end.
+fn classes(words: &[String]) -> Vec<String> {
+    words.iter().cloned().chain([".".to_owned()]).collect()
+}
+
 /// The logits of every place, their loss, and where the way back begins.
 fn forward_steps(x: &Matrix, words: &[String], model: &Model, mean: f32) -> Vec<Step> {
     let t = x.rows();
@@ -169,7 +178,7 @@ fn forward_steps(x: &Matrix, words: &[String], model: &Model, mean: f32) -> Vec<
     let w = Matrix::new(t + 1, x.cols(), model.params.get(model.out).to_vec());
     let logits = z.times_transposed(&w);
     let (losses, gradient) = loss(&logits, &model.targets, 0.0);
-    let classes: Vec<String> = words.iter().cloned().chain([".".to_owned()]).collect();
+    let classes = classes(words);
     vec![
         Step::new("There: attention", "Z = softmax(Q·Kᵀ/√d)·V,  Q = K = V = X as W_Q = W_K = W_V = I")
             .table(Table::matrix("X", words, &dims(x.cols()), x))
@@ -195,15 +204,16 @@ fn attention_steps<'a>(x: &Matrix, words: &[String], of: impl Fn(&str) -> &'a Ma
     softmax_backward(&mut ds, da.data(), weights.data(), t, Accumulate::Overwrite);
     vec![
         Step::new("Attention's output", "dZ = dlogits·W_out").table(Table::matrix("", words, &dims(x.cols()), of("dZ"))),
-        Step::new("Weights and scores", "dA = dZ·Vᵀ    dS = A·(dA − Σ_j A·dA)")
-            .why("Rows of dS sum to 0: softmax only sees differences of scores. A small weight lets little through.")
+        Step::new("Weights and scores", "dA = dZ·Vᵀ    dS_scaled = A ∘ (dA − Σ_j A ∘ dA),  S_scaled = Q·Kᵀ/√d")
+            .why("Here · multiplies matrices, ∘ number by number; Σ_j sums a row. Rows of dS_scaled sum to 0: softmax only sees \
+                 differences of scores. A small weight lets little through.")
             .table(Table::matrix("dA", words, words, &da))
-            .table(Table::matrix("dS", words, words, &Matrix::new(t, t, ds))),
+            .table(Table::matrix("dS_scaled", words, words, &Matrix::new(t, t, ds))),
     ]
 }
 
 /// One step of Adam on every parameter, and the loss after it.
-fn learn(model: &mut Model, gradients: &mut Gradients, x: &Matrix, before: f32) -> Step {
+fn learn(model: &mut Model, gradients: &mut Gradients, x: &Matrix, classes: &[String], before: f32) -> Step {
     let ids: Vec<ParamId> = model.w.iter().copied().chain([model.out]).collect();
     for id in ids {
         let g = gradients.get(&model.params, id).expect("on the way of the loss").to_vec();
@@ -220,9 +230,20 @@ fn learn(model: &mut Model, gradients: &mut Gradients, x: &Matrix, before: f32) 
         };
         adam(model.params.get_mut(id), &mut m, &mut v, &g, step);
     }
-    let after = model.loss(x);
+    let (after, c) = (model.loss(x), x.cols());
     let names = ["before", "after"].map(str::to_owned);
     Step::new("One step of learning", format!("Adam: w ← w − lr·m̂/(√v̂ + ε),  lr = {}", short(RATE)))
-        .why("Every weight moves a little against its gradient, and the same words cost less.")
+        .why("W_Q, W_K, W_V and W_out move, the tokens X stay. In its first step Adam has m̂ = g and √v̂ = |g|, so every number \
+             with a gradient moves by lr against its sign; and the same words cost less.")
         .table(Table::columns("", &names, &[("L", &[before, after])]))
+        .tables(["W_Q", "W_K", "W_V"].iter().zip(model.w).map(|(name, id)| {
+            let moved = Matrix::new(c, c, model.params.get(id).to_vec());
+            Table::matrix(format!("{name} after"), &dims(c), &dims(c), &moved)
+        }))
+        .table(Table::matrix(
+            "W_out after",
+            classes,
+            &dims(c),
+            &Matrix::new(classes.len(), c, model.params.get(model.out).to_vec()),
+        ))
 }

@@ -26,24 +26,24 @@ pub fn feed_forward(given: &Given) -> Result<Told> {
     let wide = x.times(&w_1).plus_row(&b_1);
     let bent = wide.activated(phi);
     let out = bent.times(&w_2).plus_row(&b_2);
+    let bias = strings(&["every word"]);
     let hidden: Vec<String> = (1..=f).map(|i| format!("h{i}")).collect();
 
     let steps = vec![
-        Step::new("Widen", format!("z = x·W₁ + b₁,  {}·{}", x.size(), w_1.size()))
+        Step::new("Widen", format!("z = x·W₁ + b₁,  ({})·({})", x.size(), w_1.size()))
             .table(Table::matrix("x", &names, &dims(x.cols()), &x))
             .table(Table::matrix("W₁", &dims(x.cols()), &hidden, &w_1))
+            .table(Table::matrix("b₁", &bias, &hidden, &Matrix::row_of(&b_1)))
             .table(Table::matrix("z", &names, &hidden, &wide))
-            .remark(format!(
-                "First number of word 1: {}, plus b₁ = {}.",
-                dot_in_words(x.row(0), w_1.transposed().row(0), x.times(&w_1).row(0)[0]),
-                short(b_1[0])
-            )),
+            .remark(first_number(x.row(0), &w_1, "b₁", b_1[0], wide.row(0)[0])),
         Step::new("Bend", format!("h = φ(z),  {phi_name}"))
             .why("Each hidden number is a detector that fires or does not.")
             .table(Table::matrix("", &names, &hidden, &bent)),
-        Step::new("Narrow", format!("y = h·W₂ + b₂,  {}·{}", bent.size(), w_2.size()))
+        Step::new("Narrow", format!("y = h·W₂ + b₂,  ({})·({})", bent.size(), w_2.size()))
             .table(Table::matrix("W₂", &hidden, &dims(o), &w_2))
-            .table(Table::matrix("y", &names, &dims(o), &out)),
+            .table(Table::matrix("b₂", &bias, &dims(o), &Matrix::row_of(&b_2)))
+            .table(Table::matrix("y", &names, &dims(o), &out))
+            .remark(first_number(bent.row(0), &w_2, "b₂", b_2[0], out.row(0)[0])),
         Step::new("What the bend is for", "(x·W₁)·W₂ = x·(W₁·W₂)")
             .why("Without φ, two matrices are one: all the width in the middle would buy nothing.")
             .table(Table::matrix("W₁·W₂", &dims(x.cols()), &dims(o), &w_1.times(&w_2))),
@@ -57,6 +57,19 @@ pub fn feed_forward(given: &Given) -> Result<Told> {
         o
     );
     Ok(told(story, steps))
+}
+
+/// The first number of word 1, with all that goes into it.
+fn first_number(row: &[f32], w: &Matrix, bias_name: &str, bias: f32, result: f32) -> String {
+    let product = Matrix::row_of(row).times(w).row(0)[0];
+    let dot = dot_in_words(row, w.transposed().row(0), product);
+    let sign = if bias < 0.0 { '−' } else { '+' };
+    format!(
+        "First number of word 1: {dot}; with the first number of {bias_name}, {} {sign} {} = {}.",
+        short(product),
+        short(bias.abs()),
+        short(result)
+    )
 }
 
 /// Where the weights of GPT-1 are.
@@ -112,7 +125,7 @@ pub fn output_layer(given: &Given) -> Result<Told> {
             &words,
             &[("index", &indices)],
         )),
-        Step::new(format!("One-hot of \"{word}\""), "1 at its index, 0 elsewhere: row index of the identity")
+        Step::new(format!("One-hot of \"{word}\""), format!("1 at its index, {index}, and 0 elsewhere"))
             .why("As many numbers as there are words: that is what the model is asked to say.")
             .table(Table::matrix("", std::slice::from_ref(word), &words, &Matrix::row_of(&one_hot)))
             .when(given.untouched(), |s| {
@@ -155,7 +168,7 @@ fn logits(given: &Given, words: &[String], steps: &mut Vec<Step>) -> Result<Vec<
     let x = Matrix::row_of(&[1.0, 0.5, 0.25]);
     let z = x.times_transposed(&w);
     steps.push(
-        Step::new("Logits", format!("z = x·Wᵀ,  {}·{}", x.size(), w.transposed().size()))
+        Step::new("Logits", format!("z = x·Wᵀ,  ({})·({})", x.size(), w.transposed().size()))
             .why("One row of W for each word; the logit is how well the vector fits it.")
             .table(Table::matrix("x", &strings(&["decoder's vector"]), &dims(3), &x))
             .table(Table::matrix("W", words, &dims(3), &w))

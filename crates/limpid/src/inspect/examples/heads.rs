@@ -71,7 +71,7 @@ fn paper_sizes() -> Step {
     let d = c / h;
     let names = ["width c", "heads h", "d_k = d_v = c/h", "scale √d_k"].map(str::to_owned);
     let cells = [c as f32, h as f32, d as f32, (d as f32).sqrt()].map(|x| vec![Cell::from(x)]).to_vec();
-    Step::new("In the paper of 2017", "c = 512, h = 8").table(Table::new("", &names, &[String::new()], cells)).remark(
+    Step::new("In the paper (Vaswani et al. 2017, \"Attention Is All You Need\")", "c = 512, h = 8").table(Table::new("", &names, &[String::new()], cells)).remark(
         "Eight heads of width 64 cost as much as one of width 512: the products are the same, only shared out.",
     )
 }

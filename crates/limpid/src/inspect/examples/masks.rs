@@ -38,13 +38,18 @@ pub fn causal(given: &Given) -> Result<Told> {
         Step::new("Weights when all scores are alike", "A = softmax(0 + M)")
             .why("Each token shares its attention equally among what it may see.")
             .table(Table::matrix("", &names, &keys, &mask.softmax())),
+        Step::new("Two sentences to compare", "X, and X with another last token")
+            .why("Q = K = V = X in the next step.")
+            .table(Table::matrix("X", &names, &dims(4), &before))
+            .table(Table::matrix("X, last token changed", &names, &dims(4), &after)),
         Step::new("The future cannot change the past", "Z = softmax(Q·Kᵀ/√d + M)·V, before and after the last token changes")
             .why(
                 "Only the last row differs. So one pass over a sentence trains every place at once, and decoding need \
                  not compute the past again.",
             )
             .table(Table::matrix("before", &names, &dims(4), &z_before))
-            .table(Table::matrix("after", &names, &dims(4), &z_after)),
+            .table(Table::matrix("after", &names, &dims(4), &z_after))
+            .same_decimals(),
     ];
     let story = format!(
         "A model that writes from left to right must not see what it is about to write. Of {}, each may look at itself \
@@ -129,7 +134,7 @@ fn mask_step(
     usual: bool,
 ) -> Step {
     let padding = Sight { causality: Causality::Full, padding: kind };
-    Step::new("Two masks, multiplied", "visible = look-ahead · padding, number by number")
+    Step::new("Two masks, multiplied", "visible = look-ahead ∘ padding, number by number")
         .why("1 is visible, 0 is not; a place is visible if both say so.")
         .table(Table::matrix("look-ahead", names, keys, &visible(t, t, Sight::CAUSAL)))
         .table(Table::matrix("padding", names, keys, &visible(t, t, padding)))
@@ -158,11 +163,12 @@ fn smaller() -> Step {
     let names = [String::from("token 1"), String::from("token 2"), String::from("token 3 (padding)")];
     let keys = ["1", "2", "3"].map(str::to_owned);
     let x = Matrix::new(3, 2, vec![1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
-    Step::new("The other kind, on three tokens", "padding [1 1 0], hidden as keys and as queries")
+    Step::new("The other kind, on three tokens", "A = softmax(X·Xᵀ/√2 where visible),  padding [1 1 0] hidden as keys and as queries")
         .why(
             "Row 3 may look nowhere. exp(−∞)/Σ exp(−∞) would be 0/0; here such a row is 0 by definition, never NaN, and \
              sends no gradient.",
         )
+        .table(Table::matrix("X", &names, &dims(2), &x))
         .table(Table::matrix("visible", &names, &keys, &visible(3, 3, sight)))
         .table(Table::matrix("weights", &names, &keys, &attend(&x, &x, &x, 1, sight).weights[0]))
 }

@@ -107,7 +107,7 @@ pub fn residual(given: &Given) -> Result<Told> {
         Step::new("Add", "x + f(x)")
             .why("The word itself goes on; the layer only adds what it has found out.")
             .table(Table::matrix("", &words, &dims(c), &post.sum)),
-        Step::new("Normalise after (the paper, GPT-1)", "y = LayerNorm(x + f(x)),  γ = 1, β = 0")
+        Step::new("Normalise after (Vaswani et al. 2017, GPT-1)", "y = LayerNorm(x + f(x)),  γ = 1, β = 0")
             .table(Table::matrix("", &words, &dims(c), &post.y))
             .when(given.untouched(), |s| {
                 s.remark("The four numbers of SAT are equal; less their mean, nothing is left of them.")

@@ -2,7 +2,7 @@
 
 use super::{Told, told};
 use crate::error::{Error, Result};
-use crate::inspect::inputs::{Given, dims};
+use crate::inspect::inputs::{Given, dims, plural};
 use crate::inspect::maths::Matrix;
 use crate::inspect::model::{Cell, Step, Table};
 use crate::inspect::number::list;
@@ -17,6 +17,16 @@ pub fn positions(given: &Given) -> Result<Told> {
     if given.has("tokens") && c != tokens.cols() {
         return Err(Error::config(format!("--width {c}, but --tokens has {} numbers a row", tokens.cols()))
             .hint("leave --width out: positions are as wide as the tokens they are added to"));
+    }
+    if !c.is_multiple_of(2) {
+        let (what, hint) = if given.has("tokens") {
+            (format!("--tokens has {} a row", plural(c, "number")), format!("give {} numbers a row", c + 1))
+        } else {
+            (format!("--width {c}"), format!("use --width {} or {}", c - 1, c + 1))
+        };
+        return Err(
+            Error::config(format!("{what}: an odd width leaves a sine without its cosine")).hint(hint)
+        );
     }
     let n = given.count("length");
     if given.has("tokens") && tokens.rows() > n {
@@ -36,7 +46,7 @@ pub fn positions(given: &Given) -> Result<Told> {
         SinusoidLayout::Interleaved => {
             "PE(p, 2i) = sin(p / 10000^(2i/c))    PE(p, 2i+1) = cos(p / 10000^(2i/c))"
         }
-        SinusoidLayout::Split => "PE(p, i) = sin(p / 10000^(2i/c))    PE(p, ⌈c/2⌉+i) = cos(p / 10000^(2i/c))",
+        SinusoidLayout::Split => "PE(p, i) = sin(p / 10000^(2i/c))    PE(p, c/2+i) = cos(p / 10000^(2i/c))",
     };
 
     let mut steps = vec![
@@ -63,7 +73,7 @@ pub fn positions(given: &Given) -> Result<Told> {
 }
 
 fn waves(c: usize) -> Step {
-    let pairs = c.div_ceil(2);
+    let pairs = c / 2;
     let names: Vec<String> = (0..pairs).map(|i| format!("pair {i}")).collect();
     let cells = (0..pairs)
         .map(|i| {

@@ -47,6 +47,7 @@ pub fn teacher_forcing(given: &Given) -> Result<Told> {
             .why("The causal mask keeps the answers hidden, though all inputs are there at once.")
             .table(Table::matrix("", &target, &inputs, &visible(t, t, Sight::CAUSAL))),
         Step::new("Loss of each place", "L[t] = −ln p(word t | words before it, source)")
+            .why("The probabilities p are made up for this example (--probabilities); a model would compute them.")
             .table(Table::columns("", &target, &[("p", &p), ("−ln p", &losses)])),
         Step::new("Loss of the sentence", "sum = Σ_t L[t] = −ln Π_t p[t]    mean = sum / T")
             .why("The likelihood of the sentence is a product of probabilities; its logarithm is a sum.")
@@ -146,9 +147,9 @@ pub fn cross_entropy(given: &Given) -> Result<Told> {
         smoothed(&z, target),
     ];
     let story = format!(
-        "A model gives {} to as many classes: {}. Class {target} is the right one. How wrong is that, and which way should \
-         each score move?",
-        plural(v, "score"),
+        "A model has to choose one of {v} {} and gives each of them a score: {}. Class {target} is the right one. How \
+         wrong is that, and which way should each score move?",
+        if v == 1 { "class" } else { "classes" },
         list(&logits)
     );
     Ok(told(story, steps))
@@ -172,6 +173,6 @@ fn smoothed(z: &Matrix, target: usize) -> Step {
     let cols: Vec<String> =
         std::iter::once("loss".to_owned()).chain((0..z.cols()).map(|j| format!("∂L/∂z[{j}]"))).collect();
     Step::new("Label smoothing", "y = (1 − ε)·one-hot + ε/v")
-        .why("Asks for a little doubt: being too certain begins to cost, so logits stop growing. (The paper uses ε = 0.1.)")
+        .why("Asks for a little doubt: being too certain begins to cost, so logits stop growing. (Vaswani et al. 2017, \"Attention Is All You Need\", use ε = 0.1.)")
         .table(Table::new("", &names, &cols, cells.collect()))
 }
