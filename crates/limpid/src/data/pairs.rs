@@ -1,4 +1,4 @@
-//! Batches of sentence pairs: bucketed by length, packed to a budget of tokens, shuffled anew each epoch.
+//! Batches of sentence pairs: packed to a budget of tokens, shuffled anew each epoch.
 //!
 //! The order is a function of seed and epoch alone: a resumed run sees what the uninterrupted one would have seen.
 
@@ -35,8 +35,8 @@ pub fn batches(pairs: &[TokenPair], tokens: usize, seed: u64, epoch: u64) -> Res
     let mut rng = Stream::new(seed, 1 << 61 | epoch);
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     rng.shuffle(&mut order);
-    // Similar lengths together: attention works on sequences side by side. Stable, so equal lengths stay shuffled.
-    order.sort_by_key(|i| size(*i));
+    // Not sorted by length: packed batches have no padding to save, and a batch of short sentences alone would leave them to a
+    // handful of steps an epoch (the greetings of the built-in corpus were not learnt that way).
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let mut room = 0;
     for i in order {
@@ -51,7 +51,6 @@ pub fn batches(pairs: &[TokenPair], tokens: usize, seed: u64, epoch: u64) -> Res
             }
         }
     }
-    rng.shuffle(&mut batches);
     Ok(batches)
 }
 
