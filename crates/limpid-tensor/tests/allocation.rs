@@ -2,27 +2,9 @@
 
 use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product, product_on_team};
 use limpid_tensor::team;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the same promise.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the same promise.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+mod counting;
+use counting::allocations;
 
 #[test]
 fn a_warm_product_allocates_nothing() {
@@ -49,7 +31,7 @@ fn a_warm_product_allocates_nothing() {
         }
     };
     all();
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations();
     all();
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+    assert_eq!(allocations(), before);
 }

@@ -6,33 +6,9 @@ use limpid::model::{Architecture, Model};
 use limpid::optim::AdamConfig;
 use limpid::train::Stepper;
 use limpid_tensor::ops::LossSpec;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+mod counting;
+use counting::allocations;
 
 fn sequences(lengths: &[usize]) -> Vec<Vec<u32>> {
     lengths.iter().map(|len| (0..*len as u32).map(|i| (i * 7 + 3) % 97).collect()).collect()
@@ -45,7 +21,7 @@ fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
     let mut counts = Vec::with_capacity(2 * warm);
     for step in 0..2 * warm {
         let batch = &batches[step % batches.len()];
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let before = allocations();
         let loss = |tape: &mut limpid_tensor::tape::Tape| match (&architecture, batch) {
             (Architecture::Gpt(gpt), Batch::Lm(b)) => {
                 gpt.loss(tape, b, LossSpec { smoothing: 0.0, weight: 0.01 })
@@ -56,7 +32,7 @@ fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
             _ => unreachable!(),
         };
         stepper.step(&mut model.params, 1e-3, None, loss).unwrap();
-        counts.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        counts.push(allocations() - before);
     }
     counts.split_off(warm)
 }

@@ -46,6 +46,17 @@ pub enum Remember {
 }
 
 impl Activation {
+    /// Every one there is.
+    pub const ALL: [Activation; 7] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Silu,
+        Activation::Tanh,
+        Activation::Sigmoid,
+    ];
+
     /// What [`activation_backward`] is going to need.
     pub fn remembers(self) -> Remember {
         match self {
@@ -208,16 +219,6 @@ pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activ
 mod tests {
     use super::*;
 
-    const ALL: [Activation; 7] = [
-        Activation::None,
-        Activation::Relu,
-        Activation::Gelu,
-        Activation::GeluTanh,
-        Activation::Silu,
-        Activation::Tanh,
-        Activation::Sigmoid,
-    ];
-
     /// erf in f64: the Maclaurin series near 0, the continued fraction of erfc where the series would cancel.
     fn erf64(x: f64) -> f64 {
         if x.abs() > 2.0 {
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_activation_agrees_with_its_definition() {
-        for activation in ALL {
+        for activation in Activation::ALL {
             let mut y = points();
             activate(&mut y, activation);
             for (y, z) in y.iter().zip(points()) {
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_backward_agrees_with_central_differences_of_the_definition() {
-        for activation in ALL {
+        for activation in Activation::ALL {
             let z = points();
             let (mut y, mut derivative) = (z.clone(), vec![f32::NAN; z.len()]);
             let remembered = match activation.remembers() {
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn far_from_zero_nothing_overflows_and_nan_is_not_hidden() {
-        for activation in ALL {
+        for activation in Activation::ALL {
             let mut y = [-1e30, -100.0, 100.0, 1e30, f32::NAN];
             activate(&mut y, activation);
             assert!(!y[..4].iter().any(|y| y.is_nan()), "{activation:?} {y:?}");

@@ -117,20 +117,10 @@ mod tests {
     use crate::gradcheck::{GradCheck, ramp};
     use crate::params::{Init, Params};
 
-    const ALL: [Activation; 7] = [
-        Activation::None,
-        Activation::Relu,
-        Activation::Gelu,
-        Activation::GeluTanh,
-        Activation::Silu,
-        Activation::Tanh,
-        Activation::Sigmoid,
-    ];
-
     #[test]
     fn every_gradient_agrees_with_central_differences_for_every_activation_and_shape() {
         for (n, i, o) in [(1, 1, 1), (1, 5, 3), (7, 4, 2), (13, 17, 31)] {
-            for phi in ALL {
+            for phi in Activation::ALL {
                 let mut builder = Params::builder();
                 let w = builder.add("w", [o, i], Init::Uniform(0.11));
                 let b = builder.add("b", [o], Init::Normal(0.5));
