@@ -61,7 +61,7 @@ pub(super) fn check_weights(path: &Path, bytes: &[u8], builder: &Builder) -> Res
     Ok(unused)
 }
 
-/// Fills `params` from the bytes of a `model.safetensors` that [`check_weights`] has passed. Every number must be finite.
+/// Fills `params` from the bytes of a `model.safetensors` that `check_weights` has passed. Every number must be finite.
 pub fn read_weights(path: &Path, bytes: &[u8], params: &mut Params, files: &[FileTensor]) -> Result<()> {
     let tensors = open(path, bytes)?;
     for file in files {
