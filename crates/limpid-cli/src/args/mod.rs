@@ -1,0 +1,119 @@
+//! What can be typed: here the verbs, beside it the families of flags that are long.
+
+mod bench;
+
+pub use bench::*;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Train, understand and use Transformers on an ordinary machine, without Python.
+#[derive(Parser)]
+#[command(name = "limpid", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Threads to use (the results have the same bits at any number).
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Train a small French-English Transformer on the built-in corpus, and show what it learnt
+    Demo(Demo),
+    /// Translate text with a model
+    Translate(Translate),
+    /// Raw scores for given token ids, to compare with any other implementation
+    Logits(Logits),
+    /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
+    Explain(Explain),
+    /// Write a built-in corpus to files
+    #[command(subcommand)]
+    Corpus(Corpus),
+    /// Measure speed on this machine
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// A language of the built-in corpus.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    En,
+    Fr,
+}
+
+#[derive(ClapArgs)]
+pub struct Demo {
+    /// The language to translate into (into French is harder: there agreement must be produced)
+    #[arg(long, default_value = "en")]
+    pub to: Language,
+    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Training steps
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub steps: u64,
+    /// Heads of each attention layer
+    #[arg(long, default_value_t = 4)]
+    pub heads: usize,
+    /// Seed of corpus, weights and order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(ClapArgs)]
+pub struct Translate {
+    /// A model folder, such as `limpid demo` makes
+    pub model: PathBuf,
+    /// What to translate; without it, standard input line by line
+    pub text: Vec<String>,
+    /// One JSON object a line: {"source": …, "translation": …}
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Logits {
+    /// A model folder
+    pub model: PathBuf,
+    /// Token ids; for an encoder-decoder those the decoder is given, the start token first
+    #[arg(long, required = true, value_delimiter = ',', value_name = "5,3,9")]
+    pub ids: Vec<u32>,
+    /// Token ids of the source, for an encoder-decoder
+    #[arg(long, value_delimiter = ',', value_name = "4,2,1")]
+    pub source_ids: Option<Vec<u32>>,
+    /// Machine-readable: {"logits": [[…], …]}
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Explain {
+    /// Which example; without it, the list of all
+    pub example: Option<String>,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+    /// Numbers to use instead of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`;
+    /// `limpid explain NAME --options` lists what an example takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "--OPTION VALUE")]
+    pub numbers: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub enum Corpus {
+    /// English and French sentences: train, validation and test files that share no sentence
+    Translate {
+        /// Folder to write to
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Training pairs
+        #[arg(long, default_value_t = 50_000)]
+        pairs: usize,
+        /// Another seed gives other sentences
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+}

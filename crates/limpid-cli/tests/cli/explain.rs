@@ -1,0 +1,57 @@
+//! `limpid explain`, from outside.
+
+use super::*;
+
+#[test]
+fn every_example_is_listed_and_explained_as_text_and_as_json() {
+    let names = [
+        "self-attention",
+        "scaling",
+        "causal-mask",
+        "padding-mask",
+        "multi-head",
+        "cross-attention",
+        "positions",
+        "layer-norm",
+        "feed-forward",
+        "residual",
+        "output-layer",
+        "teacher-forcing",
+        "cross-entropy",
+        "backward",
+        "soft-retrieval",
+        "roulette",
+        "decoding",
+    ];
+    let list = stdout(&run(&["explain"]));
+    let mut place = 0;
+    for name in names {
+        place += list[place..].find(name).unwrap_or_else(|| panic!("{name} is not in its place:\n{list}"));
+        let output = run(&["explain", name]);
+        assert!(output.status.success() && stdout(&output).starts_with(name), "{}", stderr(&output));
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout(&run(&["explain", name, "--json"]))).unwrap();
+        assert!(json["steps"].as_array().is_some_and(|steps| !steps.is_empty()), "{name}");
+    }
+    let all: serde_json::Value = serde_json::from_str(&stdout(&run(&["explain", "--json"]))).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), names.len());
+}
+
+#[test]
+fn numbers_of_an_example_can_be_changed_and_bad_ones_are_refused() {
+    let text = stdout(&run(&["explain", "self-attention", "--tokens", "1 0; 0 1"]));
+    assert!(text.contains("√2"), "{text}");
+    let equals = stdout(&run(&["explain", "self-attention", "--tokens=1 0; 0 1"]));
+    assert_eq!(text, equals);
+    refused(&run(&["explain", "self-attention", "--tokens", "1 0; 0"]), "row 2 has 1 number", "row");
+    refused(&run(&["explain", "self-attention", "--tokens", "1 zero"]), "zero", "number");
+    refused(&run(&["explain", "self-atention"]), "no example 'self-atention'", "self-attention");
+    refused(&run(&["explain", "scaling", "--colour", "red"]), "colour", "query");
+    refused(
+        &run(&["explain", "scaling", "--query"]),
+        "--query needs a value",
+        "limpid explain scaling --options",
+    );
+    let options = stdout(&run(&["explain", "padding-mask", "--options"]));
+    assert!(options.contains("--kind") && options.contains("keys-and-queries"), "{options}");
+}

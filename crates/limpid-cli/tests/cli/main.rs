@@ -1,0 +1,61 @@
+//! The program from outside: what is typed, what is printed, and with which exit code. One file a verb.
+
+mod bench;
+mod demo;
+mod explain;
+mod folders;
+mod readme;
+mod translate;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+fn limpid(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_limpid"));
+    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    limpid(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A folder of this test run, empty at its start.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A model from a demo that was cut short: what it says is wrong, but all of it is there.
+fn model() -> &'static Path {
+    static MODEL: OnceLock<(PathBuf, String)> = OnceLock::new();
+    &MODEL.get_or_init(|| short_demo("model")).0
+}
+
+fn short_demo(name: &str) -> (PathBuf, String) {
+    let folder = scratch(name).join("fr-en");
+    let output = run(&["demo", "--steps", "12", "--out", folder.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    (folder, stdout(&output))
+}
+
+/// Exit code 2, `error:` with these words, and a hint with these.
+#[track_caller]
+fn refused(output: &Output, error: &str, hint: &str) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.starts_with("error: ") && text.contains(error), "'{error}' is not in:\n{text}");
+    assert!(text.contains("hint: ") && text.contains(hint), "the hint '{hint}' is not in:\n{text}");
+    assert!(!text.contains("panicked"), "{text}");
+}

@@ -1,0 +1,59 @@
+//! What the README promises, and what is typed wrongly, from outside.
+
+use super::*;
+
+/// The commands in the table of the README, as they are typed.
+fn readme_commands() -> Vec<String> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(readme).unwrap();
+    let spans =
+        text.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
+    spans.filter(|span| span.starts_with("limpid ")).map(String::from).collect()
+}
+
+/// Splits at spaces, except inside double quotes.
+fn shell_words(command: &str) -> Vec<String> {
+    let quoted = command.split('"').enumerate();
+    let words = quoted.flat_map(|(i, part)| match i % 2 {
+        0 => part.split_whitespace().map(String::from).collect::<Vec<_>>(),
+        _ => vec![part.to_string()],
+    });
+    words.collect()
+}
+
+#[test]
+fn every_command_in_the_readme_runs() {
+    let folder = scratch("readme");
+    let commands = readme_commands();
+    assert!(commands.len() >= 7, "{commands:?}");
+    for command in commands {
+        let mut words = shell_words(&command);
+        match words[1].as_str() {
+            // The same commands, cut short.
+            "demo" => words.extend(["--steps".to_string(), "12".to_string()]),
+            "bench" => *words.last_mut().unwrap() = "0.05".to_string(),
+            _ => {}
+        }
+        let args: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let output = limpid(&args).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{command}:\n{}", stderr(&output));
+        assert!(!output.stdout.is_empty(), "{command} printed nothing");
+    }
+}
+
+#[test]
+fn wrong_words_are_refused_by_name_with_exit_code_2() {
+    for args in [&["demoo"][..], &["demo", "--to", "de"], &["translate"], &["demo", "--threads", "0"]] {
+        assert_eq!(run(args).status.code(), Some(2), "{args:?}");
+    }
+    let with = |name: &str, value: &str| limpid(&["explain"]).env(name, value).output().unwrap();
+    refused(&with("LIMPID_SIMD", "mmx"), "LIMPID_SIMD=mmx", "scalar");
+    refused(&with("LIMPID_THREADS", "many"), "LIMPID_THREADS=many", "1 to 256");
+    refused(
+        &run(&["bench", "step", "gpt", "--batch", "0"]),
+        "--batch 0 leaves nothing to measure",
+        "--batch",
+    );
+    assert_eq!(run(&["--help"]).status.code(), Some(0));
+    assert_eq!(run(&["--version"]).status.code(), Some(0));
+}
