@@ -5,8 +5,7 @@
 //! For a row-major b that is natural: a strip of sums moves along several rows of b. For a transposed one, where a
 //! dot product along k would be the obvious thing, squares of 8 x 8 are transposed in registers instead: 16 shuffles
 //! per 256 bytes, hidden behind the memory. A weight that fits the caches would be read 1.2 to 1.9 times as fast by dot
-//! products, and 3 times where its rows are a multiple of 4 KB long; neither copying pieces of rows nor other prefetches
-//! helped there.
+//! products; one that comes from memory, as all of a model's do in turn, would not.
 #![cfg(target_arch = "x86_64")]
 
 use super::block::{Job, blocks, depth_block};
@@ -67,9 +66,11 @@ unsafe fn few<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Ran
     // SAFETY: the same promise.
     unsafe {
         if job.b.row_stride == 1 {
-            // Two squares at a time: the chains of additions of one fill the latency of the other's. Four were slower.
+            // Two squares at a time: the chains of additions of one fill the latency of the other's. Four were slower. Columns
+            // that lie a multiple of 4 KB apart share one set of the L1 cache, which has room for eight of them.
             let (mut at, end) = (cols.start, cols.end);
-            while at + 16 <= end {
+            let crowded = job.b.col_stride.is_multiple_of(1024);
+            while at + 16 <= end && !crowded {
                 squares::<M, 2>(job, a, stride, at);
                 at += 16;
             }
@@ -101,7 +102,9 @@ unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stri
             let a = a.add(depth.start);
             let mut sums = [[Avx2::splat(0.0); M]; G];
             let whole = depth.len() / LINE * LINE;
-            whole_lines(&mut sums, a, stride, b, ld, whole);
+            // The squares that come next begin 8·G columns on; they may not exist: a prefetch cannot fault.
+            let next = job.b.data.as_ptr().wrapping_add((col + 8 * G) * ld + 8 * G * depth.start);
+            whole_lines(&mut sums, (a, stride), (b, ld), next, whole);
             for p in whole..depth.len() {
                 for (g, sums) in sums.iter_mut().enumerate() {
                     let column: [f32; 8] = std::array::from_fn(|j| *b.add((8 * g + j) * ld + p));
@@ -135,10 +138,9 @@ unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stri
 #[inline(never)]
 unsafe fn whole_lines<const M: usize, const G: usize>(
     sums: &mut [[Avx2; M]; G],
-    a: *const f32,
-    stride: usize,
-    b: *const f32,
-    ld: usize,
+    (a, stride): (*const f32, usize),
+    (b, ld): (*const f32, usize),
+    next: *const f32,
     depth: usize,
 ) {
     let mut now = *sums;
@@ -158,11 +160,11 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
                     }
                 }
             }
-            let next = one_pointer(column.wrapping_add(8 * G * ld));
-            for j in 0..8 {
-                // The same k's of the columns that come next. They may not exist: a prefetch cannot fault.
-                _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(j * ld).cast());
-            }
+        }
+        // Not the same k's of the next columns, which lie scattered, but as many lines of them as are used up here, in the
+        // order of memory: 1.5 times as fast where columns are 12 KB long.
+        for line in 0..8 * G {
+            _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(8 * G * start + LINE * line).cast());
         }
     }
     *sums = now;
