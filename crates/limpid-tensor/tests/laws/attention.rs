@@ -13,8 +13,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 /// z, lse and the gradients are within this many ULPs of their sizes, in which the absolute products of the scores
-/// count by how far the exponential passes them on. Measured on these cases: 3.1.
-const ULPS: f64 = 6.0;
+/// count by how far the exponential passes them on. Measured on these cases: 5.2
+/// (of dv, a sum over queries), all else 3.2.
+const ULPS: f64 = 8.0;
 
 #[derive(Clone, Copy, Debug)]
 enum Hidden {

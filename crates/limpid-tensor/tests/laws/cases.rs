@@ -102,3 +102,10 @@ pub fn accumulate() -> impl Strategy<Value = Accumulate> {
 pub fn exact(x: &[f32]) -> Vec<Exact> {
     x.iter().map(|x| Exact::from(*x)).collect()
 }
+
+/// `scripts/valgrind` reads this: a level that is not there falls back to a lower one.
+#[test]
+fn the_instruction_set_in_use() {
+    println!("instruction set: {:?}", limpid_tensor::simd::level());
+    assert!(limpid_tensor::simd::Level::available().contains(&limpid_tensor::simd::level()));
+}
