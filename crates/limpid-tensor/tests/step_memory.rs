@@ -83,7 +83,13 @@ fn gpt_budget(config: &GptConfig, parameters: usize, n: usize, t: usize) -> Budg
     }
 }
 
-fn seq2seq_budget(config: &Seq2SeqConfig, parameters: usize, source: usize, target: usize, t: usize) -> Budget {
+fn seq2seq_budget(
+    config: &Seq2SeqConfig,
+    parameters: usize,
+    source: usize,
+    target: usize,
+    t: usize,
+) -> Budget {
     let (c, f, h, v) =
         (config.d_model, config.encoder_ffn_dim, config.encoder_attention_heads, config.vocab_size);
     let ffn = norm(c) + feed_forward(f, config.activation_function);
@@ -170,10 +176,7 @@ fn a_training_step_takes_16_bytes_a_parameter_and_what_its_tokens_need() {
 
     // Like D: 24 and 24 tokens, a vocabulary of 8,000: logits (1536, 8000) are 49 MB, 15 more than may exist at a time.
     let (b, t, v) = (64, 24, 8000);
-    let config = Seq2SeqConfig {
-        max_position_embeddings: t,
-        ..Seq2SeqConfig::new(v, 3, 4, 64, 256)
-    };
+    let config = Seq2SeqConfig { max_position_embeddings: t, ..Seq2SeqConfig::new(v, 3, 4, 64, 256) };
     let pairs: Vec<_> = sequences(b, t, v).into_iter().zip(sequences(b, t, v)).collect();
     let batch = PairBatch::new(&pairs, config.decoder_start_token_id);
     let (source, target) = (batch.source.ids.len(), batch.input.ids.len());

@@ -78,19 +78,23 @@ fn arithmetic_is_rounded_once() {
 #[test]
 fn dropout_keeps_what_the_random_number_of_each_element_says() {
     let p = prop_oneof![Just(0.0_f32), Just(0.1), 0.0..0.95_f32];
-    check(64, (any_length(), p, any::<u64>(), 0..u64::from(u32::MAX), setting()), |(n, p, seed, stream, setting)| {
-        let x = setting.plain(1, n);
-        let mut y = Guarded::new(setting.edge, &x);
-        dropout_in_place(&mut y, Mask { seed, stream, p });
-        for (at, (y, x)) in y.iter().zip(&x).enumerate() {
-            // The random number has 24 bits: u ≥ p, compared as whole numbers.
-            let kept = rng::number(seed, stream, at as u64) >> 8 >= (f64::from(p) * 16_777_216.0) as u32;
-            let factor = if kept { 1.0 / (1.0 - f64::from(p)) } else { 0.0 };
-            // 1 − p, its inverse, the product: three roundings of half a ULP, the first of which the inverse enlarges.
-            near("y", at, *y, Exact::from(*x) * factor.into(), 1.5 + factor)?;
-        }
-        Ok(())
-    });
+    check(
+        64,
+        (any_length(), p, any::<u64>(), 0..u64::from(u32::MAX), setting()),
+        |(n, p, seed, stream, setting)| {
+            let x = setting.plain(1, n);
+            let mut y = Guarded::new(setting.edge, &x);
+            dropout_in_place(&mut y, Mask { seed, stream, p });
+            for (at, (y, x)) in y.iter().zip(&x).enumerate() {
+                // The random number has 24 bits: u ≥ p, compared as whole numbers.
+                let kept = rng::number(seed, stream, at as u64) >> 8 >= (f64::from(p) * 16_777_216.0) as u32;
+                let factor = if kept { 1.0 / (1.0 - f64::from(p)) } else { 0.0 };
+                // 1 − p, its inverse, the product: three roundings of half a ULP, the first of which the inverse enlarges.
+                near("y", at, *y, Exact::from(*x) * factor.into(), 1.5 + factor)?;
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]

@@ -116,5 +116,5 @@ fn the_size_of_a_sum_of_products_is_the_sum_of_their_absolute_values() {
     let sum: Exact = pairs.iter().map(|(a, b)| Exact::from(*a) * Exact::from(*b)).sum();
     assert_eq!((sum.value, sum.size), (-2.0, 8.0));
     // One f32 further is one ULP of 8 away, which is four ULPs of 2.
-    assert_eq!(sum.ulps(f32::from_bits(2.0_f32.to_bits() + 4) * -1.0), 1.0);
+    assert_eq!(sum.ulps(-f32::from_bits(2.0_f32.to_bits() + 4)), 1.0);
 }

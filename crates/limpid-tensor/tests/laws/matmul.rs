@@ -58,8 +58,16 @@ fn cases() -> impl Strategy<Value = Case> {
     let shape = (length(150), length(900), length(400));
     let rest = (accumulate(), how, setting());
     (shape, stored(), stored(), (0..4_usize, 0..4_usize, 0..4_usize), rest).prop_map(
-        |((m, k, n), a, b, gaps, (accumulate, how, setting))| {
-            Case { m, k, n, a, b, gaps, accumulate, how, setting }
+        |((m, k, n), a, b, gaps, (accumulate, how, setting))| Case {
+            m,
+            k,
+            n,
+            a,
+            b,
+            gaps,
+            accumulate,
+            how,
+            setting,
         },
     )
 }
@@ -74,7 +82,13 @@ struct Matrix {
 }
 
 impl Matrix {
-    fn random(setting: &Setting, which: u64, (rows, cols): (usize, usize), gap: usize, stored: Stored) -> Self {
+    fn random(
+        setting: &Setting,
+        which: u64,
+        (rows, cols): (usize, usize),
+        gap: usize,
+        stored: Stored,
+    ) -> Self {
         let (rows, cols) = match stored {
             Stored::Plain => (rows, cols),
             Stored::Transposed => (cols, rows),

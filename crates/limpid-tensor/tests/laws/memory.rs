@@ -102,9 +102,8 @@ mod pages {
             assert!(base != libc::MAP_FAILED, "mmap of {usable} bytes: {}", std::io::Error::last_os_error());
             let pages = Self { base: base.cast(), page, usable };
             // SAFETY: the pages in the middle are ours.
-            let done = unsafe {
-                libc::mprotect(pages.start().cast(), usable, libc::PROT_READ | libc::PROT_WRITE)
-            };
+            let done =
+                unsafe { libc::mprotect(pages.start().cast(), usable, libc::PROT_READ | libc::PROT_WRITE) };
             assert!(done == 0, "mprotect of {usable} bytes: {}", std::io::Error::last_os_error());
             pages
         }

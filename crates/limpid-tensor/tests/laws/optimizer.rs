@@ -62,8 +62,7 @@ fn a_step_of_adam_is_the_definition_in_its_ranges_and_nothing_elsewhere() {
             .collect();
         let before = [1, 2, 3].map(|which| setting.plain(which, n));
         let squares: Vec<f32> = before[2].iter().map(|v| v * v).collect();
-        let [mut p, mut m, mut v] =
-            [&before[0], &before[1], &squares].map(|x| Guarded::new(setting.edge, x));
+        let [mut p, mut m, mut v] = [&before[0], &before[1], &squares].map(|x| Guarded::new(setting.edge, x));
         let g = setting.numbers(4, n);
         let bare: Vec<Range<usize>> = ranges.iter().map(|(range, _)| range.clone()).collect();
         adam_ranges(&mut p, &mut m, &mut v, &g, &bare, |i| ranges[i].1.then_some(step));
@@ -74,11 +73,9 @@ fn a_step_of_adam_is_the_definition_in_its_ranges_and_nothing_elsewhere() {
             (want[0][at], want[1][at], want[2][at]) = (p, m, v);
             touched[at] = true;
         }
-        for (what, got, before, want) in [
-            ("p", &p, &before[0], &want[0]),
-            ("m", &m, &before[1], &want[1]),
-            ("v", &v, &squares, &want[2]),
-        ] {
+        for (what, got, before, want) in
+            [("p", &p, &before[0], &want[0]), ("m", &m, &before[1], &want[1]), ("v", &v, &squares, &want[2])]
+        {
             close(what, got, want, ULPS)?;
             let kept = (0..n).all(|at| touched[at] || got[at].to_bits() == before[at].to_bits());
             prop_assert!(kept, "{what} changed outside the ranges");

@@ -13,9 +13,7 @@ pub fn softmax(x: &[Exact]) -> (Vec<Exact>, Exact) {
     let masked = |x: &Exact| x.value == f64::NEG_INFINITY;
     let e: Vec<Exact> = x
         .iter()
-        .map(|x| {
-            if masked(x) { 0.0_f64.into() } else { Exact { value: x.value - shift, ..*x }.exp() }
-        })
+        .map(|x| if masked(x) { 0.0_f64.into() } else { Exact { value: x.value - shift, ..*x }.exp() })
         .collect();
     let sum: Exact = e.iter().copied().sum();
     let lse = sum.ln() + shift.into();
@@ -69,7 +67,9 @@ fn erf(x: f64) -> f64 {
 
 #[test]
 fn erf_has_the_values_of_the_tables() {
-    for (x, want) in [(0.5, 0.520_499_877_813_046_5), (1.0, 0.842_700_792_949_714_9), (3.0, 0.999_977_909_503_001_4)] {
+    for (x, want) in
+        [(0.5, 0.520_499_877_813_046_5), (1.0, 0.842_700_792_949_714_9), (3.0, 0.999_977_909_503_001_4)]
+    {
         assert!((erf(x) - want).abs() < 1e-11 && (erf(-x) + want).abs() < 1e-11, "erf({x}) = {}", erf(x));
     }
 }

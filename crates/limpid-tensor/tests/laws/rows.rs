@@ -53,9 +53,7 @@ fn layer_norm_law(n: usize, c: usize, residual: Residual, setting: Setting) -> T
     prop_assert!(kept == 0 || sum[..] == x[..]);
     let (mut dx, mut dgamma, mut dbeta) = (setting.room(n * c), setting.room(c), setting.room(c));
     let mut partial = setting.room(2 * c * partial_sums(n));
-    layer_norm_backward(
-        &mut dx, &mut dgamma, &mut dbeta, &mut partial, &dy, &dsum, &x, &gamma, &mean, &rstd,
-    );
+    layer_norm_backward(&mut dx, &mut dgamma, &mut dbeta, &mut partial, &dy, &dsum, &x, &gamma, &mean, &rstd);
 
     let (mut want_dgamma, mut want_dbeta) = (exact(&vec![0.0; c]), exact(&vec![0.0; c]));
     let (gamma, beta, share) = (exact(&gamma), exact(&beta), Exact::from(1.0 / c as f64));
