@@ -87,13 +87,76 @@ pub fn update_bandwidth(seconds: f64) -> f64 {
 const MEMORY: usize = 64 << 20;
 const CHUNK: usize = 1 << 20;
 
-/// How fast our product is for a (m,k) times the transpose of b (n,k), in GFLOP/s.
-pub fn product_rate(m: usize, k: usize, n: usize, seconds: f64) -> f64 {
-    let (a, b, mut c) = (vec![0.5_f32; m * k], vec![0.25_f32; n * k], vec![0.0_f32; m * n]);
-    best_rate(seconds, 2.0 * (m * k * n) as f64, || {
-        let out = MatMut::new(&mut c, m, n);
-        product_on_team(out, Mat::new(&a, m, k), Mat::new(&b, n, k).t(), Accumulate::Overwrite, |_, _, _| {});
+/// One of the three products of a linear layer y = x·Wᵀ, x (n, i), W (o, i): each reads its factors another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// y = x·Wᵀ: (n, i)·(i, o).
+    Forward,
+    /// dx = dy·W: (n, o)·(o, i).
+    InputGradient,
+    /// dW = dyᵀ·x: (o, n)·(n, i).
+    WeightGradient,
+}
+
+impl Pass {
+    /// All three, in the order of a step.
+    pub const ALL: [Pass; 3] = [Pass::Forward, Pass::InputGradient, Pass::WeightGradient];
+}
+
+/// A linear layer: n rows from width i to width o.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinearShape {
+    /// n.
+    pub rows: usize,
+    /// i.
+    pub inputs: usize,
+    /// o.
+    pub outputs: usize,
+}
+
+impl LinearShape {
+    /// Operations of one of its products, which is the same for all three.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.rows as f64 * self.inputs as f64 * self.outputs as f64
+    }
+}
+
+/// How fast our product is for one pass of a linear layer, in GFLOP/s.
+pub fn product_rate(shape: LinearShape, pass: Pass, seconds: f64) -> f64 {
+    let LinearShape { rows: n, inputs: i, outputs: o } = shape;
+    let [mut x, mut w, mut y] = [(n * i, 0.5), (o * i, 0.25), (n * o, 0.125)].map(|(len, x)| vec![x; len]);
+    best_rate(seconds, shape.flops(), || {
+        let overwrite = Accumulate::Overwrite;
+        match pass {
+            Pass::Forward => {
+                let (x, w_t) = (Mat::new(&x, n, i), Mat::new(&w, o, i).t());
+                product_on_team(MatMut::new(&mut y, n, o), x, w_t, overwrite, |_, _, _| {});
+            }
+            Pass::InputGradient => {
+                let (dy, w) = (Mat::new(&y, n, o), Mat::new(&w, o, i));
+                product_on_team(MatMut::new(&mut x, n, i), dy, w, overwrite, |_, _, _| {});
+            }
+            Pass::WeightGradient => {
+                let (dy_t, x) = (Mat::new(&y, n, o).t(), Mat::new(&x, n, i));
+                product_on_team(MatMut::new(&mut w, o, i), dy_t, x, overwrite, |_, _, _| {});
+            }
+        }
     })
+}
+
+/// How fast all products of some layers are, one after another, forward and backward: their operations over the time they
+/// would take at their own best rates, in GFLOP/s. `layers` says how often each shape occurs.
+pub fn products_rate(layers: &[(LinearShape, usize)], seconds: f64) -> f64 {
+    let each = seconds / (3 * layers.len().max(1)) as f64;
+    let (mut flops, mut time) = (0.0, 0.0);
+    for (shape, times) in layers {
+        for pass in Pass::ALL {
+            let work = *times as f64 * shape.flops();
+            flops += work;
+            time += work / product_rate(*shape, pass, each);
+        }
+    }
+    flops / time
 }
 
 /// The best rate of `work` units per run within some seconds, in 10⁹ a second. The best, because every disturbance makes a run
@@ -112,6 +175,15 @@ fn best_rate(seconds: f64, work: f64, mut run: impl FnMut()) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No timing is tested: every pass runs on its shapes and gives a rate.
+    #[test]
+    fn all_passes_of_a_layer_can_be_measured() {
+        let shape = LinearShape { rows: 3, inputs: 5, outputs: 7 };
+        assert_eq!(shape.flops(), 210.0);
+        let rate = products_rate(&[(shape, 2), (LinearShape { rows: 2, ..shape }, 1)], 0.01);
+        assert!(rate.is_finite() && rate > 0.0, "{rate}");
+    }
 
     /// No timing is tested, only that what is timed is done: x ← 0.999·x + 0.001 has its fixed point at 1.
     #[cfg(target_arch = "x86_64")]

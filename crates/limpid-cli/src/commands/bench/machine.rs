@@ -2,31 +2,60 @@
 
 use crate::args::BenchMachine;
 use limpid::error::Result;
-use limpid_tensor::{machine, simd, team};
+use limpid_tensor::machine::{self, LinearShape, Pass};
+use limpid_tensor::{simd, team};
 use serde_json::json;
 
-/// Products of a model's shape: rows are tokens.
-const SHAPES: [(&str, f64); 4] =
-    [("q, k, v", 3.0), ("attention out", 1.0), ("feed-forward up", 4.0), ("output", 0.0)];
+/// The linear layers of a model of width c with a vocabulary of v.
+fn layers(tokens: usize, c: usize, v: usize) -> [(&'static str, LinearShape); 5] {
+    [
+        ("q, k, v", c, 3 * c),
+        ("attention out", c, c),
+        ("feed-forward up", c, 4 * c),
+        ("feed-forward down", 4 * c, c),
+        ("output", c, v),
+    ]
+    .map(|(name, inputs, outputs)| (name, LinearShape { rows: tokens, inputs, outputs }))
+}
+
+fn name_of(pass: Pass) -> &'static str {
+    match pass {
+        Pass::Forward => "forward",
+        Pass::InputGradient => "input gradient",
+        Pass::WeightGradient => "weight gradient",
+    }
+}
+
+/// The (m,k)·(k,n) that a pass computes.
+fn mkn(shape: LinearShape, pass: Pass) -> (usize, usize, usize) {
+    let LinearShape { rows, inputs, outputs } = shape;
+    match pass {
+        Pass::Forward => (rows, inputs, outputs),
+        Pass::InputGradient => (rows, outputs, inputs),
+        Pass::WeightGradient => (outputs, rows, inputs),
+    }
+}
 
 /// Measures multiply-adds, memory, and products of the given width and tokens.
 pub fn run(args: &BenchMachine) -> Result<()> {
     super::check_seconds(args.seconds)?;
     super::check_positive(&[("width", args.width), ("tokens", args.tokens), ("vocab", args.vocab)])?;
-    let seconds = args.seconds / 8.0;
-    let peak = machine::fma_peak(seconds);
-    let (read, update) = (machine::read_bandwidth(seconds), machine::update_bandwidth(seconds));
-    let products: Vec<(&str, usize, f64)> = SHAPES
-        .iter()
-        .map(|(name, factor)| {
-            let out = if *factor > 0.0 { (*factor * args.width as f64) as usize } else { args.vocab };
-            (*name, out, machine::product_rate(args.tokens, args.width, out, seconds))
-        })
+    // Three limits and fifteen products share the time, limits with more of it.
+    let (limits, each) = (args.seconds / 8.0, args.seconds * 5.0 / 8.0 / 15.0);
+    let peak = machine::fma_peak(limits);
+    let (read, update) = (machine::read_bandwidth(limits), machine::update_bandwidth(limits));
+    let products: Vec<(&str, LinearShape, Pass, f64)> = layers(args.tokens, args.width, args.vocab)
+        .into_iter()
+        .flat_map(|(name, shape)| Pass::ALL.map(|pass| (name, shape, pass)))
+        .map(|(name, shape, pass)| (name, shape, pass, machine::product_rate(shape, pass, each)))
         .collect();
     if args.json {
         let products: Vec<_> = products
             .iter()
-            .map(|(name, out, rate)| json!({ "name": name, "m": args.tokens, "k": args.width, "n": out, "gflops": rate }))
+            .map(|(name, shape, pass, rate)| {
+                let (m, k, n) = mkn(*shape, *pass);
+                json!({ "name": name, "pass": name_of(*pass), "m": m, "k": k, "n": n, "gflops": rate })
+            })
             .collect();
         println!(
             "{}",
@@ -44,11 +73,11 @@ pub fn run(args: &BenchMachine) -> Result<()> {
     }
     println!("memory read     {read:>12.1} GB/s");
     println!("memory update   {update:>12.1} GB/s read and written");
-    println!("\n{:<18}{:>18}{:>12}{:>10}", "product", "m,k,n", "GFLOP/s", "of peak");
-    for (name, out, rate) in products {
-        let shape = format!("{},{},{out}", args.tokens, args.width);
+    println!("\n{:<18}{:<18}{:>18}{:>12}{:>10}", "product", "", "m,k,n", "GFLOP/s", "of peak");
+    for (name, shape, pass, rate) in products {
+        let (m, k, n) = mkn(shape, pass);
         let share = peak.map_or(String::new(), |peak| format!("{:.0}%", 100.0 * rate / peak));
-        println!("{name:<18}{shape:>18}{rate:>12.1}{share:>10}");
+        println!("{name:<18}{:<18}{:>18}{rate:>12.1}{share:>10}", name_of(pass), format!("{m},{k},{n}"));
     }
     Ok(())
 }

@@ -10,10 +10,11 @@ use limpid::error::{Error, Result};
 use limpid::model::{Architecture, Model};
 use limpid::optim::AdamConfig;
 use limpid::train::Stepper;
+use limpid_tensor::machine::{self, LinearShape};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Profile, Tape, Var};
-use limpid_tensor::{machine, team};
+use limpid_tensor::team;
 use serde_json::json;
 use std::io::BufRead;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ struct Job {
     tokens: usize,
     /// Floating-point operations of the matrix products of one step, forward and backward.
     flops: f64,
+    /// Its linear layers, and how often each shape occurs.
+    layers: Vec<(LinearShape, usize)>,
 }
 
 enum Batch {
@@ -61,7 +64,12 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
     let (n, c, l) = (batch.targets.len() as f64, args.width as f64, args.layers as f64);
     // Per layer 12c² weights; scores and values of half a square of keys, as the rest is masked.
     let per_token = l * (12.0 * c * c + c * args.context as f64) + c * args.vocab as f64;
-    Ok(Job::new(model, Batch::Lm(batch), 0.0, n as usize, 6.0 * n * per_token))
+    let (rows, width) = (n as usize, args.width);
+    let layers = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
+        .map(|(inputs, outputs)| (LinearShape { rows, inputs, outputs }, args.layers));
+    let output = (LinearShape { rows, inputs: width, outputs: args.vocab }, 1);
+    let layers = layers.into_iter().chain([output]).collect();
+    Ok(Job::new(model, Batch::Lm(batch), 0.0, rows, 6.0 * n * per_token, layers))
 }
 
 fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
@@ -98,16 +106,35 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
     let decoder = args.decoder_layers as f64
         * (target * (6.0 * c * c + 2.0 * c * f + c * target + 2.0 * c * source) + source * 2.0 * c * c);
     let flops = 6.0 * args.batch as f64 * (encoder + decoder + target * c * args.vocab as f64);
-    let tokens = args.batch * (args.source_len + args.target_len);
-    Ok(Job::new(model, Batch::Pairs(batch), args.label_smoothing, tokens, flops))
+    let (from, to) = (args.batch * args.source_len, args.batch * args.target_len);
+    Ok(Job::new(model, Batch::Pairs(batch), args.label_smoothing, from + to, flops, layers(args, from, to)))
+}
+
+/// The linear layers of an encoder-decoder, for `from` and `to` rows of source and target.
+fn layers(args: &BenchSeq2seq, from: usize, to: usize) -> Vec<(LinearShape, usize)> {
+    let (c, f, encoder, decoder) = (args.width, args.ffn, args.encoder_layers, args.decoder_layers);
+    let layer = |rows, inputs, outputs, times| (LinearShape { rows, inputs, outputs }, times);
+    let stack = |rows, times| [(c, 3 * c), (c, f), (f, c)].map(|(i, o)| layer(rows, i, o, times));
+    let mut layers: Vec<_> = stack(from, encoder).into_iter().chain(stack(to, decoder)).collect();
+    // Outputs of attention; queries, keys and values of attention to the source.
+    layers.extend([layer(from, c, c, encoder), layer(to, c, c, 3 * decoder), layer(from, c, 2 * c, decoder)]);
+    layers.push(layer(to, c, args.vocab, 1));
+    layers
 }
 
 impl Job {
-    fn new(model: Model, batch: Batch, smoothing: f32, tokens: usize, flops: f64) -> Self {
+    fn new(
+        model: Model,
+        batch: Batch,
+        smoothing: f32,
+        tokens: usize,
+        flops: f64,
+        layers: Vec<(LinearShape, usize)>,
+    ) -> Self {
         let adam =
             AdamConfig { clip_norm: None, weight_decay: 0.01, eps: 1e-8, beta2: 0.999, ..Default::default() };
         let stepper = Stepper::new(&model.params, adam, 1);
-        Self { model, batch, smoothing, stepper, tokens, flops }
+        Self { model, batch, smoothing, stepper, tokens, flops, layers }
     }
 
     fn step(&mut self, profile: Option<&mut Profile>) -> Result<f32> {
@@ -148,6 +175,8 @@ impl Job {
         let (median, best) = median_and_best(times);
         // What the machine could do at most, measured now: another minute it may be another number.
         let peak = machine::fma_peak(0.3);
+        let resident = peak_rss_mb(); // before the next line, which takes memory of its own
+        let products = machine::products_rate(&self.layers, how.seconds.min(2.0));
         let per_step = |time: Duration| time.as_secs_f64() * 1e3 / steps as f64;
         let gflops = self.flops / median / 1e6;
         let rate = self.tokens as f64 / median * 1e3;
@@ -164,7 +193,8 @@ impl Job {
                 json!({
                     "median_ms": median, "best_ms": best, "steps": steps, "threads": team::threads(), "loss": loss,
                     "tokens_per_second": rate, "gflops": gflops, "parameters": self.model.params.count(),
-                    "peak_rss_mb": peak_rss_mb(), "fma_peak_gflops": peak, "operations": operations,
+                    "peak_rss_mb": resident, "fma_peak_gflops": peak, "product_gflops": products,
+                    "operations": operations,
                 })
             );
             return Ok(());
@@ -174,10 +204,13 @@ impl Job {
         println!("median step     {median:>12.2} ms   (best {best:.2}, {steps} steps)");
         println!("tokens          {rate:>12.0} /s");
         let share =
-            peak.map_or(String::new(), |peak| format!("   ({:.0}% of the FMA peak)", 100.0 * gflops / peak));
-        println!("products        {gflops:>12.1} GFLOP/s{share}");
-        if let Some(peak) = peak_rss_mb() {
-            println!("peak memory     {peak:>12.0} MB");
+            peak.map_or(String::new(), |peak| format!("{:.0}% of the FMA peak, ", 100.0 * gflops / peak));
+        let alone = 100.0 * gflops / products;
+        println!(
+            "products        {gflops:>12.1} GFLOP/s   ({share}{alone:.0}% of the products alone: {products:.1})"
+        );
+        if let Some(resident) = resident {
+            println!("peak memory     {resident:>12.0} MB");
         }
         println!("\n{:<16}{:>14}{:>14}", "ms a step", "forward", "backward");
         for (name, forward, backward) in &profile.by_operation {

@@ -1,0 +1,193 @@
+//! The memory of a training step: 16 bytes a parameter, and for each token what the architecture says (docs/maths.md,
+//! "Memory of a training step"). A counting allocator measures the peak. A matrix of all logits (n, v) that exists as a
+//! whole, or a kept matrix of weights (t, t), does not fit.
+
+use limpid::config::{GptConfig, Seq2SeqConfig};
+use limpid::data::batch::{LmBatch, PairBatch};
+use limpid::model::{Architecture, Model};
+use limpid::optim::AdamConfig;
+use limpid::train::Stepper;
+use limpid_tensor::kernels::activation::{Activation, Remember};
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::tape::{Tape, Var};
+
+mod counting;
+use counting::{bytes, forget_peak, peak_bytes};
+
+const SPEC: LossSpec = LossSpec { smoothing: 0.1, weight: 0.01 };
+
+/// The most logits that exist at a time, by `ops/output_loss.rs`.
+const LOGITS_AT_A_TIME: usize = 8 << 20;
+
+/// Numbers that a step keeps until its backward, the numbers on their way, and what products copy.
+struct Budget {
+    /// Trained parameters.
+    parameters: usize,
+    /// Parameters without gradient and fixed tables.
+    fixed: usize,
+    /// Activations that the backward needs.
+    kept: usize,
+    /// Gradients and results that the operation at work holds at most.
+    passing: usize,
+    /// Logits of one stretch of rows.
+    logits: usize,
+    /// Packed operands of the largest product and of the largest attention.
+    scratch: usize,
+}
+
+impl Budget {
+    /// Buffers are rounded up by at most an eighth. A million bytes for lists, names, the corpus and the test itself.
+    fn bytes(&self) -> usize {
+        let pooled = self.kept + self.passing + self.logits;
+        16 * self.parameters + 4 * self.fixed + 4 * pooled * 9 / 8 + 4 * self.scratch + (1 << 20)
+    }
+}
+
+/// Numbers a feed-forward layer keeps for a token, beside its norm: φ's output, and φ′ where it is remembered.
+fn feed_forward(f: usize, phi: Activation) -> usize {
+    if phi.remembers() == Remember::Derivative { 2 * f } else { f }
+}
+
+/// A residual with its norm keeps the sum (c), the normed sum (c), μ and 1/σ.
+fn norm(c: usize) -> usize {
+    2 * c + 2
+}
+
+/// The logits of n rows, and their losses and the gradient by the rows.
+fn logits(n: usize, v: usize) -> usize {
+    (n * v).min(LOGITS_AT_A_TIME)
+}
+
+/// The largest product packs its right operand: a weight, or the rows whose weight gradient is computed; the scratch grows
+/// by doubling. Attention holds, for one sequence and head, keys and values (and their transposes and gradients) and
+/// scores of 64 queries twice: 64·2·s and 6·s·d, rounded up to whole registers.
+fn scratch(n: usize, widest: usize, weights: usize, s: usize, d: usize) -> usize {
+    let (s, d) = (s + 32, d.next_multiple_of(16));
+    2 * (n * widest).max(weights).min(4 << 20) + 2 * (2 * 64 * s + 6 * s * d)
+}
+
+fn gpt_budget(config: &GptConfig, parameters: usize, n: usize, t: usize) -> Budget {
+    let (c, f, h, v) = (config.n_embd, config.n_inner, config.n_head, config.vocab_size);
+    // q, k, v (3c), z (c) and lse (h).
+    let attention = norm(c) + 4 * c + h;
+    let layer = attention + norm(c) + feed_forward(f, config.activation_function);
+    Budget {
+        parameters,
+        fixed: 0,
+        // The embedding with its positions, the layers, the last norm, the loss and its gradient.
+        kept: n * (c + config.n_layer * layer + norm(c) + c + 1),
+        // In a backward: the stream's gradient and the next one, dy and dx of the widest layer.
+        passing: n * (4 * c + f),
+        logits: logits(n, v),
+        scratch: scratch(n, f, v.max(f) * c, t, c / h),
+    }
+}
+
+fn seq2seq_budget(
+    config: &Seq2SeqConfig,
+    parameters: usize,
+    source: usize,
+    target: usize,
+    t: usize,
+) -> Budget {
+    let (c, f, h, v) =
+        (config.d_model, config.encoder_ffn_dim, config.encoder_attention_heads, config.vocab_size);
+    let ffn = norm(c) + feed_forward(f, config.activation_function);
+    let attention = norm(c) + 4 * c + h;
+    // q (c) and z (c) for each token of the target, k and v (2c) for each of the source.
+    let cross = norm(c) + 2 * c + h;
+    let encoder = source * (c + config.encoder_layers * (attention + ffn));
+    let decoder = target * (c + config.decoder_layers * (attention + cross + ffn));
+    Budget {
+        parameters,
+        fixed: v + config.max_position_embeddings * c,
+        kept: encoder + decoder + source * config.decoder_layers * 2 * c + target * (c + 1),
+        // The gradient of the encoder's output waits while the decoder goes back.
+        passing: source.max(target) * (4 * c + f) + source * c,
+        logits: logits(target, v),
+        scratch: scratch(source.max(target), f, v * c, t, c / h),
+    }
+}
+
+/// Ids that differ.
+fn sequences(count: usize, len: usize, vocab: usize) -> Vec<Vec<u32>> {
+    (0..count).map(|b| (0..len).map(|i| ((b * 31 + i * 7 + 3) % vocab) as u32).collect()).collect()
+}
+
+/// The most bytes during two steps of a fresh model, its own included; and how many numbers it trains.
+fn measure(make: impl FnOnce() -> Model, loss: impl Fn(&Architecture, &mut Tape) -> Var) -> (usize, usize) {
+    // What another shape left behind is not this one's.
+    limpid_tensor::pool::release();
+    forget_peak();
+    let before = bytes();
+    let mut model = make();
+    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 1);
+    let architecture = model.architecture.clone();
+    for _ in 0..2 {
+        stepper.step(&mut model.params, 1e-3, None, |tape| loss(&architecture, tape)).unwrap();
+    }
+    (peak_bytes() - before, model.params.count())
+}
+
+#[track_caller]
+fn check(name: &str, peak: usize, budget: &Budget) {
+    let (most, share) = (budget.bytes(), peak as f64 / budget.bytes() as f64);
+    println!("{name}: {peak} of {most} bytes, {share:.2}");
+    assert!(peak <= most, "{name}: a step takes {peak} bytes, {share:.2} of the {most} it may");
+    // A bound that is far away would prove nothing.
+    assert!(share > 0.6, "{name}: a step takes {peak} bytes, only {share:.2} of the bound {most}");
+}
+
+// One test: another one on another thread would be counted too.
+#[test]
+fn a_training_step_takes_16_bytes_a_parameter_and_what_its_tokens_need() {
+    limpid_tensor::team::set_threads(1);
+
+    // Like S, with more tokens for its width: a matrix of weights of one layer (2, 4, 512, 512) is 8 MB.
+    let (b, t) = (2, 512);
+    let config = GptConfig::gpt2(256, t, 2, 4, 32);
+    let batch = LmBatch::new(&sequences(b, t + 1, 256));
+    let (peak, parameters) = measure(
+        || Model::gpt(&config, 1).unwrap(),
+        |model, tape| match model {
+            Architecture::Gpt(gpt) => gpt.loss(tape, &batch, SPEC),
+            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
+        },
+    );
+    let budget = gpt_budget(&config, parameters, b * t, t);
+    check("GPT, long context", peak, &budget);
+    let weights = 4 * b * config.n_head * t * t;
+    assert!(peak + weights > budget.bytes(), "the weights of a layer would go unnoticed");
+
+    // Like G: a vocabulary whose logits (512, 32768) are 64 MB, twice what may exist at a time.
+    let (b, t, v) = (4, 128, 32_768);
+    let config = GptConfig::gpt2(v, t, 2, 2, 32);
+    let batch = LmBatch::new(&sequences(b, t + 1, v));
+    let (peak, parameters) = measure(
+        || Model::gpt(&config, 1).unwrap(),
+        |model, tape| match model {
+            Architecture::Gpt(gpt) => gpt.loss(tape, &batch, SPEC),
+            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
+        },
+    );
+    let budget = gpt_budget(&config, parameters, b * t, t);
+    check("GPT, large vocabulary", peak, &budget);
+    assert!(peak + 4 * (b * t * v - LOGITS_AT_A_TIME) > budget.bytes(), "all logits would go unnoticed");
+
+    // Like D: 24 and 24 tokens, a vocabulary of 8,000: logits (1536, 8000) are 49 MB, 15 more than may exist at a time.
+    let (b, t, v) = (64, 24, 8000);
+    let config = Seq2SeqConfig { max_position_embeddings: t, ..Seq2SeqConfig::new(v, 3, 4, 64, 256) };
+    let pairs: Vec<_> = sequences(b, t, v).into_iter().zip(sequences(b, t, v)).collect();
+    let batch = PairBatch::new(&pairs, config.decoder_start_token_id);
+    let (source, target) = (batch.source.ids.len(), batch.input.ids.len());
+    let (peak, parameters) = measure(
+        || Model::seq2seq(&config, 1).unwrap(),
+        |model, tape| match model {
+            Architecture::Seq2Seq(model) => model.loss(tape, &batch, SPEC),
+            Architecture::Gpt(_) => unreachable!("an encoder-decoder was made"),
+        },
+    );
+    let budget = seq2seq_budget(&config, parameters, source, target, t + 1);
+    check("encoder-decoder", peak, &budget);
+    assert!(peak + 4 * (target * v - LOGITS_AT_A_TIME) > budget.bytes(), "all logits would go unnoticed");
+}
