@@ -173,10 +173,6 @@ impl Metric for Bleu {
     fn score(&self, counts: &[u64]) -> f64 {
         self.explain(counts).score
     }
-
-    fn details(&self, counts: &[u64]) -> Option<String> {
-        Some(self.explain(counts).details())
-    }
 }
 
 impl Bleu {

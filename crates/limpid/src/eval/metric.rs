@@ -17,11 +17,6 @@ pub trait Metric {
 
     /// The score, from 0 to 100, of counts or of sums of counts.
     fn score(&self, counts: &[u64]) -> f64;
-
-    /// What sacreBLEU prints behind the score, if anything.
-    fn details(&self, _counts: &[u64]) -> Option<String> {
-        None
-    }
 }
 
 /// The counts of a corpus, line by line.
