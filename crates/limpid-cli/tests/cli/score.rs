@@ -1,7 +1,7 @@
 //! `limpid score` from outside.
 
 use super::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// Files of a test, by name.
@@ -25,7 +25,7 @@ fn printed(folder: &Path, args: &str) -> String {
     stdout(&output)
 }
 
-fn json(folder: &Path, args: &str) -> Value {
+fn scored(folder: &Path, args: &str) -> Value {
     serde_json::from_str(&printed(folder, args)).unwrap()
 }
 
@@ -117,11 +117,12 @@ fn sentences_get_a_line_each_with_a_column_for_each_metric() {
         corpora.iter().position(|corpus| corpus["name"] == "news, a reference with empty lines").unwrap();
     let args = write_corpus(&folder, &corpora[news]);
     let answers = cases["answers"].as_array().unwrap();
-    let want = |metric: &str, settings: &str| {
-        let found = answers.iter().find(|a| a["metric"] == metric && a["settings"].to_string() == settings);
+    let want = |metric: &str, settings: &Value| {
+        let found = answers.iter().find(|a| a["metric"] == metric && &a["settings"] == settings);
         found.unwrap()["sentences"][news].as_array().unwrap().clone()
     };
-    let columns = [want("bleu", "{}"), want("chrf", "{}"), want("chrf", "{\"word_order\":2}")];
+    let columns =
+        [want("bleu", &json!({})), want("chrf", &json!({})), want("chrf", &json!({ "word_order": 2 }))];
 
     let output = score(&folder, &format!("{args} --sentence --width 4"));
     let text = stdout(&output);
@@ -145,7 +146,7 @@ fn sentences_get_a_line_each_with_a_column_for_each_metric() {
 #[test]
 fn json_has_the_parts_of_every_score() {
     let folder = files("score-json", &[("h", b"the cat is on the rug\n"), ("r", b"the cat is on the mat\n")]);
-    let found = json(&folder, "--hyp h --ref r --json");
+    let found = scored(&folder, "--hyp h --ref r --json");
     let system = &found["systems"][0];
     assert_eq!((system["file"].as_str(), system["lines"].as_u64()), (Some("h"), Some(1)));
     let bleu = &system["scores"][0];
@@ -197,7 +198,7 @@ fn intervals_are_seeded_and_differences_get_a_p_value() {
     );
 
     for test in ["", "--bootstrap 500", "--randomization 500"] {
-        let found = json(&folder, &format!("--hyp a b c a --ref r --metrics bleu,chrf --json {test}"));
+        let found = scored(&folder, &format!("--hyp a b c a --ref r --metrics bleu,chrf --json {test}"));
         for metric in 0..2 {
             let p = |system: usize| found["systems"][system]["scores"][metric]["p_value"].as_f64();
             assert_eq!(p(0), None);
@@ -221,7 +222,7 @@ fn a_source_splits_bleu_by_its_length() {
         "score-length",
         &[("s", source), ("h", b"a b c d\nb c d x\na b c d\n"), ("r", b"a b c d\na b c d\na b c d\n")],
     );
-    let found = json(&folder, "--hyp h --ref r --source s --json");
+    let found = scored(&folder, "--hyp h --ref r --source s --json");
     let groups = &found["systems"][0]["bleu_by_length"];
     assert_eq!(
         (&groups[0]["from"], &groups[0]["to"], &groups[0]["lines"]),
