@@ -181,7 +181,7 @@ fn intervals_are_seeded_and_differences_get_a_p_value() {
         ],
     );
     let one = |seed: u32| {
-        json(&folder, &format!("--hyp a --ref r --metrics bleu --bootstrap 200 --seed {seed} --json"))
+        scored(&folder, &format!("--hyp a --ref r --metrics bleu --bootstrap 200 --seed {seed} --json"))
     };
     let (first, again, other) = (one(1), one(1), one(2));
     assert_eq!(first, again);
