@@ -36,7 +36,8 @@ pub fn text(systems: &[Lines], tables: &[Table], groups: Option<&[Vec<LengthGrou
                 Some(to) => format!("{} to {to}", group.from),
                 None => format!("{} or more", group.from),
             };
-            println!("  {range:<12}{:>8} lines  {:>8.width$}", group.lines, group.score.score);
+            let lines = if group.lines == 1 { "line " } else { "lines" };
+            println!("  {range:<12}{:>8} {lines}  {:>8.width$}", group.lines, group.score.score);
         }
     }
 }
