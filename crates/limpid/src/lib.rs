@@ -49,7 +49,7 @@
 //! | [`train`] | steps, and runs of steps |
 //! | [`hub`] | model folders in Hugging Face's layout, read and written |
 //! | [`decode`] | one autoregressive interface, caches, greedy search, filters for sampling |
-//! | [`eval`] | BLEU as sacreBLEU computes it, and naive baselines |
+//! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |
 //!

@@ -30,6 +30,7 @@ fn metric(case: &Value) -> Bleu {
             Some("none") => Tokenizer::None,
             other => panic!("unknown tokenizer {other:?}"),
         },
+        ..Bleu::default()
     }
 }
 

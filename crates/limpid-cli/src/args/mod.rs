@@ -1,8 +1,10 @@
 //! What can be typed: here the verbs, beside it the families of flags that are long.
 
 mod bench;
+mod score;
 
 pub use bench::*;
+pub use score::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -25,6 +27,8 @@ pub enum Command {
     Demo(Demo),
     /// Translate text with a model
     Translate(Translate),
+    /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
+    Score(Score),
     /// Raw scores for given token ids, to compare with any other implementation
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow

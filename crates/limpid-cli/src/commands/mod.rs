@@ -5,6 +5,7 @@ mod corpus;
 mod demo;
 mod explain;
 mod logits;
+mod score;
 mod translate;
 
 use crate::args::{Args, Command};
@@ -37,6 +38,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::Demo(args) => demo::run(args)?,
         Command::Translate(args) => translate::run(args)?,
+        Command::Score(args) => score::run(args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,

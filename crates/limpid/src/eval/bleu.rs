@@ -1,40 +1,92 @@
 //! BLEU: how many of a translation's n-grams occur in a reference (Papineni et al. 2002).
 //!
 //! ```text
-//! pₙ = Σ min(count in hypothesis, largest count in one reference) / Σ count in hypothesis,   n = 1 … 4
-//! BLEU = BP · (p₁ p₂ p₃ p₄)^¼        BP = min(1, exp(1 − r/c))
+//! pₙ = Σ min(count in hypothesis, largest count in one reference) / Σ count in hypothesis,   n = 1 … N, 4 unless told
+//! BLEU = BP · (p₁ · … · p_N)^(1/N)        BP = min(1, exp(1 − r/c))
 //! ```
 //!
 //! The sums run over the whole corpus, c is the number of words of all hypotheses and r of all references,
 //! where each hypothesis counts the reference whose length is closest to its own. Precisions are given in
-//! percent. Where no n-gram of an order matches, its count of 0 is smoothed: the first such order counts as
-//! 1/2, the next as 1/4, and so on (sacreBLEU's `smooth:exp`, which is mteval-v13a's).
+//! percent. Where no n-gram of an order matches, [`Smooth`] says what its precision is.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::AddAssign;
 
+use super::metric::{Metric, count_lines, ngrams, signature};
 use super::{Case, EvalError, Tokenizer, is_space, words};
 
-/// The longest n-grams that are counted.
+/// The longest n-grams that are counted unless [`Bleu::max_order`] says otherwise.
 pub const ORDERS: usize = 4;
 
-/// BLEU with its choices made. The default is sacreBLEU's.
+/// What becomes of an order of n-grams of which none matches (Chen and Cherry 2014).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Smooth {
+    /// The first such order counts as 1/2 match, the next as 1/4, and so on, as in mteval-v13a.
+    #[default]
+    Exp,
+    /// Each counts as this many matches; 0.1 is sacreBLEU's choice.
+    Floor(f64),
+    /// From order 2 on this number is added to matches and n-grams, of every order; 1 is sacreBLEU's choice.
+    AddK(f64),
+    /// Its precision is 0, and so is BLEU.
+    None,
+}
+
+impl Smooth {
+    fn signature(self) -> String {
+        match self {
+            Smooth::Exp => "exp".to_string(),
+            Smooth::Floor(value) => format!("floor[{value:.2}]"),
+            Smooth::AddK(value) => format!("add-k[{value:.2}]"),
+            Smooth::None => "none".to_string(),
+        }
+    }
+}
+
+/// Over which orders the mean of the precisions goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrdersCounted {
+    /// Over all: text that has no 4-gram scores 0.
+    #[default]
+    All,
+    /// Over those the hypothesis has n-grams of: the choice for single sentences, which may be short.
+    Effective,
+}
+
+/// BLEU with its choices made. The default is sacreBLEU's.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bleu {
     /// Whether case counts.
     pub case: Case,
     /// What a word is.
     pub tokenizer: Tokenizer,
+    /// What happens to orders without a match.
+    pub smooth: Smooth,
+    /// The longest n-grams that are counted, at least 1.
+    pub max_order: usize,
+    /// Which orders count.
+    pub orders: OrdersCounted,
 }
 
-/// A corpus' BLEU and what it was made of.
+impl Default for Bleu {
+    fn default() -> Self {
+        Self {
+            case: Case::default(),
+            tokenizer: Tokenizer::default(),
+            smooth: Smooth::default(),
+            max_order: ORDERS,
+            orders: OrdersCounted::default(),
+        }
+    }
+}
+
+/// A BLEU score and what it was made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BleuScore {
     /// BLEU, from 0 to 100.
     pub score: f64,
-    /// Smoothed precisions of the orders 1 to 4, in percent.
-    pub precisions: [f64; ORDERS],
+    /// Smoothed precisions of the orders 1, 2, …, in percent.
+    pub precisions: Vec<f64>,
     /// The factor, at most 1, for hypotheses shorter than their references.
     pub brevity_penalty: f64,
     /// The counts behind all of these.
@@ -44,64 +96,65 @@ pub struct BleuScore {
 }
 
 /// What BLEU counts. The counts of a corpus are the sums of its segments'.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BleuCounts {
     /// Words of the hypotheses.
-    pub hypothesis_len: usize,
+    pub hypothesis_len: u64,
     /// Words of the closest references.
-    pub reference_len: usize,
-    /// N-grams of the hypotheses that a reference has too, for the orders 1 to 4.
-    pub correct: [usize; ORDERS],
-    /// N-grams of the hypotheses, for the orders 1 to 4.
-    pub total: [usize; ORDERS],
+    pub reference_len: u64,
+    /// N-grams of the hypotheses that a reference has too, for the orders 1, 2, …
+    pub correct: Vec<u64>,
+    /// N-grams of the hypotheses, for the orders 1, 2, …
+    pub total: Vec<u64>,
 }
 
-impl AddAssign for BleuCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.hypothesis_len += other.hypothesis_len;
-        self.reference_len += other.reference_len;
-        for n in 0..ORDERS {
-            self.correct[n] += other.correct[n];
-            self.total[n] += other.total[n];
+impl BleuCounts {
+    /// From a row of [`Metric::count`]: both lengths, the matches, the n-grams.
+    fn from_row(row: &[u64]) -> Self {
+        let orders = (row.len() - 2) / 2;
+        Self {
+            hypothesis_len: row[0],
+            reference_len: row[1],
+            correct: row[2..2 + orders].to_vec(),
+            total: row[2 + orders..].to_vec(),
         }
+    }
+
+    /// Hypothesis words for each reference word.
+    pub fn ratio(&self) -> f64 {
+        if self.reference_len == 0 { 0.0 } else { self.hypothesis_len as f64 / self.reference_len as f64 }
     }
 }
 
-impl Bleu {
-    /// Scores a corpus; `references[i]` are the references, one or more, of `hypotheses[i]`.
-    pub fn corpus(&self, hypotheses: &[&str], references: &[Vec<&str>]) -> Result<BleuScore, EvalError> {
-        if hypotheses.is_empty() {
-            return Err(EvalError::NoHypotheses);
-        }
-        if hypotheses.len() != references.len() {
-            let (hypotheses, references) = (hypotheses.len(), references.len());
-            return Err(EvalError::CountMismatch { hypotheses, references });
-        }
-        if let Some(segment) = references.iter().position(Vec::is_empty) {
-            return Err(EvalError::NoReference { segment });
-        }
-        let mut counts = BleuCounts::default();
-        for (hypothesis, references) in hypotheses.iter().zip(references) {
-            counts += self.count(hypothesis, references);
-        }
-        Ok(score(counts, self.signature(references)))
+impl Metric for Bleu {
+    fn name(&self) -> String {
+        "BLEU".to_string()
     }
 
-    /// The counts of one segment.
-    fn count(&self, hypothesis: &str, references: &[&str]) -> BleuCounts {
+    fn settings(&self) -> String {
+        let effective = match self.orders {
+            OrdersCounted::All => "no",
+            OrdersCounted::Effective => "yes",
+        };
+        // sacreBLEU has no word for this, although scores of different orders cannot be compared.
+        let order =
+            if self.max_order == ORDERS { String::new() } else { format!("|order:{}", self.max_order) };
+        let (case, tokenizer, smooth) =
+            (self.case.signature(), self.tokenizer.signature(), self.smooth.signature());
+        format!("case:{case}|eff:{effective}|tok:{tokenizer}|smooth:{smooth}{order}")
+    }
+
+    fn count(&self, hypothesis: &str, references: &[&str]) -> Vec<u64> {
         let hypothesis = self.prepare(hypothesis);
         let hypothesis: Vec<&str> = words(&hypothesis).collect();
         let references: Vec<String> = references.iter().map(|reference| self.prepare(reference)).collect();
         let references: Vec<Vec<&str>> = references.iter().map(|text| words(text).collect()).collect();
 
-        let mut counts = BleuCounts {
-            hypothesis_len: hypothesis.len(),
-            reference_len: closest_len(hypothesis.len(), references.iter().map(Vec::len)),
-            ..BleuCounts::default()
-        };
-        for n in 1..=ORDERS {
+        let closest = closest_len(hypothesis.len(), references.iter().map(Vec::len));
+        let (mut correct, mut total) = (vec![0; self.max_order], vec![0; self.max_order]);
+        for n in 1..=self.max_order {
             // An n-gram may be matched as often as the one reference that has it most often has it.
-            let mut allowed: HashMap<&[&str], usize> = HashMap::new();
+            let mut allowed: HashMap<&[&str], u64> = HashMap::new();
             for reference in &references {
                 for (ngram, count) in ngrams(reference, n) {
                     let most = allowed.entry(ngram).or_default();
@@ -109,11 +162,81 @@ impl Bleu {
                 }
             }
             for (ngram, count) in ngrams(&hypothesis, n) {
-                counts.total[n - 1] += count;
-                counts.correct[n - 1] += count.min(allowed.get(ngram).copied().unwrap_or(0));
+                total[n - 1] += count;
+                correct[n - 1] += count.min(allowed.get(ngram).copied().unwrap_or(0));
             }
         }
-        counts
+        let lengths = [hypothesis.len() as u64, closest as u64];
+        [&lengths[..], &correct, &total].concat()
+    }
+
+    fn score(&self, counts: &[u64]) -> f64 {
+        self.explain(counts).score
+    }
+}
+
+impl Bleu {
+    /// Scores a corpus; `references[i]` are the references, one or more, of `hypotheses[i]`.
+    pub fn corpus(&self, hypotheses: &[&str], references: &[Vec<&str>]) -> Result<BleuScore, EvalError> {
+        let counts = count_lines(self, hypotheses, references)?;
+        Ok(BleuScore { signature: signature(self, references, None), ..self.explain(&counts.total()) })
+    }
+
+    /// Scores one sentence, over the orders it has, whatever [`Bleu::orders`] says.
+    pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Result<BleuScore, EvalError> {
+        Self { orders: OrdersCounted::Effective, ..*self }.corpus(&[hypothesis], &[references.to_vec()])
+    }
+
+    /// The score of a row of counts, or of a sum of rows, and what it is made of. Its signature is empty: the counts
+    /// do not know how many references there were.
+    pub fn explain(&self, counts: &[u64]) -> BleuScore {
+        let counts = BleuCounts::from_row(counts);
+        let brevity_penalty = brevity_penalty(counts.hypothesis_len, counts.reference_len);
+        let (precisions, effective) = self.precisions(&counts);
+        let counted = match self.orders {
+            OrdersCounted::All => self.max_order,
+            OrdersCounted::Effective => effective,
+        };
+        let score = if precisions[..counted].contains(&0.0) {
+            0.0
+        } else {
+            let logs: f64 = precisions[..counted].iter().map(|p| p.ln()).sum();
+            brevity_penalty * (logs / counted as f64).exp()
+        };
+        BleuScore { score, precisions, brevity_penalty, counts, signature: String::new() }
+    }
+
+    /// Smoothed precisions in percent, and how many orders have n-grams at all (if nothing matches, at least 1).
+    fn precisions(&self, counts: &BleuCounts) -> (Vec<f64>, usize) {
+        let mut precisions = vec![0.0; self.max_order];
+        // Smoothing is for a long n-gram that happens not to match, not for a text without one right word.
+        if counts.correct.iter().all(|&correct| correct == 0) {
+            return (precisions, 1);
+        }
+        let (mut halvings, mut effective) = (1.0, 1);
+        for (i, precision) in precisions.iter_mut().enumerate() {
+            let (mut correct, mut total) = (counts.correct[i] as f64, counts.total[i] as f64);
+            if let Smooth::AddK(k) = self.smooth
+                && i > 0
+            {
+                correct += k;
+                total += k;
+            }
+            if total == 0.0 {
+                break; // every hypothesis is shorter: nothing to smooth, here or in longer orders
+            }
+            effective = i + 1;
+            *precision = match self.smooth {
+                _ if correct > 0.0 => 100.0 * correct / total,
+                Smooth::Exp => {
+                    halvings *= 2.0;
+                    100.0 / (halvings * total)
+                }
+                Smooth::Floor(value) => 100.0 * value / total,
+                Smooth::AddK(_) | Smooth::None => 0.0,
+            };
+        }
+        (precisions, effective)
     }
 
     fn prepare(&self, line: &str) -> String {
@@ -121,23 +244,6 @@ impl Bleu {
         // The end is trimmed first because it changes tokens: a hyphen before a line end joins lines.
         self.tokenizer.tokenize(line.trim_end_matches(is_space)).into_owned()
     }
-
-    fn signature(&self, references: &[Vec<&str>]) -> String {
-        let first = references[0].len();
-        let all_alike = references.iter().all(|segment| segment.len() == first);
-        let number = if all_alike { first.to_string() } else { "var".to_string() };
-        let (case, tokenizer) = (self.case.signature(), self.tokenizer.signature());
-        format!("nrefs:{number}|case:{case}|eff:no|tok:{tokenizer}|smooth:exp")
-    }
-}
-
-/// How often each n-gram of a text occurs.
-fn ngrams<'a>(words: &'a [&'a str], n: usize) -> HashMap<&'a [&'a str], usize> {
-    let mut counts = HashMap::new();
-    for ngram in words.windows(n) {
-        *counts.entry(ngram).or_default() += 1;
-    }
-    counts
 }
 
 /// The reference length closest to a hypothesis'; the shorter one of two that are equally close.
@@ -145,19 +251,7 @@ fn closest_len(hypothesis: usize, references: impl Iterator<Item = usize>) -> us
     references.min_by_key(|&len| (len.abs_diff(hypothesis), len)).expect("a segment has a reference")
 }
 
-fn score(counts: BleuCounts, signature: String) -> BleuScore {
-    let brevity_penalty = brevity_penalty(counts.hypothesis_len, counts.reference_len);
-    let precisions = precisions(&counts);
-    let score = if precisions.contains(&0.0) {
-        0.0
-    } else {
-        let mean_log = precisions.iter().map(|p| p.ln()).sum::<f64>() / ORDERS as f64;
-        brevity_penalty * mean_log.exp()
-    };
-    BleuScore { score, precisions, brevity_penalty, counts, signature }
-}
-
-fn brevity_penalty(hypothesis_len: usize, reference_len: usize) -> f64 {
+fn brevity_penalty(hypothesis_len: u64, reference_len: u64) -> f64 {
     if hypothesis_len >= reference_len {
         1.0
     } else if hypothesis_len == 0 {
@@ -167,34 +261,25 @@ fn brevity_penalty(hypothesis_len: usize, reference_len: usize) -> f64 {
     }
 }
 
-fn precisions(counts: &BleuCounts) -> [f64; ORDERS] {
-    let mut precisions = [0.0; ORDERS];
-    // Smoothing is for a long n-gram that happens not to match, not for a text without one right word.
-    if counts.correct == [0; ORDERS] {
-        return precisions;
+impl BleuScore {
+    /// What stands behind the score in sacreBLEU's line:
+    /// `82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)`.
+    pub fn details(&self) -> String {
+        let precisions: Vec<String> = self.precisions.iter().map(|p| format!("{p:.1}")).collect();
+        let (counts, ratio) = (&self.counts, self.counts.ratio());
+        format!(
+            "{} (BP = {:.3} ratio = {ratio:.3} hyp_len = {} ref_len = {})",
+            precisions.join("/"),
+            self.brevity_penalty,
+            counts.hypothesis_len,
+            counts.reference_len
+        )
     }
-    let mut halvings = 1.0;
-    for ((precision, &correct), &total) in precisions.iter_mut().zip(&counts.correct).zip(&counts.total) {
-        *precision = if total == 0 {
-            0.0 // every hypothesis is shorter than n words: nothing to smooth
-        } else if correct == 0 {
-            halvings *= 2.0;
-            100.0 / (halvings * total as f64)
-        } else {
-            100.0 * correct as f64 / total as f64
-        };
-    }
-    precisions
 }
 
 /// sacreBLEU's line: `BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)`.
 impl fmt::Display for BleuScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BleuCounts { hypothesis_len, reference_len, .. } = self.counts;
-        let ratio = if reference_len == 0 { 0.0 } else { hypothesis_len as f64 / reference_len as f64 };
-        let [p1, p2, p3, p4] = self.precisions;
-        write!(f, "BLEU = {:.2} {p1:.1}/{p2:.1}/{p3:.1}/{p4:.1} ", self.score)?;
-        write!(f, "(BP = {:.3} ratio = {ratio:.3} ", self.brevity_penalty)?;
-        write!(f, "hyp_len = {hypothesis_len} ref_len = {reference_len})")
+        write!(f, "BLEU = {:.2} {}", self.score, self.details())
     }
 }

@@ -1,8 +1,10 @@
-//! Measures of a translation against reference translations.
+//! Measures: of translations against references (BLEU, chrF, ROUGE-L), of labels against the right ones.
 //!
 //! Scores of two systems can only be compared when text was cut into words in the same way, so every score
 //! carries a signature in sacreBLEU's notation, and equals what sacreBLEU prints under that signature.
-//! A metric reads text in three steps, each a choice of its own: [`Case`], then [`Tokenizer`], then [`words`].
+//! BLEU reads text in three steps, each a choice of its own: [`Case`], then [`Tokenizer`], then [`words`]; chrF
+//! counts characters. Both are a [`Metric`]: counts of lines that add up, and a score of the sum. So a corpus is
+//! read once, however often [`resample`] draws from its lines.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -10,9 +12,17 @@ use std::fmt;
 
 pub mod baselines;
 pub mod bleu;
-mod tokenize_13a;
+pub mod chrf;
+pub mod classification;
+pub mod lengths;
+mod metric;
+pub mod resample;
+pub mod rouge;
+mod tokenize;
 
 pub use bleu::{Bleu, BleuScore};
+pub use chrf::Chrf;
+pub use metric::{Counts, Metric, count_lines, signature};
 
 /// Whether `The` and `the` are the same word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +58,10 @@ pub enum Tokenizer {
     /// The rules of NIST's script `mteval-v13a`, which WMT uses: ASCII punctuation is split off.
     #[default]
     V13a,
+    /// The rules of `mteval-v14` for all languages: punctuation and symbols of Unicode are split off.
+    Intl,
+    /// Every character is a word, for languages written without spaces.
+    Char,
     /// At white space only, for text that is already in tokens.
     None,
 }
@@ -56,7 +70,9 @@ impl Tokenizer {
     /// The line with its words between white space; [`words`] takes them apart.
     pub fn tokenize(self, line: &str) -> Cow<'_, str> {
         match self {
-            Tokenizer::V13a => Cow::Owned(tokenize_13a::tokenize(line)),
+            Tokenizer::V13a => Cow::Owned(tokenize::v13a(line)),
+            Tokenizer::Intl => Cow::Owned(tokenize::intl(line)),
+            Tokenizer::Char => Cow::Owned(line.chars().flat_map(|c| [c, ' ']).collect()),
             Tokenizer::None => Cow::Borrowed(line),
         }
     }
@@ -64,6 +80,8 @@ impl Tokenizer {
     fn signature(self) -> &'static str {
         match self {
             Tokenizer::V13a => "13a",
+            Tokenizer::Intl => "intl",
+            Tokenizer::Char => "char",
             Tokenizer::None => "none",
         }
     }
@@ -75,7 +93,7 @@ pub fn words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// White space as Python's `str.split` sees it: Unicode's, and the four ASCII separators.
-fn is_space(c: char) -> bool {
+pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
@@ -90,6 +108,13 @@ pub enum EvalError {
         hypotheses: usize,
         /// Number of reference lines.
         references: usize,
+    },
+    /// There is not one source for each hypothesis.
+    SourceMismatch {
+        /// Number of source lines.
+        sources: usize,
+        /// Number of hypotheses.
+        hypotheses: usize,
     },
     /// A hypothesis has no reference at all.
     NoReference {
@@ -106,6 +131,9 @@ impl fmt::Display for EvalError {
                 f,
                 "{hypotheses} hypotheses but {references} reference lines; one for each was expected"
             ),
+            EvalError::SourceMismatch { sources, hypotheses } => {
+                write!(f, "{sources} source lines but {hypotheses} hypotheses; one for each was expected")
+            }
             EvalError::NoReference { segment } => {
                 write!(f, "line {} has no reference; at least one was expected", segment + 1)
             }
@@ -119,7 +147,9 @@ impl From<EvalError> for crate::error::Error {
     fn from(error: EvalError) -> Self {
         let hint = match error {
             EvalError::NoHypotheses => "is the file empty?",
-            EvalError::CountMismatch { .. } => "an empty translation still needs its line",
+            EvalError::CountMismatch { .. } | EvalError::SourceMismatch { .. } => {
+                "an empty translation still needs its line"
+            }
             EvalError::NoReference { .. } => "give every line at least one reference",
         };
         Self::data(error.to_string()).hint(hint)

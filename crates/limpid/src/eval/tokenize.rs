@@ -1,15 +1,30 @@
-//! The tokenizer of `mteval-v13a`, NIST's scoring script, as sacreBLEU runs it.
+//! The two rule-based tokenizers of sacreBLEU: `13a` and `intl`.
 //!
-//! Its rules were regular expressions applied one after the other, each to the result of the one before.
+//! Their rules were regular expressions applied one after the other, each to the result of the one before.
 //! None of them looks at more than two characters, so here each is one scan. The order matters: a comma
-//! that rule 2 has split off is seen again by rule 3, with a space beside it.
+//! that rule 2 of 13a has split off is seen again by rule 3, with a space beside it.
 
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// The tokenizer of `mteval-v14`'s option for all languages, `intl`: punctuation and symbols of any script are
+/// tokens, except punctuation between digits. A full stop after a digit at the end of a line stays with it,
+/// because no character follows that is not a digit; so it does in the script.
+pub(super) fn intl(line: &str) -> String {
+    use GeneralCategoryGroup::{Number, Punctuation, Symbol};
+    let is = |c: char, group| c.general_category_group() == group;
+    let text = replace_pairs(line, |a, b| !is(a, Number) && is(b, Punctuation), |a, b| [a, ' ', b, ' ']);
+    let text = replace_pairs(&text, |a, b| is(a, Punctuation) && !is(b, Number), |a, b| [' ', a, ' ', b]);
+    split_off(&text, |c| is(c, Symbol))
+}
+
+/// The tokenizer of `mteval-v13a`, NIST's scoring script, as sacreBLEU runs it.
+///
 /// Puts spaces around the tokens of a line. There may be several spaces in a row, and at both ends.
-pub(super) fn tokenize(line: &str) -> String {
+pub(super) fn v13a(line: &str) -> String {
     let text = format!(" {} ", plain_text(line));
     let is_stop = |c| c == '.' || c == ',';
     // Rule 1: spaces around symbols, wherever they stand.
-    let text = split_symbols(&text);
+    let text = split_off(&text, is_symbol);
     // Rule 2: a period or comma is a token unless a digit comes before it …
     let text = replace_pairs(&text, |a, b| !a.is_ascii_digit() && is_stop(b), |a, b| [a, ' ', b, ' ']);
     // Rule 3: … or after it: of `1,000.50.` only the last is split off.
@@ -30,10 +45,10 @@ fn is_symbol(c: char) -> bool {
     matches!(c, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/')
 }
 
-fn split_symbols(text: &str) -> String {
+fn split_off(text: &str, is_token: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(2 * text.len());
     for c in text.chars() {
-        if is_symbol(c) {
+        if is_token(c) {
             out.extend([' ', c, ' ']);
         } else {
             out.push(c);

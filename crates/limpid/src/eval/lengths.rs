@@ -1,0 +1,89 @@
+//! BLEU by the length of the source: a model that loses the thread of long sentences shows it here.
+
+use super::metric::count_lines;
+use super::{Bleu, BleuScore, EvalError, Tokenizer, signature, words};
+
+/// The longest sources, in words, of all groups but the last, which has no end.
+pub const LONGEST: [usize; 6] = [5, 10, 15, 20, 30, 50];
+
+/// The lines whose sources have about the same length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LengthGroup {
+    /// Words of the shortest source that belongs here.
+    pub from: usize,
+    /// Words of the longest one; none in the last group.
+    pub to: Option<usize>,
+    /// How many lines there are, at least one.
+    pub lines: usize,
+    /// BLEU of these lines.
+    pub score: BleuScore,
+}
+
+/// BLEU of the lines whose source has up to `longest[0]` words, then up to `longest[1]`, …, then more; groups
+/// without lines are left out. Words of the source are counted as `tokenizer` sees them.
+///
+/// # Panics
+/// If `longest` does not rise.
+#[track_caller]
+pub fn bleu_by_length(
+    bleu: &Bleu,
+    tokenizer: Tokenizer,
+    longest: &[usize],
+    sources: &[&str],
+    hypotheses: &[&str],
+    references: &[Vec<&str>],
+) -> Result<Vec<LengthGroup>, EvalError> {
+    assert!(longest.is_sorted_by(|a, b| a < b), "bleu_by_length: {longest:?} does not rise");
+    if sources.len() != hypotheses.len() {
+        let (sources, hypotheses) = (sources.len(), hypotheses.len());
+        return Err(EvalError::SourceMismatch { sources, hypotheses });
+    }
+    let counts = count_lines(bleu, hypotheses, references)?;
+    let mut members = vec![Vec::new(); longest.len() + 1];
+    for (i, source) in sources.iter().enumerate() {
+        let length = words(&tokenizer.tokenize(source)).count();
+        members[longest.partition_point(|most| *most < length)].push(i);
+    }
+    let signature = signature(bleu, references, None);
+    let group = |(g, lines): (usize, Vec<usize>)| LengthGroup {
+        from: if g == 0 { 0 } else { longest[g - 1] + 1 },
+        to: longest.get(g).copied(),
+        lines: lines.len(),
+        score: BleuScore { signature: signature.clone(), ..bleu.explain(&counts.sum(lines.into_iter())) },
+    };
+    Ok(members.into_iter().enumerate().filter(|(_, lines)| !lines.is_empty()).map(group).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_scores_as_its_lines_alone_do() {
+        let sources = ["un", "un deux trois", "a b c d e", "un deux", "", "a b c, d"];
+        let hypotheses = ["one", "one two three four", "a b c d x", "one two", "the cat sat", "a b c, d e"];
+        let references: Vec<Vec<&str>> =
+            ["one", "one two three five", "a b c d e", "two one", "the cat sat", "a b c, d f"]
+                .map(|line| vec![line])
+                .into();
+        let bleu = Bleu::default();
+        let groups =
+            bleu_by_length(&bleu, Tokenizer::V13a, &[2, 3, 4], &sources, &hypotheses, &references).unwrap();
+
+        let lines: [&[usize]; 3] = [&[0, 3, 4], &[1], &[2, 5]];
+        let shape: Vec<_> = groups.iter().map(|group| (group.from, group.to, group.lines)).collect();
+        assert_eq!(shape, [(0, Some(2), 3), (3, Some(3), 1), (5, None, 2)]);
+        for (group, lines) in groups.iter().zip(lines) {
+            let hypotheses: Vec<&str> = lines.iter().map(|i| hypotheses[*i]).collect();
+            let references: Vec<Vec<&str>> = lines.iter().map(|i| references[*i].clone()).collect();
+            assert_eq!(group.score, bleu.corpus(&hypotheses, &references).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_source_for_every_line_is_asked_for() {
+        let error =
+            bleu_by_length(&Bleu::default(), Tokenizer::V13a, &LONGEST, &["un"], &["one", "two"], &[]);
+        assert_eq!(error, Err(EvalError::SourceMismatch { sources: 1, hypotheses: 2 }));
+    }
+}
