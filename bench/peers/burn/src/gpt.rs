@@ -1,6 +1,6 @@
 //! A GPT, as `Gpt` of bench/torch_models.py.
 
-use crate::layers::{Attention, causal_mask, ids, linear, look_up, table, tied_logits};
+use crate::layers::{Attention, Sight, ids, linear, look_up, table, tied_logits};
 use crate::train::Model;
 use burn::module::{Module, Param};
 use burn::nn::loss::CrossEntropyLoss;
@@ -37,9 +37,9 @@ impl Block {
         }
     }
 
-    fn forward(&self, x: Tensor<3>, mask: Tensor<4>) -> Tensor<3> {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let normed = self.norm1.forward(x.clone());
-        let x = x + self.attention.forward(normed.clone(), normed, Some(mask));
+        let x = x + self.attention.forward(normed.clone(), normed, Sight::Past);
         let hidden = self.up.forward(self.norm2.forward(x.clone()));
         // The exact GELU, not the approximation by tanh of the others: burn has a kernel for this one and makes the other
         // of eight operations, which doubles the time of T.
@@ -61,7 +61,6 @@ impl Gpt {
 pub struct Batch {
     ids: Tensor<2, Int>,
     targets: Tensor<1, Int>,
-    mask: Tensor<4>,
     criterion: CrossEntropyLoss,
 }
 
@@ -71,7 +70,6 @@ impl Batch {
         Self {
             ids: ids(inputs, [shape.batch, shape.context], device),
             targets: ids(targets, [shape.batch * shape.context], device),
-            mask: causal_mask(shape.context, device),
             criterion: CrossEntropyLoss::new(None, device),
         }
     }
@@ -83,7 +81,7 @@ impl Model for Gpt {
     fn loss(&self, batch: &Batch) -> Tensor<1> {
         let mut x = look_up(&self.tokens, batch.ids.clone()) + self.positions.val().unsqueeze::<3>();
         for block in &self.blocks {
-            x = block.forward(x, batch.mask.clone());
+            x = block.forward(x);
         }
         batch.criterion.forward(tied_logits(self.norm.forward(x), &self.tokens), batch.targets.clone())
     }

@@ -1,6 +1,6 @@
 //! An encoder-decoder, as `Seq2Seq` of bench/torch_models.py.
 
-use crate::layers::{Attention, causal_mask, ids, linear, look_up, table, tied_logits};
+use crate::layers::{Attention, Sight, ids, linear, look_up, table, tied_logits};
 use crate::train::Model;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
@@ -45,10 +45,11 @@ impl Layer {
         }
     }
 
-    fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, mask: Option<Tensor<4>>) -> Tensor<3> {
-        let mut x = self.norm1.forward(x.clone() + self.attention.forward(x.clone(), x, mask));
+    fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>) -> Tensor<3> {
+        let sight = if self.cross.is_some() { Sight::Past } else { Sight::All };
+        let mut x = self.norm1.forward(x.clone() + self.attention.forward(x.clone(), x, sight));
         if let (Some(cross), Some(memory)) = (&self.cross, memory) {
-            x = cross.norm.forward(x.clone() + cross.attention.forward(x, memory, None));
+            x = cross.norm.forward(x.clone() + cross.attention.forward(x, memory, Sight::All));
         }
         let fed = self.down.forward(relu(self.up.forward(x.clone())));
         self.norm2.forward(x + fed)
@@ -79,7 +80,6 @@ pub struct Batch {
     target_in: Tensor<2, Int>,
     targets: Tensor<2, Int>,
     positions: Tensor<3>,
-    mask: Tensor<4>,
     label_smoothing: f64,
 }
 
@@ -95,7 +95,6 @@ impl Batch {
             target_in: ids(target_in, [shape.batch, length], device),
             targets: ids(targets, [shape.batch * length, 1], device),
             positions: Tensor::from_data(positions, device),
-            mask: causal_mask(length, device),
             label_smoothing: shape.label_smoothing,
         }
     }
@@ -107,11 +106,11 @@ impl Model for Seq2Seq {
     fn loss(&self, batch: &Batch) -> Tensor<1> {
         let mut memory = self.embed(batch.source.clone(), batch.positions.clone());
         for layer in &self.encoder {
-            memory = layer.forward(memory, None, None);
+            memory = layer.forward(memory, None);
         }
         let mut x = self.embed(batch.target_in.clone(), batch.positions.clone());
         for layer in &self.decoder {
-            x = layer.forward(x, Some(memory.clone()), Some(batch.mask.clone()));
+            x = layer.forward(x, Some(memory.clone()));
         }
         smoothed_cross_entropy(tied_logits(x, &self.tokens), batch.targets.clone(), batch.label_smoothing)
     }

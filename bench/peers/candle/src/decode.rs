@@ -1,7 +1,7 @@
 //! Writing token by token with the shape of GPT-2 small, one stream, f32, keys and values cached; what
 //! `limpid bench decode` does. Only inference, so candle's fused layer norm and softmax may be used.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor, Var};
 use candle_nn::kv_cache::KvCache;
 use candle_nn::{LayerNorm, Linear, Module, VarBuilder, VarMap, layer_norm, ops};
 use protocol::{Contender, Random, Run};
@@ -20,6 +20,8 @@ const TOKENS: usize = 64;
 
 pub struct Decoder {
     tokens: Tensor,
+    /// The same numbers, laid out for the product with one row.
+    output: Tensor,
     positions: Tensor,
     blocks: Vec<Block>,
     norm: LayerNorm,
@@ -78,7 +80,14 @@ impl Decoder {
         Self::of(VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
         let values: HashMap<String, Tensor> = {
             let named = variables.data().lock().expect("nobody panics holding it");
-            named.iter().map(|(name, variable)| (name.clone(), variable.as_tensor().detach())).collect()
+            let laid_out = |name: &str, value: Tensor| match value.rank() {
+                2 if name.starts_with("blocks.") => by_inputs(&value),
+                _ => Ok(value),
+            };
+            let value = |(name, variable): (&String, &Var)| {
+                Ok((name.clone(), laid_out(name, variable.as_tensor().detach())?))
+            };
+            named.iter().map(value).collect::<Result<_>>()?
         };
         let mut decoder = Self::of(VarBuilder::from_tensors(values, DType::F32, &Device::Cpu))?;
         decoder.parameters = variables.all_vars().iter().map(|variable| variable.elem_count()).sum();
@@ -89,8 +98,10 @@ impl Decoder {
 
     fn of(vb: VarBuilder) -> Result<Self> {
         let block = |i: usize| Block::new(vb.pp(format!("blocks.{i}")));
+        let tokens = table(VOCAB, WIDTH, vb.pp("tokens"))?;
         Ok(Self {
-            tokens: table(VOCAB, WIDTH, vb.pp("tokens"))?,
+            output: by_inputs(&tokens)?,
+            tokens,
             positions: table(CONTEXT, WIDTH, vb.pp("positions"))?,
             blocks: (0..LAYERS).map(block).collect::<Result<_>>()?,
             norm: layer_norm(WIDTH, 1e-5, vb.pp("norm"))?,
@@ -107,7 +118,7 @@ impl Decoder {
             x = block.forward(&x)?;
         }
         let last = self.norm.forward(&x.narrow(1, t - 1, 1)?.contiguous()?)?.flatten_to(1)?; // (1,c)
-        last.matmul(&self.tokens.t()?)?.flatten_all()
+        last.matmul(&self.output.t()?)?.flatten_all()
     }
 
     fn forget(&mut self) {
@@ -143,6 +154,11 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// The same matrix (outputs, inputs), stored input by input: candle multiplies one row with that up to 1.5 times as fast.
+fn by_inputs(weight: &Tensor) -> Result<Tensor> {
+    weight.t()?.contiguous()?.t()
 }
 
 impl Contender for Decoder {

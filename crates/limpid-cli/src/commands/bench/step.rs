@@ -1,8 +1,7 @@
 //! `limpid bench step`: how fast this machine trains, and where the time goes.
 
-use super::{
-    check_memory, check_positive, check_seconds, check_tokens, median_and_best, peak_rss_mb, random_ids,
-};
+use super::interactive::{About, Timed, memory_mb, serve};
+use super::{check_memory, check_positive, check_seconds, check_tokens, median_and_best, random_ids};
 use crate::args::{BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
 use limpid::config::{GptConfig, Seq2SeqConfig};
 use limpid::data::batch::{LmBatch, PairBatch};
@@ -15,7 +14,6 @@ use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Profile, Tape, Var};
 use limpid_tensor::{machine, team};
 use serde_json::json;
-use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 /// Measures what was asked for.
@@ -36,6 +34,8 @@ struct Job {
     tokens: usize,
     /// Floating-point operations of the matrix products of one step, forward and backward.
     flops: f64,
+    /// Resident size before the model was made.
+    own_mb: Option<f64>,
 }
 
 enum Batch {
@@ -53,6 +53,7 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
     check_memory(config.parameters_about())?;
     check_tokens(args.batch.saturating_mul(args.context))?;
     check_seconds(args.how.seconds)?;
+    let own_mb = memory_mb("VmRSS");
     let model = Model::gpt(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let sequences: Vec<Vec<u32>> =
@@ -61,7 +62,7 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
     let (n, c, l) = (batch.targets.len() as f64, args.width as f64, args.layers as f64);
     // Per layer 12c² weights; scores and values of half a square of keys, as the rest is masked.
     let per_token = l * (12.0 * c * c + c * args.context as f64) + c * args.vocab as f64;
-    Ok(Job::new(model, Batch::Lm(batch), 0.0, n as usize, 6.0 * n * per_token))
+    Ok(Job { own_mb, ..Job::new(model, Batch::Lm(batch), 0.0, n as usize, 6.0 * n * per_token) })
 }
 
 fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
@@ -85,6 +86,7 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         let message = format!("--label-smoothing {} is not in [0, 1)", args.label_smoothing);
         return Err(Error::config(message).hint("usual is 0.1"));
     }
+    let own_mb = memory_mb("VmRSS");
     let model = Model::seq2seq(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let pair = |rng: &mut Stream| {
@@ -99,7 +101,7 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         * (target * (6.0 * c * c + 2.0 * c * f + c * target + 2.0 * c * source) + source * 2.0 * c * c);
     let flops = 6.0 * args.batch as f64 * (encoder + decoder + target * c * args.vocab as f64);
     let tokens = args.batch * (args.source_len + args.target_len);
-    Ok(Job::new(model, Batch::Pairs(batch), args.label_smoothing, tokens, flops))
+    Ok(Job { own_mb, ..Job::new(model, Batch::Pairs(batch), args.label_smoothing, tokens, flops) })
 }
 
 impl Job {
@@ -107,7 +109,7 @@ impl Job {
         let adam =
             AdamConfig { clip_norm: None, weight_decay: 0.01, eps: 1e-8, beta2: 0.999, ..Default::default() };
         let stepper = Stepper::new(&model.params, adam, 1);
-        Self { model, batch, smoothing, stepper, tokens, flops }
+        Self { model, batch, smoothing, stepper, tokens, flops, own_mb: None }
     }
 
     fn step(&mut self, profile: Option<&mut Profile>) -> Result<f32> {
@@ -164,7 +166,7 @@ impl Job {
                 json!({
                     "median_ms": median, "best_ms": best, "steps": steps, "threads": team::threads(), "loss": loss,
                     "tokens_per_second": rate, "gflops": gflops, "parameters": self.model.params.count(),
-                    "peak_rss_mb": peak_rss_mb(), "fma_peak_gflops": peak, "operations": operations,
+                    "peak_rss_mb": memory_mb("VmHWM"), "fma_peak_gflops": peak, "operations": operations,
                 })
             );
             return Ok(());
@@ -176,7 +178,7 @@ impl Job {
         let share =
             peak.map_or(String::new(), |peak| format!("   ({:.0}% of the FMA peak)", 100.0 * gflops / peak));
         println!("products        {gflops:>12.1} GFLOP/s{share}");
-        if let Some(peak) = peak_rss_mb() {
+        if let Some(peak) = memory_mb("VmHWM") {
             println!("peak memory     {peak:>12.0} MB");
         }
         println!("\n{:<16}{:>14}{:>14}", "ms a step", "forward", "backward");
@@ -186,28 +188,15 @@ impl Job {
         Ok(())
     }
 
-    /// One line in, one line out, and idle in between: see docs/formats.md.
+    /// For a driver that lets several programs take turns.
     fn interactive(&mut self) -> Result<()> {
         for _ in 0..2 {
             self.step(None)?;
         }
-        let version = env!("CARGO_PKG_VERSION");
-        println!("{}", json!({ "ready": true, "parameters": self.model.params.count(), "version": version }));
-        for line in std::io::stdin().lock().lines() {
-            let line = line.map_err(|e| Error::io("read", std::path::Path::new("standard input"), &e))?;
-            match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["run", seconds] => {
-                    let seconds = seconds.parse().map_err(|_| {
-                        Error::data(format!("'{line}': a number of seconds was expected")).hint("run 2.0")
-                    })?;
-                    check_seconds(seconds)?;
-                    let (times, loss) = self.run(seconds, None)?;
-                    println!("{}", json!({ "step_ms": times, "loss": loss }));
-                }
-                ["quit"] => break,
-                _ => return Err(Error::data(format!("'{line}' is not a command")).hint("run 2.0, or quit")),
-            }
-        }
-        Ok(())
+        let about = About { parameters: self.model.params.count(), own_mb: self.own_mb };
+        serve(about, |seconds| {
+            let (step_ms, loss) = self.run(seconds, None)?;
+            Ok(Timed { step_ms, loss: Some(loss) })
+        })
     }
 }
