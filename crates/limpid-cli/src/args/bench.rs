@@ -47,6 +47,9 @@ pub struct BenchDecode {
     /// Machine-readable
     #[arg(long)]
     pub json: bool,
+    /// Read `run SECONDS` and `quit` from standard input, for side-by-side runs (bench/)
+    #[arg(long)]
+    pub interactive: bool,
 }
 
 #[derive(ClapArgs)]
@@ -81,6 +84,9 @@ pub struct BenchEncode {
     /// Machine-readable
     #[arg(long)]
     pub json: bool,
+    /// Read `run SECONDS` and `quit` from standard input, for side-by-side runs (bench/)
+    #[arg(long)]
+    pub interactive: bool,
 }
 
 #[derive(ClapArgs)]

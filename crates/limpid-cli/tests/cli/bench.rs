@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn bench_step_reports_json_and_speaks_the_protocol_of_side_by_side_runs() {
+fn bench_step_reports_json() {
     let small =
         ["--layers", "1", "--heads", "2", "--width", "16", "--context", "8", "--batch", "2", "--vocab", "11"];
     let args = [&["bench", "step", "gpt"][..], &small, &["--seconds", "0.05", "--json"]].concat();
@@ -13,15 +13,72 @@ fn bench_step_reports_json_and_speaks_the_protocol_of_side_by_side_runs() {
     // The products of the step alone, without anything between them.
     assert!(report["product_gflops"].as_f64().unwrap() > 0.0);
     assert!(report["operations"].as_array().unwrap().iter().any(|op| op["name"] == "attention"));
+}
 
-    let args = [&["bench", "step", "gpt"][..], &small, &["--interactive"]].concat();
+const SMALL_GPT: &str = "--layers 1 --heads 2 --width 16 --vocab 11 --threads 1 --interactive";
+
+/// What a driver hears when it says `input`.
+fn interactive(flags: &str, input: &str) -> Vec<serde_json::Value> {
+    let args: Vec<&str> = ["bench"].into_iter().chain(flags.split_whitespace()).collect();
     let mut child = limpid(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"run 0.01\nquit\n").unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
     let text = stdout(&child.wait_with_output().unwrap());
-    let lines: Vec<serde_json::Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn bench_step_speaks_the_protocol_of_side_by_side_runs() {
+    let lines =
+        interactive(&format!("step gpt --context 8 --batch 2 {SMALL_GPT}"), "run 0.01\nrun 0\nquit\nrun 1\n");
+    assert_eq!(lines.len(), 3, "nothing is run after quit");
     assert_eq!(lines[0]["ready"], true);
+    assert_eq!(lines[0]["parameters"], 11 * 16 + 8 * 16 + 12 * 16 * 16 + 13 * 16 + 32);
+    assert_eq!(lines[0]["threads"], 1);
     assert!(lines[1]["step_ms"].as_array().unwrap().len() >= 3);
+    assert!(lines[1]["loss"].as_f64().unwrap() > 0.0);
+    assert_eq!(lines[2]["step_ms"].as_array().unwrap().len(), 1, "at least one step");
+}
+
+#[test]
+fn bench_decode_speaks_it_and_times_whole_sequences() {
+    let lines =
+        interactive(&format!("decode --context 8 --prompt 3 --tokens 5 {SMALL_GPT}"), "run 0\nrun 0.01\n");
+    assert_eq!(lines.len(), 3, "the end of input ends it");
+    assert_eq!(lines[0]["parameters"], 11 * 16 + 8 * 16 + 12 * 16 * 16 + 13 * 16 + 32);
+    assert_eq!(lines[1]["step_ms"].as_array().unwrap().len(), 5);
+    assert_eq!(lines[2]["step_ms"].as_array().unwrap().len() % 5, 0);
+    assert!(lines[1].get("loss").is_none());
+}
+
+#[test]
+fn bench_encode_speaks_it_and_counts_the_encoder_alone() {
+    for mixed in ["", "--mixed"] {
+        let flags = format!("encode --ffn 32 --batch 3 --length 9 {mixed} {SMALL_GPT}");
+        let lines = interactive(&flags, "run 0\nquit\n");
+        // The table; q, k, v and out; up and down; two norms.
+        let layer = 4 * (16 * 16 + 16) + (2 * 16 * 32 + 32 + 16) + 4 * 16;
+        assert_eq!(lines[0]["parameters"], 11 * 16 + layer);
+        assert_eq!(lines[1]["step_ms"].as_array().unwrap().len(), 1);
+        assert!(lines[1].get("loss").is_none());
+    }
+}
+
+#[test]
+fn bench_refuses_a_line_that_is_not_of_the_protocol() {
+    let flags = format!("bench encode --ffn 32 --batch 1 --length 4 {SMALL_GPT}");
+    for line in ["walk 1\n", "run soon\n", "run -1\n"] {
+        let args: Vec<&str> = flags.split_whitespace().collect();
+        let mut child = limpid(&args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), line.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("hint: "), "{line}");
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! `limpid bench encode`: an encoder stack over a batch of sequences of equal or mixed length.
 
+use super::interactive::{About, Timed, memory_mb, repeat, serve};
 use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
 use crate::args::BenchEncode;
 use limpid::config::Seq2SeqConfig;
 use limpid::data::batch::Packed;
 use limpid::error::Result;
-use limpid::model::{Architecture, Model};
+use limpid::model::{Architecture, Model, Seq2Seq};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::Tape;
@@ -26,26 +27,26 @@ pub fn run(args: &BenchEncode) -> Result<()> {
     };
     config.validate()?;
     check_memory(config.parameters_about() / 4.0)?;
+    let own_mb = memory_mb("VmRSS");
     let model = Model::seq2seq(&config, 1)?;
     let Architecture::Seq2Seq(seq2seq) = &model.architecture else { unreachable!("an encoder was made") };
-    let mut rng = Stream::new(1, 0);
-    // Mixed: 8 to `length` tokens, evenly spread, the longest included.
-    let shortest = 8.min(args.length);
-    let length = |i: usize| match args.mixed {
-        true => shortest + (args.length - shortest) * i / (args.batch - 1).max(1),
-        false => args.length,
-    };
-    let sequences: Vec<Vec<u32>> =
-        (0..args.batch).map(|i| random_ids(&mut rng, length(i), args.vocab)).collect();
-    let source = Packed::new(&sequences);
-    let (begin, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 2 || begin.elapsed().as_secs_f64() < args.seconds {
-        let before = Instant::now();
-        let mut tape = Tape::inference(&model.params);
-        std::hint::black_box(seq2seq.encode(&mut tape, &source));
-        times.push(before.elapsed().as_secs_f64() * 1e3);
+    let source = Packed::new(&sequences(args));
+    encode(&model, seq2seq, &source);
+    if args.interactive {
+        // The decoder is there because the model needs one, and does nothing here.
+        let of_decoder = |name: &str| name.starts_with("model.decoder.");
+        let parameters = model.params.count()
+            - model
+                .params
+                .iter()
+                .filter(|(_, s)| of_decoder(&s.name))
+                .map(|(_, s)| s.shape.len())
+                .sum::<usize>();
+        return serve(About { parameters, own_mb }, |seconds| {
+            Ok(Timed { step_ms: repeat(seconds, || vec![encode(&model, seq2seq, &source)]), loss: None })
+        });
     }
-    let (median, best) = median_and_best(times.split_off(1));
+    let (median, best) = median_and_best(repeat(args.seconds, || vec![encode(&model, seq2seq, &source)]));
     let rate = source.tokens() as f64 / median * 1e3;
     if args.json {
         println!(
@@ -62,4 +63,23 @@ pub fn run(args: &BenchEncode) -> Result<()> {
     println!("median          {median:>12.2} ms   (best {best:.2})");
     println!("rate            {rate:>12.0} tokens/s");
     Ok(())
+}
+
+/// Random tokens. Mixed: 8 to `length` of them, evenly spread, the longest included.
+fn sequences(args: &BenchEncode) -> Vec<Vec<u32>> {
+    let mut rng = Stream::new(1, 0);
+    let shortest = 8.min(args.length);
+    let length = |i: usize| match args.mixed {
+        true => shortest + (args.length - shortest) * i / (args.batch - 1).max(1),
+        false => args.length,
+    };
+    (0..args.batch).map(|i| random_ids(&mut rng, length(i), args.vocab)).collect()
+}
+
+/// The milliseconds of one pass.
+fn encode(model: &Model, seq2seq: &Seq2Seq, source: &Packed) -> f64 {
+    let before = Instant::now();
+    let mut tape = Tape::inference(&model.params);
+    std::hint::black_box(seq2seq.encode(&mut tape, source));
+    before.elapsed().as_secs_f64() * 1e3
 }

@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod interactive;
 mod machine;
 mod step;
 
@@ -71,11 +72,4 @@ fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
 fn median_and_best(mut times: Vec<f64>) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     (times[times.len() / 2], times[0])
-}
-
-/// The largest resident size so far, where the system tells.
-fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
 }

@@ -1,8 +1,7 @@
 //! `limpid bench step`: how fast this machine trains, and where the time goes.
 
-use super::{
-    check_memory, check_positive, check_seconds, check_tokens, median_and_best, peak_rss_mb, random_ids,
-};
+use super::interactive::{About, Timed, memory_mb, serve};
+use super::{check_memory, check_positive, check_seconds, check_tokens, median_and_best, random_ids};
 use crate::args::{BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
 use limpid::config::{GptConfig, Seq2SeqConfig};
 use limpid::data::batch::{LmBatch, PairBatch};
@@ -16,7 +15,6 @@ use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Profile, Tape, Var};
 use limpid_tensor::team;
 use serde_json::json;
-use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 /// Measures what was asked for.
@@ -39,6 +37,8 @@ struct Job {
     flops: f64,
     /// Its linear layers, and how often each shape occurs.
     layers: Vec<(LinearShape, usize)>,
+    /// Resident size before the model was made.
+    own_mb: Option<f64>,
 }
 
 enum Batch {
@@ -56,6 +56,7 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
     check_memory(config.parameters_about())?;
     check_tokens(args.batch.saturating_mul(args.context))?;
     check_seconds(args.how.seconds)?;
+    let own_mb = memory_mb("VmRSS");
     let model = Model::gpt(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let sequences: Vec<Vec<u32>> =
@@ -69,7 +70,7 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
         .map(|(inputs, outputs)| (LinearShape { rows, inputs, outputs }, args.layers));
     let output = (LinearShape { rows, inputs: width, outputs: args.vocab }, 1);
     let layers = layers.into_iter().chain([output]).collect();
-    Ok(Job::new(model, Batch::Lm(batch), 0.0, rows, 6.0 * n * per_token, layers))
+    Ok(Job { own_mb, ..Job::new(model, Batch::Lm(batch), 0.0, rows, 6.0 * n * per_token, layers) })
 }
 
 fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
@@ -93,6 +94,7 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         let message = format!("--label-smoothing {} is not in [0, 1)", args.label_smoothing);
         return Err(Error::config(message).hint("usual is 0.1"));
     }
+    let own_mb = memory_mb("VmRSS");
     let model = Model::seq2seq(&config, 1)?;
     let mut rng = Stream::new(1, 0);
     let pair = |rng: &mut Stream| {
@@ -107,7 +109,9 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         * (target * (6.0 * c * c + 2.0 * c * f + c * target + 2.0 * c * source) + source * 2.0 * c * c);
     let flops = 6.0 * args.batch as f64 * (encoder + decoder + target * c * args.vocab as f64);
     let (from, to) = (args.batch * args.source_len, args.batch * args.target_len);
-    Ok(Job::new(model, Batch::Pairs(batch), args.label_smoothing, from + to, flops, layers(args, from, to)))
+    let job =
+        Job::new(model, Batch::Pairs(batch), args.label_smoothing, from + to, flops, layers(args, from, to));
+    Ok(Job { own_mb, ..job })
 }
 
 /// The linear layers of an encoder-decoder, for `from` and `to` rows of source and target.
@@ -134,7 +138,7 @@ impl Job {
         let adam =
             AdamConfig { clip_norm: None, weight_decay: 0.01, eps: 1e-8, beta2: 0.999, ..Default::default() };
         let stepper = Stepper::new(&model.params, adam, 1);
-        Self { model, batch, smoothing, stepper, tokens, flops, layers }
+        Self { model, batch, smoothing, stepper, tokens, flops, layers, own_mb: None }
     }
 
     fn step(&mut self, profile: Option<&mut Profile>) -> Result<f32> {
@@ -175,7 +179,7 @@ impl Job {
         let (median, best) = median_and_best(times);
         // What the machine could do at most, measured now: another minute it may be another number.
         let peak = machine::fma_peak(0.3);
-        let resident = peak_rss_mb(); // before the next line, which takes memory of its own
+        let resident = memory_mb("VmHWM"); // before the next line, which takes memory of its own
         let products = machine::products_rate(&self.layers, how.seconds.min(2.0));
         let per_step = |time: Duration| time.as_secs_f64() * 1e3 / steps as f64;
         let gflops = self.flops / median / 1e6;
@@ -219,28 +223,15 @@ impl Job {
         Ok(())
     }
 
-    /// One line in, one line out, and idle in between: see docs/formats.md.
+    /// For a driver that lets several programs take turns.
     fn interactive(&mut self) -> Result<()> {
         for _ in 0..2 {
             self.step(None)?;
         }
-        let version = env!("CARGO_PKG_VERSION");
-        println!("{}", json!({ "ready": true, "parameters": self.model.params.count(), "version": version }));
-        for line in std::io::stdin().lock().lines() {
-            let line = line.map_err(|e| Error::io("read", std::path::Path::new("standard input"), &e))?;
-            match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["run", seconds] => {
-                    let seconds = seconds.parse().map_err(|_| {
-                        Error::data(format!("'{line}': a number of seconds was expected")).hint("run 2.0")
-                    })?;
-                    check_seconds(seconds)?;
-                    let (times, loss) = self.run(seconds, None)?;
-                    println!("{}", json!({ "step_ms": times, "loss": loss }));
-                }
-                ["quit"] => break,
-                _ => return Err(Error::data(format!("'{line}' is not a command")).hint("run 2.0, or quit")),
-            }
-        }
-        Ok(())
+        let about = About { parameters: self.model.params.count(), own_mb: self.own_mb };
+        serve(about, |seconds| {
+            let (step_ms, loss) = self.run(seconds, None)?;
+            Ok(Timed { step_ms, loss: Some(loss) })
+        })
     }
 }
