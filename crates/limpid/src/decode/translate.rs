@@ -35,7 +35,7 @@ pub fn translate<S: AsRef<str>>(
         let capacity = longest.iter().max().unwrap_or(&0) + 1;
         let mut session = Seq2SeqSession::new(model, params, &batch, capacity);
         let prompts = vec![vec![config.decoder_start_token_id]; batch.len()];
-        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), &longest);
+        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), &longest)?;
         for (i, ids) in now.iter().zip(written) {
             translations[*i] = tokenizer.decode(&ids)?;
         }

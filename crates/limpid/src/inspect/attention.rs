@@ -49,7 +49,7 @@ pub fn translation_attention(
     let longest = longest_translation(&source);
     let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
     let written =
-        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest]).remove(0);
+        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest])?.remove(0);
 
     // Once more as a whole, with the probe: the same weights, all rows at once.
     let target: Vec<u32> = written.iter().copied().chain([end]).collect();
