@@ -77,6 +77,16 @@ impl Writing {
         self.of = of;
     }
 
+    /// Which sequence of its session it continues.
+    pub fn sequence(&self) -> usize {
+        self.of
+    }
+
+    /// The most tokens it can have.
+    pub fn longest(&self) -> usize {
+        self.prompt + self.limit
+    }
+
     /// The tokens that a new session has to read.
     pub fn window(&self) -> &[u32] {
         &self.tokens[self.first..]

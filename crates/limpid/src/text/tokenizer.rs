@@ -52,6 +52,13 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
+    /// The ids of a text, without special tokens, and the bytes of the text that each came from.
+    pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Vec<(usize, usize)>)> {
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
+        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+    }
+
     /// The words of a text that are not in the vocabulary.
     pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {
         let Some(unknown) = self.id("<unk>") else { return Ok(Vec::new()) };
