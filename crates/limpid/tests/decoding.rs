@@ -2,11 +2,12 @@
 
 use limpid::decode::filter::{Filter, probabilities};
 use limpid::decode::{
-    Beams, Choice, EarlyStopping, GptSession, LengthPenalty, Place, Rules, Seq2SeqSession, Session, Silent,
-    Writing, beam_search, write,
+    BeamStep, Beams, Choice, EarlyStopping, GptSession, LengthPenalty, Listener, Place, Rules,
+    Seq2SeqSession, Session, Silent, Step, Writing, beam_search, write,
 };
 use limpid::hub;
 use limpid::model::{Architecture, Model};
+use limpid_tensor::tensor::Tensor;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -181,4 +182,265 @@ fn rules_and_filters_give_the_distribution_of_transformers() {
             assert!((got - want).abs() < 1e-5, "{settings}: p[{id}] is {got}, transformers has {want}");
         }
     }
+}
+
+/// A decoder that always answers with the same scores.
+struct Dice {
+    scores: Vec<f32>,
+    sequences: usize,
+}
+
+impl Session for Dice {
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
+        assert_eq!(tokens.len(), self.sequences);
+        Tensor::new([self.sequences, self.scores.len()], &self.scores.repeat(self.sequences))
+    }
+    fn select(&mut self, sequences: &[usize]) {
+        self.sequences = sequences.len();
+    }
+    fn capacity(&self) -> usize {
+        1_000
+    }
+}
+
+/// The notes' distribution.
+const P: [f32; 5] = [0.5, 0.2, 0.15, 0.1, 0.05];
+
+/// How often each token comes in 100,000 draws: 500 texts of 200 tokens, so that both sample and step count.
+fn frequencies(filter: &Filter, seed: u64) -> Vec<f64> {
+    let mut counts = vec![0.0; P.len()];
+    let mut session = Dice { scores: P.iter().map(|p| p.ln()).collect(), sequences: 1 };
+    let mut writings: Vec<Writing> = (0..500).map(|s| Writing::new(&[0], 200, 0).drawing(&[], s)).collect();
+    write(&mut session, &mut writings, Choice::Draw(filter, seed), &Rules::default(), &mut Silent).unwrap();
+    writings.iter().flat_map(|w| w.written()).for_each(|token| counts[*token as usize] += 1.0);
+    counts
+}
+
+#[test]
+fn a_hundred_thousand_draws_have_the_frequencies_of_the_filtered_distribution() {
+    let filter = |temperature, top_k, top_p| Filter { temperature, top_k, top_p };
+    // The distributions by arithmetic: see the table of worked examples.
+    let cases: [(Filter, &[f64]); 7] = [
+        (Filter::default(), &[0.5, 0.2, 0.15, 0.1, 0.05]),
+        (filter(0.5, None, 1.0), &[0.769231, 0.123077, 0.069231, 0.030769, 0.007692]),
+        (filter(2.0, None, 1.0), &[0.339718, 0.214856, 0.186071, 0.151926, 0.107428]),
+        (filter(1.0, Some(2), 1.0), &[0.714286, 0.285714]),
+        (filter(1.0, None, 0.69), &[0.714286, 0.285714]),
+        (filter(1.0, None, 0.71), &[0.588235, 0.235294, 0.176471]),
+        (filter(2.0, Some(3), 0.99), &[0.458643, 0.290070, 0.251287]),
+    ];
+    // The 0.999 quantiles of chi-square with 1 to 4 degrees of freedom: a right program fails one case in a thousand, and the seed is fixed.
+    const BOUNDS: [f64; 4] = [10.83, 13.82, 16.27, 18.47];
+    for (filter, expected) in cases {
+        let counts = frequencies(&filter, 11);
+        let draws: f64 = counts.iter().sum();
+        assert_eq!(draws, 100_000.0);
+        assert!(counts[expected.len()..].iter().all(|n| *n == 0.0), "{filter:?}: {counts:?}");
+        let chi2: f64 = counts.iter().zip(expected).map(|(n, p)| (n - draws * p).powi(2) / (draws * p)).sum();
+        assert!(chi2 < BOUNDS[expected.len() - 2], "{filter:?}: chi-square {chi2} of {counts:?}");
+    }
+}
+
+#[test]
+fn temperature_zero_and_top_p_zero_always_take_the_likeliest() {
+    for filter in [
+        Filter { temperature: 0.0, ..Filter::default() },
+        Filter { top_p: 0.0, ..Filter::default() },
+        Filter { top_k: Some(1), ..Filter::default() },
+    ] {
+        assert_eq!(frequencies(&filter, 1), [100_000.0, 0.0, 0.0, 0.0, 0.0], "{filter:?}");
+    }
+}
+
+#[test]
+fn another_seed_or_sample_draws_other_tokens_and_the_same_ones_the_same() {
+    let draw = |seed, sample| {
+        let mut session = Dice { scores: P.iter().map(|p| p.ln()).collect(), sequences: 1 };
+        let mut writings = [Writing::new(&[0], 30, 0).drawing(&[4], sample)];
+        write(
+            &mut session,
+            &mut writings,
+            Choice::Draw(&Filter::default(), seed),
+            &Rules::default(),
+            &mut Silent,
+        )
+        .unwrap();
+        writings[0].written().to_vec()
+    };
+    assert_eq!(draw(1, 0), draw(1, 0));
+    assert_ne!(draw(1, 0), draw(2, 0));
+    assert_ne!(draw(1, 0), draw(1, 1));
+}
+
+#[test]
+fn what_is_drawn_does_not_depend_on_the_batch() {
+    let filter = Filter { temperature: 1.2, top_k: Some(12), top_p: 0.95 };
+    let rules = Rules { ends: vec![END], repetition_penalty: 1.2, ..Rules::default() };
+    for name in ["decoding-gpt2", "decoding-marian"] {
+        let (model, _) = hub::load(&folder(name)).unwrap();
+        let prompts = lists(&cases(name)["prompts"])[1..6].to_vec();
+        assert!(prompts.iter().any(|p| p.len() != prompts[0].len()), "mixed lengths");
+        // Three samples of each: the first sequences of the session are the prompts, each is read once.
+        let draw = |prompts: &[Vec<u32>]| -> Vec<Vec<u32>> {
+            let start = vec![vec![0]; prompts.len()];
+            let (given, sources) = match &model.architecture {
+                Architecture::Gpt(_) => (prompts, None),
+                Architecture::Seq2Seq(_) => (&start[..], Some(prompts)),
+            };
+            let mut writings: Vec<Writing> = (0..prompts.len() * 3)
+                .map(|n| {
+                    let source = sources.map_or(&[][..], |sources| &sources[n / 3]);
+                    Writing::new(&given[n / 3], 12, n / 3).drawing(source, n % 3)
+                })
+                .collect();
+            let choice = Choice::Draw(&filter, 5);
+            match &model.architecture {
+                Architecture::Gpt(gpt) => {
+                    let mut session = GptSession::new(gpt, &model.params, prompts.len(), 24);
+                    write(&mut session, &mut writings, choice, &rules, &mut Silent).unwrap();
+                }
+                Architecture::Seq2Seq(seq2seq) => {
+                    let mut session = Seq2SeqSession::new(seq2seq, &model.params, prompts, 24);
+                    write(&mut session, &mut writings, choice, &rules, &mut Silent).unwrap();
+                }
+            }
+            writings.iter().map(|w| w.written().to_vec()).collect()
+        };
+        let together = draw(&prompts);
+        let alone: Vec<Vec<u32>> =
+            prompts.iter().flat_map(|prompt| draw(std::slice::from_ref(prompt))).collect();
+        assert_eq!(together, alone, "{name}");
+        let different: std::collections::BTreeSet<&Vec<u32>> = together.iter().collect();
+        assert!(different.len() > 8, "{name}: draws that are all alike prove nothing");
+    }
+}
+
+/// A decoder with three words and an end, whose scores depend on the last word alone.
+struct Chain {
+    next: [[f32; 4]; 4],
+    last: Vec<u32>,
+}
+
+impl Session for Chain {
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
+        self.last = tokens.iter().map(|tokens| *tokens.last().unwrap()).collect();
+        let rows: Vec<f32> =
+            self.last.iter().flat_map(|last| self.next[*last as usize].map(f32::ln)).collect();
+        Tensor::new([self.last.len(), 4], &rows)
+    }
+    fn select(&mut self, sequences: &[usize]) {
+        self.last = sequences.iter().map(|i| self.last[*i]).collect();
+    }
+    fn capacity(&self) -> usize {
+        20
+    }
+}
+
+/// Word 0 begins. 2 is the likeliest first word, but what follows it is uncertain; after 3 all is sure. 1 is the end.
+fn trap() -> Chain {
+    let next = [[0.0, 0.05, 0.55, 0.4], [0.25; 4], [0.3, 0.3, 0.2, 0.2], [0.0, 0.9, 0.05, 0.05]];
+    Chain { next, last: Vec::new() }
+}
+
+#[test]
+fn beam_search_finds_the_likelier_text_that_greedy_search_misses() {
+    let rules = Rules { ends: vec![END], ..Rules::default() };
+    let search = |penalty, nbest| {
+        let beams = Beams { beams: 4, penalty, stopping: EarlyStopping::Never, nbest };
+        beam_search(&mut trap(), &[vec![0]], &[6], &beams, &rules, &mut Silent).unwrap().remove(0)
+    };
+    // "3 end" has 0.4·0.9 = 0.36; "2 end" only 0.55·0.3 = 0.165.
+    let best = search(LengthPenalty::Power(0.0), 2);
+    assert_eq!((best[0].tokens.clone(), best[1].tokens.clone()), (vec![3], vec![2]));
+    assert!((best[0].score - 0.36_f32.ln()).abs() < 1e-6 && (best[1].score - 0.165_f32.ln()).abs() < 1e-6);
+    // Two new tokens, the end included: GNMT divides by (7/6)^0.6.
+    let gnmt = search(LengthPenalty::Gnmt(0.6), 1);
+    assert_eq!(gnmt[0].tokens, [3]);
+    assert!((gnmt[0].score - 0.36_f32.ln() / (7.0_f32 / 6.0).powf(0.6)).abs() < 1e-6);
+    assert!((gnmt[0].log_probability - 0.36_f32.ln()).abs() < 1e-6);
+    let mut greedy = [Writing::new(&[0], 6, 0)];
+    write(&mut trap(), &mut greedy, Choice::Largest, &rules, &mut Silent).unwrap();
+    assert_eq!(greedy[0].written()[0], 2);
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Notes {
+    steps: Vec<Step>,
+    beams: Vec<BeamStep>,
+}
+
+impl Listener for Notes {
+    fn traces(&self) -> bool {
+        true
+    }
+    fn step(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+    fn beams(&mut self, step: BeamStep) {
+        self.beams.push(step);
+    }
+}
+
+#[test]
+fn a_trace_shows_probabilities_before_and_after_and_explains_the_draw() {
+    let mut notes = Notes::default();
+    let mut session = Dice { scores: P.iter().map(|p| p.ln()).collect(), sequences: 1 };
+    let filter = Filter { top_p: 0.71, ..Filter::default() };
+    let mut writings = [Writing::new(&[0], 40, 0).drawing(&[], 0)];
+    write(&mut session, &mut writings, Choice::Draw(&filter, 3), &Rules::default(), &mut notes).unwrap();
+    assert_eq!(notes.steps.len(), 40);
+    for (n, step) in notes.steps.iter().enumerate() {
+        assert_eq!((step.step, step.candidates.len(), step.left_out), (n, 5, 0));
+        for (candidate, want) in step.candidates.iter().zip([0.588235, 0.235294, 0.176471, 0.0, 0.0]) {
+            assert!((candidate.after - want).abs() < 1e-5, "{candidate:?}");
+            assert!((candidate.before - P[candidate.id as usize]).abs() < 1e-6, "{candidate:?}");
+        }
+        // The draw rule: ids in order, the first whose sum exceeds u.
+        let (mut sum, u) = (0.0, step.u.unwrap());
+        let mut by_id = step.candidates.clone();
+        by_id.sort_by_key(|candidate| candidate.id);
+        let drawn = by_id.iter().find(|candidate| {
+            sum += candidate.after;
+            u < sum
+        });
+        assert_eq!(drawn.unwrap().id, step.chosen);
+        assert_eq!(step.chosen, writings[0].written()[n]);
+    }
+}
+
+#[test]
+fn the_trace_of_a_beam_search_adds_up() {
+    let mut notes = Notes::default();
+    let rules = Rules { ends: vec![END], ..Rules::default() };
+    let penalty = LengthPenalty::Power(1.0);
+    let beams = Beams { beams: 2, penalty, stopping: EarlyStopping::Never, nbest: 2 };
+    let found = beam_search(&mut trap(), &[vec![0]], &[3], &beams, &rules, &mut notes).unwrap().remove(0);
+    let mut running = vec![0.0];
+    for (n, step) in notes.beams.iter().enumerate() {
+        assert_eq!((step.step, step.prompt), (n, 0));
+        for candidate in &step.candidates {
+            assert!((running[candidate.from] + candidate.log_probability - candidate.sum).abs() < 1e-6);
+            // The last place ends every text.
+            assert_eq!(candidate.ends, candidate.id == END || n == 2);
+        }
+        running = step.running.iter().map(|text| text.score).collect();
+    }
+    let last = notes.beams.last().unwrap();
+    let listed: Vec<Vec<u32>> = last.finished.iter().map(|text| text.tokens.clone()).collect();
+    assert_eq!(listed, found.iter().map(|h| h.tokens.clone()).collect::<Vec<_>>());
+}
+
+#[test]
+fn rules_that_leave_nothing_and_scores_that_are_no_numbers_are_errors() {
+    let rules = Rules { no_repeat_ngram: Some(1), ..Rules::default() };
+    let mut session = Dice { scores: P.iter().map(|p| p.ln()).collect(), sequences: 1 };
+    let mut writings = [Writing::new(&[0], 9, 0)];
+    let error = write(&mut session, &mut writings, Choice::Largest, &rules, &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("nothing to say as token 5"), "{error}");
+    let mut session = Dice { scores: vec![0.0, f32::NAN], sequences: 1 };
+    let mut writings = [Writing::new(&[0], 9, 0)];
+    let error =
+        write(&mut session, &mut writings, Choice::Largest, &Rules::default(), &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("NaN"), "{error}");
 }
