@@ -138,9 +138,8 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         // Those that filled the context, each on its own from here: their texts have little in common any more.
-        for i in 0..writings.len() {
-            while writings[i].ended.is_none() {
-                let w = &mut writings[i];
+        for (i, w) in writings.iter_mut().enumerate() {
+            while w.ended.is_none() {
                 w.slide((context / 2).max(1), 0);
                 let mut one = Renamed { speaker, sequence: i };
                 let mut session = GptSession::new(self.model, self.params, 1, context);
