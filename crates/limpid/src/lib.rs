@@ -48,7 +48,7 @@
 //! | [`optim`] | from gradients to new weights: clipping, AdamW, the learning rate |
 //! | [`train`] | steps, and runs of steps |
 //! | [`hub`] | model folders in Hugging Face's layout, read and written |
-//! | [`decode`] | one autoregressive interface, caches, greedy search, filters for sampling |
+//! | [`decode`] | one autoregressive interface, caches, greedy search, drawing, beam search |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |

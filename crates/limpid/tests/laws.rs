@@ -146,7 +146,7 @@ fn cached_decoding_gives_the_tokens_of_the_full_forward() {
     for model in gpts() {
         let prompts = sequences(6, &[3, 7, 1], 53);
         let mut session = GptSession::new(gpt(&model), &model.params, 3, 40);
-        let cached = greedy(&mut session, &prompts, None, &[], &[20; 3]);
+        let cached = greedy(&mut session, &prompts, None, &[], &[20; 3]).unwrap();
         for (prompt, cached) in prompts.iter().zip(&cached) {
             let mut whole = prompt.clone();
             for _ in 0..20 {
@@ -159,7 +159,7 @@ fn cached_decoding_gives_the_tokens_of_the_full_forward() {
     for model in translators() {
         let sources = sequences(6, &[3, 11, 1], 47);
         let mut session = Seq2SeqSession::new(translator(&model), &model.params, &sources, 30);
-        let cached = greedy(&mut session, &vec![vec![0]; 3], None, &[], &[20; 3]);
+        let cached = greedy(&mut session, &vec![vec![0]; 3], None, &[], &[20; 3]).unwrap();
         for (source, cached) in sources.iter().zip(&cached) {
             let mut written: Vec<u32> = Vec::new();
             for _ in 0..20 {

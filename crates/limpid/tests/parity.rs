@@ -210,7 +210,7 @@ fn greedy_continuation_gives_pytorchs_tokens() {
         let fixture = Fixture::load(name);
         let mut session = GptSession::new(fixture.gpt(), &fixture.model.params, 1, 11);
         assert_eq!(
-            greedy(&mut session, &[fixture.ids("prompt")], None, &[], &[8]),
+            greedy(&mut session, &[fixture.ids("prompt")], None, &[], &[8]).unwrap(),
             [fixture.ids("greedy")],
             "{name}"
         );
@@ -296,6 +296,7 @@ fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
     let translate = |sources: &[Vec<u32>]| {
         let mut session = Seq2SeqSession::new(model, params, sources, 20);
         greedy(&mut session, &vec![vec![start]; sources.len()], Some(end), &[], &vec![10; sources.len()])
+            .unwrap()
     };
     assert_eq!(translate(&sources), want);
     for (source, want) in sources.iter().zip(want) {

@@ -1,10 +1,16 @@
 //! What can be typed: here the verbs, beside it the families of flags that are long.
 
 mod bench;
+mod decoding;
+mod generate;
 mod score;
+mod translate;
 
 pub use bench::*;
+pub use decoding::*;
+pub use generate::*;
 pub use score::*;
+pub use translate::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -25,6 +31,8 @@ pub struct Args {
 pub enum Command {
     /// Train a small French-English Transformer on the built-in corpus, and show what it learnt
     Demo(Demo),
+    /// Continue text with a language model
+    Generate(Generate),
     /// Translate text with a model
     Translate(Translate),
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
@@ -65,17 +73,6 @@ pub struct Demo {
     /// Seed of corpus, weights and order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-}
-
-#[derive(ClapArgs)]
-pub struct Translate {
-    /// A model folder, such as `limpid demo` makes
-    pub model: PathBuf,
-    /// What to translate; without it, standard input line by line
-    pub text: Vec<String>,
-    /// One JSON object a line: {"source": …, "translation": …}
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(ClapArgs)]

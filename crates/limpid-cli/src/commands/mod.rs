@@ -2,8 +2,10 @@
 
 mod bench;
 mod corpus;
+mod decoding;
 mod demo;
 mod explain;
+mod generate;
 mod logits;
 mod score;
 mod translate;
@@ -37,6 +39,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     match args.command {
         Command::Demo(args) => demo::run(args)?,
+        Command::Generate(args) => generate::run(args)?,
         Command::Translate(args) => translate::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Logits(args) => logits::run(args)?,

@@ -1,10 +1,12 @@
 //! `limpid translate`: text in, text out, line by line.
 
+use super::decoding::TraceFile;
 use crate::args::Translate;
 use crate::printer;
-use limpid::decode;
+use limpid::decode::{self, Decoding, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
-use limpid::hub;
+use limpid::hub::{self, Generation};
+use limpid::inspect::{Alignment, align};
 use limpid::model::{Architecture, Model, Seq2Seq};
 use limpid::text::Tokenizer;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -16,31 +18,60 @@ const LINES_AT_A_TIME: usize = 256;
 /// Translates the arguments, or standard input.
 pub fn run(args: Translate) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
+    let (mut generation, more) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
+    printer::warnings(&more);
     let seq2seq = translator(&model, &args.model)?;
+    let config = seq2seq.config();
+    if generation.ends.is_empty() {
+        generation.ends = vec![config.eos_token_id];
+    }
+    let decoding = args.how.request().resolve(&generation, config.decoder_vocab_size)?;
     let tokenizer = Tokenizer::load(&args.model)?;
-    let job = Job { seq2seq, model: &model, tokenizer: &tokenizer, json: args.json };
+    let options = options(&args, &generation);
+    let trace = TraceFile::open(&args.how)?;
+    let mut job =
+        Job { args: &args, seq2seq, model: &model, tokenizer: &tokenizer, decoding, options, trace, done: 0 };
     if !args.text.is_empty() {
         if args.text.iter().all(|text| text.trim().is_empty()) {
             return Err(Error::data("the text to translate is empty")
                 .hint(format!("limpid translate {} \"Je suis étudiant\"", args.model.display())));
         }
-        return job.translate(&args.text, |i| format!("text {}", i + 1));
+        job.translate(&args.text, |i| format!("text {}", i + 1))?;
+    } else {
+        job.standard_input()?;
     }
-    job.standard_input()
+    job.trace.finish()
+}
+
+fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
+    // Their length counts the start token.
+    let with_start = generation.max_length.map(|length| length.saturating_sub(1));
+    TranslateOptions {
+        new_tokens: args.tokens,
+        file_limit: generation.max_new.or(with_start),
+        stops: if args.how.stop.is_empty() { generation.stops.clone() } else { args.how.stop.clone() },
+        prefix: args.prefix.clone(),
+        trace: args.how.tracing(),
+    }
 }
 
 struct Job<'a> {
+    args: &'a Translate,
     seq2seq: &'a Seq2Seq,
     model: &'a Model,
     tokenizer: &'a Tokenizer,
-    json: bool,
+    decoding: Decoding,
+    options: TranslateOptions,
+    trace: TraceFile,
+    /// Texts that were translated already.
+    done: usize,
 }
 
 impl Job<'_> {
     /// Line by line in the order they came. At a terminal each line is answered at once; from a pipe, what has arrived is
     /// translated together.
-    fn standard_input(&self) -> Result<()> {
+    fn standard_input(&mut self) -> Result<()> {
         let stdin = std::io::stdin();
         let terminal = stdin.is_terminal();
         if terminal {
@@ -68,7 +99,7 @@ impl Job<'_> {
     }
 
     /// Translates and prints some texts; `name` says which one an error or a warning is about.
-    fn translate(&self, texts: &[String], name: impl Fn(usize) -> String) -> Result<()> {
+    fn translate(&mut self, texts: &[String], name: impl Fn(usize) -> String) -> Result<()> {
         let longest = self.seq2seq.config().max_position_embeddings;
         let too_long = |text: &String| -> Result<Option<usize>> {
             let tokens = self.tokenizer.encode(text)?.len() + 1;
@@ -83,15 +114,19 @@ impl Job<'_> {
             }
             self.warn_of_unknown_words(text, &name(i))?;
         }
-        let translations =
-            decode::translate(self.seq2seq, &self.model.params, self.tokenizer, &texts[..fine])?;
-        for (source, translation) in texts.iter().zip(translations) {
-            if self.json {
-                println!("{}", serde_json::json!({ "source": source, "translation": translation }));
-            } else {
-                println!("{translation}");
-            }
+        let (trace, tokenizer, first) = (&mut self.trace, self.tokenizer, self.done);
+        let found = decode::translate_with(
+            (self.seq2seq, &self.model.params),
+            tokenizer,
+            &texts[..fine],
+            &self.decoding,
+            &self.options,
+            &mut |event| trace.take(&event, first, tokenizer),
+        )?;
+        for (i, (source, best)) in texts.iter().zip(&found).enumerate() {
+            self.print(self.done + i, source, best)?;
         }
+        self.done += fine;
         // A pipe wants its lines now, not when the buffer is full.
         let _ = std::io::stdout().flush();
         match error {
@@ -102,6 +137,65 @@ impl Job<'_> {
             .hint("translate it sentence by sentence")),
             None => Ok(()),
         }
+    }
+
+    /// One line for each translation: the text alone, or with its number and score (as Moses writes n-best lists) if there are several.
+    fn print(&self, number: usize, source: &str, best: &[Translation]) -> Result<()> {
+        let alignments: Vec<Option<Alignment>> =
+            best.iter().map(|translation| self.align(source, translation)).collect::<Result<_>>()?;
+        if self.args.json || self.args.how.trace_to_stdout() {
+            println!("{}", self.json(source, best, &alignments));
+            return Ok(());
+        }
+        for (translation, alignment) in best.iter().zip(alignments) {
+            let mut line = translation.text.clone();
+            if self.decoding.outputs() > 1 {
+                let score = translation.score.map_or(String::new(), |score| format!(" ||| {score:.6}"));
+                line = format!("{number} ||| {line}{score}");
+            }
+            if let Some(alignment) = alignment {
+                let pairs: Vec<String> = alignment.iter().map(|(i, j)| format!("{i}-{j}")).collect();
+                line = format!("{line}\t{}", pairs.join(" "));
+            }
+            println!("{line}");
+        }
+        Ok(())
+    }
+
+    fn align(&self, source: &str, translation: &Translation) -> Result<Option<Alignment>> {
+        if !self.args.align {
+            return Ok(None);
+        }
+        let model = (self.seq2seq, &self.model.params);
+        align(model, self.tokenizer, source, &translation.tokens).map(Some)
+    }
+
+    fn json(
+        &self,
+        source: &str,
+        best: &[Translation],
+        alignments: &[Option<Alignment>],
+    ) -> serde_json::Value {
+        use serde_json::json;
+        let first = best.first().map_or("", |translation| &translation.text);
+        let mut value = json!({ "source": source, "translation": first });
+        if let Some(Some(alignment)) = alignments.first() {
+            value["alignment"] = json!(alignment);
+        }
+        if let Some(score) = best.first().and_then(|translation| translation.score) {
+            value["score"] = json!(score);
+        }
+        if self.decoding.outputs() > 1 {
+            let entry = |(translation, alignment): (&Translation, &Option<Alignment>)| {
+                let mut entry = json!({ "translation": translation.text, "score": translation.score });
+                if let Some(alignment) = alignment {
+                    entry["alignment"] = json!(alignment);
+                }
+                entry
+            };
+            value["all"] = best.iter().zip(alignments).map(entry).collect();
+        }
+        value
     }
 
     /// A model with a closed vocabulary guesses at what it has never seen: the reader should know.

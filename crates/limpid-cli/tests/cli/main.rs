@@ -4,6 +4,7 @@ mod bench;
 mod demo;
 mod explain;
 mod folders;
+mod generate;
 mod readme;
 mod score;
 mod translate;

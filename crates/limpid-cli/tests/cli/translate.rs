@@ -106,3 +106,95 @@ fn a_language_model_asked_to_translate_says_what_it_is() {
     std::fs::copy(model().join("tokenizer.json"), copy.join("tokenizer.json")).unwrap();
     refused(&run(&["translate", copy.to_str().unwrap(), "Merci"]), "a language model (GPT)", "limpid demo");
 }
+
+#[test]
+fn translations_can_be_searched_for_with_beams_and_drawn() {
+    let model = model().to_str().unwrap();
+    let lines = |args: &[&str]| {
+        let output = run(&[&["translate", model, "Je suis étudiant", "Merci"], args].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).lines().map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&["--beams", "3"]).len(), 2);
+    assert_eq!(lines(&["--beams", "1"]), lines(&[]), "one beam is greedy search");
+    let nbest = lines(&["--beams", "3", "--nbest", "2", "--tokens", "5"]);
+    assert_eq!(nbest.len(), 4);
+    for (i, line) in nbest.iter().enumerate() {
+        let parts: Vec<&str> = line.split(" ||| ").collect();
+        assert_eq!((parts.len(), parts[0]), (3, if i < 2 { "0" } else { "1" }), "{line}");
+        assert!(parts[2].parse::<f64>().unwrap() < 0.0);
+    }
+    let json = lines(&["--beams", "3", "--nbest", "2", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json[0]).unwrap();
+    assert_eq!(value["all"].as_array().unwrap().len(), 2);
+    assert_eq!(value["all"][0]["translation"], value["translation"]);
+    let drawn = lines(&["--temperature", "2", "--seed", "3"]);
+    assert_eq!(drawn, lines(&["--temperature", "2", "--seed", "3"]));
+    assert_ne!(drawn, lines(&["--temperature", "2", "--seed", "4"]));
+}
+
+#[test]
+fn a_prefix_begins_every_translation_and_lengths_are_kept() {
+    let model = model().to_str().unwrap();
+    let translate = |args: &[&str]| {
+        let output = run(&[&["translate", model, "Je suis étudiant", "--json"], args].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        value["translation"].as_str().unwrap().to_string()
+    };
+    for how in [&[][..], &["--beams", "2"]] {
+        let text = translate(&[&["--prefix", "You are", "--min-tokens", "3", "--tokens", "3"], how].concat());
+        assert!(text.starts_with("You are "), "{text}");
+    }
+    refused(
+        &run(&["translate", model, "Merci", "--tokens", "300"]),
+        "0 tokens of the prefix and 300 more are 44 too many: the model has positions for 256",
+        "fewer --tokens",
+    );
+    refused(&run(&["translate", model, "Merci", "--top-p", "1.5"]), "top-p 1.5", "0.9");
+}
+
+#[test]
+fn alignments_name_a_source_word_for_every_word_of_the_translation() {
+    let model = model().to_str().unwrap();
+    let source = "Je suis étudiant et je dors.";
+    let output = run(&["translate", model, source, "", "--align", "--min-tokens", "4"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "\t", "an empty text has nothing to align");
+    let (translation, pairs) = lines[0].split_once('\t').unwrap();
+    let pairs: Vec<(usize, usize)> = pairs
+        .split(' ')
+        .map(|pair| pair.split_once('-').map(|(i, j)| (i.parse().unwrap(), j.parse().unwrap())).unwrap())
+        .collect();
+    let words = translation.split_whitespace().count();
+    assert_eq!(pairs.iter().map(|(_, j)| *j).collect::<Vec<_>>(), (0..words).collect::<Vec<_>>());
+    assert!(pairs.iter().all(|(i, _)| *i < source.split_whitespace().count()), "{pairs:?}");
+    let output = run(&["translate", model, source, "--align", "--min-tokens", "4", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(value["alignment"].as_array().unwrap().len(), words);
+}
+
+#[test]
+fn a_trace_of_translations_counts_the_lines() {
+    let model = model().to_str().unwrap();
+    let output = run(&[
+        "translate",
+        model,
+        "Merci",
+        "Je suis étudiant",
+        "--trace",
+        "-",
+        "--tokens",
+        "3",
+        "--min-tokens",
+        "3",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps =
+        |prompt: u64| lines.iter().filter(|line| line["prompt"] == prompt && line["step"].is_u64()).count();
+    assert_eq!((steps(0), steps(1), lines.len()), (3, 3, 8));
+}

@@ -21,6 +21,9 @@ use std::cmp::Ordering;
 /// two tokens or three as the rounding falls.
 const MASS_ROUNDING: f64 = 1e-6;
 
+/// Tokens that top-p sorts before it looks whether they are enough.
+const FIRST_LOOK: usize = 64;
+
 /// Which filters, with which numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Filter {
@@ -119,14 +122,25 @@ pub fn top_p(logits: &mut [f32], p: f32) {
     let weights = probabilities(logits);
     let mut order: Vec<u32> =
         (0..logits.len() as u32).filter(|j| logits[*j as usize] > f32::NEG_INFINITY).collect();
-    order.sort_unstable_by(|a, b| larger_first(logits, *a, *b));
-    let mut mass = 0.0_f64;
-    for (rank, j) in order.iter().enumerate() {
-        if rank > 0 && mass >= f64::from(p) - MASS_ROUNDING {
-            logits[*j as usize] = f32::NEG_INFINITY;
+    let (mut kept, mut mass, mut width) = (0, 0.0_f64, FIRST_LOOK);
+    // The largest first, a few at a time: sorting a whole vocabulary for the few that stay would take longer than the rest.
+    'looking: while kept < order.len() {
+        let rest = &mut order[kept..];
+        let look = width.min(rest.len());
+        if look < rest.len() {
+            rest.select_nth_unstable_by(look - 1, |a, b| larger_first(logits, *a, *b));
         }
-        mass += f64::from(weights[*j as usize]);
+        rest[..look].sort_unstable_by(|a, b| larger_first(logits, *a, *b));
+        for j in &rest[..look] {
+            if kept > 0 && mass >= f64::from(p) - MASS_ROUNDING {
+                break 'looking;
+            }
+            mass += f64::from(weights[*j as usize]);
+            kept += 1;
+        }
+        width *= 8;
     }
+    order[kept..].iter().for_each(|j| logits[*j as usize] = f32::NEG_INFINITY);
 }
 
 /// The logits as probabilities: the softmax that the model was trained with.

@@ -2,17 +2,44 @@
 //!
 //! A [`Session`] is the state of some sequences that are being written: the model reads tokens, and answers with scores for
 //! the next ones. It owns the caches; the model and its numbers are shared and never change.
+//!
+//! | | |
+//! |---|---|
+//! | [`write()`] | token by token, greedily or by drawing |
+//! | [`beam_search`] | several texts at once |
+//! | [`Rules`], [`filter`] | what may be said; among what is drawn |
+//! | [`Decoding`] | all of it as one validated value; [`Request`] makes it from flags and a model's defaults |
+//! | [`Listener`] | is told of tokens and steps while they are chosen |
+//! | [`generate()`], [`translate_with`] | from text to text; [`TextStream`] gives only what is certain |
 
+mod beam;
 pub mod filter;
+mod generate;
 mod gpt;
 mod greedy;
+mod request;
+mod rules;
 mod seq2seq;
+mod settings;
+mod speak;
+mod stream;
+mod trace;
 pub(crate) mod translate;
+mod write;
 
+pub use beam::{Hypothesis, beam_search};
+pub use generate::{GenerateOptions, Generated, Overflow, generate};
 pub use gpt::GptSession;
 pub use greedy::greedy;
+pub use request::Request;
+pub use rules::{Place, Rules};
 pub use seq2seq::Seq2SeqSession;
-pub use translate::translate;
+pub use settings::{Beams, Decoding, EarlyStopping, LengthPenalty, Sampling, Strategy};
+pub use speak::{Event, Trace};
+pub use stream::{TextStream, check_stops};
+pub use trace::{BeamCandidate, BeamStep, Candidate, Listener, Scored, Silent, Step};
+pub use translate::{TranslateOptions, Translation, translate, translate_with};
+pub use write::{Choice, Ended, Writing, write};
 
 use limpid_tensor::tensor::Tensor;
 

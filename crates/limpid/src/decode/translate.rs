@@ -1,46 +1,226 @@
-//! Translating texts: tokens, batches of similar length, greedy decoding, text again, in the order they came.
+//! Translating texts: tokens, batches of similar length, decoding, text again, in the order they came.
 
-use super::{Seq2SeqSession, greedy};
+use super::Seq2SeqSession;
+use super::beam::beam_search;
+use super::settings::{Decoding, Strategy};
+use super::speak::{Event, Speaker, Trace, text_of};
+use super::stream::{TextStream, check_stops};
+use super::write::{Choice, Writing, write};
 use crate::config::Seq2SeqConfig;
 use crate::error::{Error, Result};
 use crate::model::Seq2Seq;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 
-/// Tokens of source that are translated side by side.
+/// Tokens of source that are translated side by side, each counted once for every text that is followed.
 const TOKENS_AT_A_TIME: usize = 2_048;
 
-/// Translates texts. An empty one stays empty.
+/// How much to write, and when to stop.
+#[derive(Clone, Debug)]
+pub struct TranslateOptions {
+    /// Tokens of a translation at most; `None` for twice the source and ten.
+    pub new_tokens: Option<usize>,
+    /// What the model's file says: new tokens at most.
+    pub file_limit: Option<usize>,
+    /// Strings that end a translation; they are not part of it.
+    pub stops: Vec<String>,
+    /// What every translation begins with.
+    pub prefix: String,
+    /// Whether every step is reported.
+    pub trace: Trace,
+}
+
+impl Default for TranslateOptions {
+    fn default() -> Self {
+        Self {
+            new_tokens: None,
+            file_limit: None,
+            stops: Vec::new(),
+            prefix: String::new(),
+            trace: Trace::Off,
+        }
+    }
+}
+
+/// A translation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Translation {
+    /// Its text.
+    pub text: String,
+    /// Its tokens, those of the prefix included, without the end token.
+    pub tokens: Vec<u32>,
+    /// What a beam search found it to be worth.
+    pub score: Option<f32>,
+}
+
+/// Translates texts greedily. An empty one stays empty.
 pub fn translate<S: AsRef<str>>(
     model: &Seq2Seq,
     params: &Params,
     tokenizer: &Tokenizer,
     texts: &[S],
 ) -> Result<Vec<String>> {
+    let decoding = Decoding::greedy(&[model.config().eos_token_id]);
+    let options = TranslateOptions::default();
+    let found = translate_with((model, params), tokenizer, texts, &decoding, &options, &mut |_| Ok(()))?;
+    Ok(found.into_iter().map(|mut best| best.swap_remove(0).text).collect())
+}
+
+/// Translates texts, each as often as `decoding` says, best first. An empty text has one translation, which is empty. `on` hears of text
+/// and steps, batch by batch: not in the order of the texts. An error of `on` ends it.
+pub fn translate_with<S: AsRef<str>>(
+    (model, params): (&Seq2Seq, &Params),
+    tokenizer: &Tokenizer,
+    texts: &[S],
+    decoding: &Decoding,
+    options: &TranslateOptions,
+    on: &mut dyn FnMut(Event) -> Result<()>,
+) -> Result<Vec<Vec<Translation>>> {
     let config = model.config();
+    check_stops(&options.stops)?;
+    let mut decoding = decoding.clone();
+    decoding.rules.never.extend(never(config).into_iter().map(|token| vec![token]));
+    decoding.validate(config.decoder_vocab_size)?;
     let sources = texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
     let sources: Vec<Vec<u32>> = sources.collect::<Result<_>>()?;
+    let prefix = prefix_ids(config, tokenizer, options)?;
+    let job = Job { model, params, tokenizer, options, decoding: &decoding, prefix: &prefix };
     let mut order: Vec<usize> = (0..sources.len()).filter(|i| sources[*i].len() > 1).collect();
     order.sort_by_key(|i| sources[*i].len());
 
-    let mut translations = vec![String::new(); texts.len()];
+    let side_by_side = match decoding.strategy {
+        Strategy::Greedy => 1,
+        Strategy::Sample(sampling) => sampling.samples,
+        Strategy::Beams(beams) => beams.beams,
+    };
+    let mut translations = vec![vec![Translation::default()]; texts.len()];
     let mut rest = &order[..];
     while let Some(first) = rest.first() {
-        let count = (TOKENS_AT_A_TIME / sources[*first].len()).clamp(1, rest.len());
+        let count = (TOKENS_AT_A_TIME / (sources[*first].len() * side_by_side)).clamp(1, rest.len());
         let (now, later) = rest.split_at(count);
         rest = later;
-        let batch: Vec<&[u32]> = now.iter().map(|i| &sources[*i][..]).collect();
-        // Of each its own, whatever the others in the batch are: the batch must not change a translation.
-        let longest: Vec<usize> = batch.iter().map(|ids| longest_translation(ids)).collect();
-        let capacity = longest.iter().max().unwrap_or(&0) + 1;
-        let mut session = Seq2SeqSession::new(model, params, &batch, capacity);
-        let prompts = vec![vec![config.decoder_start_token_id]; batch.len()];
-        let written = greedy(&mut session, &prompts, Some(config.eos_token_id), &never(config), &longest);
-        for (i, ids) in now.iter().zip(written) {
-            translations[*i] = tokenizer.decode(&ids)?;
+        for (i, found) in now.iter().zip(job.batch(now, &sources, on)?) {
+            translations[*i] = found;
         }
     }
     Ok(translations)
+}
+
+struct Job<'a> {
+    model: &'a Seq2Seq,
+    params: &'a Params,
+    tokenizer: &'a Tokenizer,
+    options: &'a TranslateOptions,
+    decoding: &'a Decoding,
+    prefix: &'a [u32],
+}
+
+impl Job<'_> {
+    /// The texts `now` of `sources`, side by side.
+    fn batch(
+        &self,
+        now: &[usize],
+        sources: &[Vec<u32>],
+        on: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<Vec<Vec<Translation>>> {
+        let config = self.model.config();
+        let batch: Vec<&[u32]> = now.iter().map(|i| &sources[*i][..]).collect();
+        let prompt: Vec<u32> = [config.decoder_start_token_id].iter().chain(self.prefix).copied().collect();
+        // Of each its own, whatever the others in the batch are: the batch must not change a translation.
+        let limits: Vec<usize> = batch.iter().map(|source| self.limit(source)).collect();
+        let capacity = prompt.len() + limits.iter().max().unwrap_or(&0);
+        let mut session = Seq2SeqSession::new(self.model, self.params, &batch, capacity);
+        let (filter, choice);
+        let mut writings = match self.decoding.strategy {
+            Strategy::Beams(beams) => {
+                let names = now.iter().map(|i| (*i, 0)).collect();
+                let mut speaker = self.speaker(names, on)?;
+                speaker.given = vec![prompt.clone(); now.len()];
+                let prompts = vec![prompt; now.len()];
+                let rules = &self.decoding.rules;
+                let found = beam_search(&mut session, &prompts, &limits, &beams, rules, &mut speaker)?;
+                let translation = |h: super::Hypothesis| self.translation(&h.tokens, Some(h.score));
+                return found.into_iter().map(|best| best.into_iter().map(translation).collect()).collect();
+            }
+            Strategy::Greedy => {
+                choice = Choice::Largest;
+                limits
+                    .iter()
+                    .enumerate()
+                    .map(|(at, limit)| Writing::new(&prompt, *limit, at))
+                    .collect::<Vec<_>>()
+            }
+            Strategy::Sample(sampling) => {
+                filter = sampling.filter;
+                choice = Choice::Draw(&filter, sampling.seed);
+                let of_one = |at: usize| {
+                    let (prompt, source, limit) = (&prompt, batch[at], limits[at]);
+                    (0..sampling.samples).map(move |s| Writing::new(prompt, limit, at).drawing(source, s))
+                };
+                (0..now.len()).flat_map(of_one).collect()
+            }
+        };
+        let samples = self.decoding.outputs();
+        let names = now.iter().flat_map(|i| (0..samples).map(move |s| (*i, s))).collect();
+        let mut speaker = self.speaker(names, on)?;
+        write(&mut session, &mut writings, choice, &self.decoding.rules, &mut speaker)?;
+        for i in 0..writings.len() {
+            speaker.finish(i)?;
+        }
+        let translations: Vec<Translation> =
+            writings.iter().map(|w| self.translation(w.written(), None)).collect::<Result<_>>()?;
+        Ok(translations.chunks(samples).map(<[Translation]>::to_vec).collect())
+    }
+
+    fn translation(&self, new: &[u32], score: Option<f32>) -> Result<Translation> {
+        let tokens = [self.prefix, new].concat();
+        let text = match self.options.stops.is_empty() {
+            true => self.tokenizer.decode(&tokens)?,
+            false => text_of(self.tokenizer, &self.options.stops, &[], &tokens)?,
+        };
+        Ok(Translation { text, tokens, score })
+    }
+
+    /// New tokens of a translation of `source`, as far as the model has positions.
+    fn limit(&self, source: &[u32]) -> usize {
+        // The last token needs no position, the start token does.
+        let room = self.model.config().max_position_embeddings - self.prefix.len();
+        let usual = longest_translation(source).min(self.options.file_limit.unwrap_or(usize::MAX));
+        self.options.new_tokens.unwrap_or(usual).min(room)
+    }
+
+    fn speaker<'s, 'f>(
+        &'s self,
+        names: Vec<(usize, usize)>,
+        on: &'f mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<Speaker<'s, 'f>> {
+        let (tokenizer, stops, trace) = (self.tokenizer, &self.options.stops[..], self.options.trace);
+        let mut streams: Vec<TextStream> =
+            names.iter().map(|_| TextStream::new(tokenizer, stops, &[])).collect();
+        for stream in &mut streams {
+            for token in self.prefix {
+                stream.push(*token)?;
+            }
+        }
+        Ok(Speaker { tokenizer, stops, trace, names, given: Vec::new(), streams, on, failed: None })
+    }
+}
+
+/// The ids that every translation begins with.
+fn prefix_ids(config: &Seq2SeqConfig, tokenizer: &Tokenizer, options: &TranslateOptions) -> Result<Vec<u32>> {
+    let ids = if options.prefix.is_empty() { Vec::new() } else { tokenizer.encode(&options.prefix)? };
+    check_vocabulary(&ids, config.decoder_vocab_size)?;
+    let longest = config.max_position_embeddings;
+    let asked = options.new_tokens.unwrap_or(1);
+    if ids.len() + asked > longest {
+        let message = format!(
+            "{} tokens of the prefix and {asked} more are {} too many: the model has positions for {longest}",
+            ids.len(),
+            ids.len() + asked - longest
+        );
+        return Err(Error::data(message).hint("use fewer --tokens or a shorter --prefix"));
+    }
+    Ok(ids)
 }
 
 /// Twice the source and a little: a translation that is longer has lost its way.
@@ -58,13 +238,7 @@ pub(crate) fn source_ids(model: &Seq2Seq, tokenizer: &Tokenizer, i: usize, text:
     let config = model.config();
     let mut ids = tokenizer.encode(text)?;
     ids.push(config.eos_token_id);
-    if let Some(id) = ids.iter().find(|id| **id as usize >= config.vocab_size) {
-        return Err(Error::data(format!(
-            "the tokenizer gives token {id}, the model knows {} tokens",
-            config.vocab_size
-        ))
-        .hint("tokenizer.json and config.json in this folder do not belong together"));
-    }
+    check_vocabulary(&ids, config.vocab_size)?;
     let longest = config.max_position_embeddings;
     if ids.len() > longest {
         let message =
@@ -72,4 +246,14 @@ pub(crate) fn source_ids(model: &Seq2Seq, tokenizer: &Tokenizer, i: usize, text:
         return Err(Error::data(message).hint("translate it sentence by sentence"));
     }
     Ok(ids)
+}
+
+fn check_vocabulary(ids: &[u32], vocabulary: usize) -> Result<()> {
+    match ids.iter().find(|id| **id as usize >= vocabulary) {
+        None => Ok(()),
+        Some(id) => {
+            Err(Error::data(format!("the tokenizer gives token {id}, the model knows {vocabulary} tokens"))
+                .hint("tokenizer.json and config.json in this folder do not belong together"))
+        }
+    }
 }

@@ -4,9 +4,11 @@
 //! runs no code: the weights are numbers and a table of contents, the rest is JSON.
 
 mod config;
+mod generation;
 mod weights;
 
 pub use config::{Warning, read_config, write_config};
+pub use generation::{Generation, load_generation};
 use weights::{check_positions, check_weights};
 pub use weights::{read_weights, write_weights};
 

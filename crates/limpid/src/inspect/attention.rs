@@ -49,11 +49,30 @@ pub fn translation_attention(
     let longest = longest_translation(&source);
     let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
     let written =
-        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest]).remove(0);
+        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest])?.remove(0);
 
-    // Once more as a whole, with the probe: the same weights, all rows at once.
     let target: Vec<u32> = written.iter().copied().chain([end]).collect();
-    let batch = PairBatch::new(&[(&source, &target)], start);
+    let (layer, weights) = cross_attention(model, params, &source, &target);
+    let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
+    Ok(TranslationAttention {
+        translation: tokenizer.decode(&written)?,
+        source: tokens(&source),
+        target: tokens(&target),
+        layer,
+        weights,
+    })
+}
+
+/// Where the decoder looks for each token of a target, the end token included: the layer that looks most sharply, and its weights
+/// (target, source), the mean over the heads.
+pub(super) fn cross_attention(
+    model: &Seq2Seq,
+    params: &Params,
+    source: &[u32],
+    target: &[u32],
+) -> (usize, Vec<Vec<f32>>) {
+    // As a whole, with the probe: the same weights as step by step, all rows at once.
+    let batch = PairBatch::new(&[(source, target)], model.config().decoder_start_token_id);
     let mut probe = CrossAttention::default();
     let mut tape = Tape::inference(params).with_probe(&mut probe);
     let encoded = model.encode(&mut tape, &batch.source);
@@ -61,18 +80,11 @@ pub fn translation_attention(
     model.decode(&mut tape, &batch.input, &memory, None);
     drop(tape);
 
-    let layers: Vec<Vec<Vec<f32>>> = probe.0.iter().map(mean_over_heads).collect();
+    let mut layers: Vec<Vec<Vec<f32>>> = probe.0.iter().map(mean_over_heads).collect();
     let sharpness = |weights: &Vec<Vec<f32>>| weights.iter().map(|row| largest(row)).sum::<f32>();
     let best = (0..layers.len()).max_by(|a, b| sharpness(&layers[*a]).total_cmp(&sharpness(&layers[*b])));
     let layer = best.expect("a decoder has layers");
-    let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
-    Ok(TranslationAttention {
-        translation: tokenizer.decode(&written)?,
-        source: tokens(&source),
-        target: tokens(&target),
-        layer,
-        weights: layers[layer].clone(),
-    })
+    (layer, layers.swap_remove(layer))
 }
 
 fn largest(row: &[f32]) -> f32 {

@@ -12,6 +12,7 @@
 //!
 //! An [`Explanation`] is data: the terminal ([`render`]), `--json` and a page show the same one.
 
+mod align;
 mod attention;
 mod catalogue;
 mod entries;
@@ -24,6 +25,7 @@ mod number;
 mod parse;
 mod render;
 
+pub use align::{Alignment, align};
 pub use attention::{TranslationAttention, heat_map, translation_attention};
 pub use catalogue::{Example, ExampleOption, Takes, Usual, examples, find};
 pub use inputs::Inputs;

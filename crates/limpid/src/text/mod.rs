@@ -3,5 +3,5 @@
 mod tokenizer;
 mod words;
 
-pub use tokenizer::Tokenizer;
+pub use tokenizer::{Offsets, Tokenizer};
 pub use words::word_tokenizer;

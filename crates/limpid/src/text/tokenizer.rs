@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use crate::files::write_aside;
 use std::path::Path;
 
+/// The bytes of a text that each of its tokens came from: first, and one beyond the last.
+pub type Offsets = Vec<(usize, usize)>;
+
 /// Turns text into token ids and back; stored as `tokenizer.json`.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -50,6 +53,13 @@ impl Tokenizer {
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The ids of a text, without special tokens, and the bytes of the text that each came from.
+    pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Offsets)> {
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(|e| Error::data(format!("this text cannot be tokenized: {e}")))?;
+        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
     }
 
     /// The words of a text that are not in the vocabulary.

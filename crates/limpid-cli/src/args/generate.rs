@@ -1,0 +1,29 @@
+//! `limpid generate`
+
+use super::DecodingFlags;
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+#[derive(ClapArgs)]
+pub struct Generate {
+    /// The folder of a language model, with its tokenizer
+    pub model: PathBuf,
+    /// What to continue; may be given several times. Without it, all of standard input (without its last line ending); at a terminal,
+    /// line by line
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Vec<String>,
+    /// New tokens at most [default: what generation_config.json says, or 100, as far as the context allows]
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<usize>,
+    /// Let a text outgrow the model's context: when it is full, its last half is read again and the text goes on
+    #[arg(long, alias = "truncate-prompt")]
+    pub slide: bool,
+    /// Print the prompt before its continuation
+    #[arg(long)]
+    pub echo: bool,
+    /// One JSON object a line for each text
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub how: DecodingFlags,
+}

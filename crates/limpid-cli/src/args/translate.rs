@@ -1,0 +1,27 @@
+//! `limpid translate`
+
+use super::DecodingFlags;
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+#[derive(ClapArgs)]
+pub struct Translate {
+    /// A model folder, such as `limpid demo` makes
+    pub model: PathBuf,
+    /// What to translate; without it, standard input line by line
+    pub text: Vec<String>,
+    /// Which source word each word came from, by attention: pairs source-target of words counted from 0, after a tab
+    #[arg(long)]
+    pub align: bool,
+    /// What every translation begins with
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub prefix: String,
+    /// Tokens of a translation at most [default: twice the source and ten]
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<usize>,
+    /// One JSON object a line: {"source": …, "translation": …}
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub how: DecodingFlags,
+}

@@ -1,0 +1,280 @@
+//! `generation_config.json`: how the makers of a model want it to write. Every key that changes the result is honoured or
+//! refused by name; one that we do not know is named in a warning.
+
+use super::config::{Keys, Warning, read_object};
+use crate::error::{Error, Result};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What a model folder says about writing; `None` where it says nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Generation {
+    /// `do_sample`: draw instead of taking the likeliest.
+    pub sample: Option<bool>,
+    /// `temperature`.
+    pub temperature: Option<f32>,
+    /// `top_k`; 0 there means all.
+    pub top_k: Option<usize>,
+    /// `top_p`.
+    pub top_p: Option<f32>,
+    /// `num_beams`.
+    pub beams: Option<usize>,
+    /// `length_penalty`.
+    pub length_penalty: Option<f32>,
+    /// `early_stopping`: true, false or "never".
+    pub early_stopping: Option<Value>,
+    /// `num_return_sequences`.
+    pub outputs: Option<usize>,
+    /// `repetition_penalty`.
+    pub repetition_penalty: Option<f32>,
+    /// `no_repeat_ngram_size`; 0 there means none.
+    pub no_repeat_ngram: Option<usize>,
+    /// `bad_words_ids`.
+    pub never: Vec<Vec<u32>>,
+    /// `eos_token_id`, one or several.
+    pub ends: Vec<u32>,
+    /// `bos_token_id`.
+    pub start: Option<u32>,
+    /// `forced_eos_token_id`.
+    pub forced_end: Option<u32>,
+    /// `max_length`, prompt included.
+    pub max_length: Option<usize>,
+    /// `max_new_tokens`.
+    pub max_new: Option<usize>,
+    /// `min_length`, prompt included.
+    pub min_length: Option<usize>,
+    /// `min_new_tokens`.
+    pub min_new: Option<usize>,
+    /// `stop_strings`.
+    pub stops: Vec<String>,
+}
+
+/// Keys with the only values that we have: any other would change the result.
+fn refused() -> Vec<(&'static str, Vec<Value>)> {
+    let none = || vec![Value::Null];
+    let or = |value: Value| vec![Value::Null, value];
+    vec![
+        ("begin_suppress_tokens", none()),
+        ("constraints", none()),
+        ("diversity_penalty", or(json!(0))),
+        ("dola_layers", none()),
+        ("encoder_no_repeat_ngram_size", or(json!(0))),
+        ("encoder_repetition_penalty", or(json!(1))),
+        ("epsilon_cutoff", or(json!(0))),
+        ("eta_cutoff", or(json!(0))),
+        ("exponential_decay_length_penalty", none()),
+        ("force_words_ids", none()),
+        ("forced_bos_token_id", none()),
+        ("forced_decoder_ids", none()),
+        ("guidance_scale", or(json!(1))),
+        ("max_time", none()),
+        ("min_p", or(json!(0))),
+        ("num_beam_groups", or(json!(1))),
+        ("penalty_alpha", or(json!(0))),
+        ("renormalize_logits", or(json!(false))),
+        ("sequence_bias", none()),
+        ("suppress_tokens", vec![Value::Null, json!([])]),
+        ("token_healing", or(json!(false))),
+        ("top_h", none()),
+        ("typical_p", or(json!(1))),
+        ("watermarking_config", none()),
+    ]
+}
+
+/// Keys that do not change which tokens are written: records, caches, other ways to the same result.
+const HARMLESS: &[&str] = &[
+    "_from_model_config",
+    "assistant_confidence_threshold",
+    "assistant_early_exit",
+    "assistant_ensemble_weight",
+    "assistant_lookbehind",
+    "cache_config",
+    "cache_implementation",
+    "compile_config",
+    "continuous_batching_config",
+    "decoder_start_token_id",
+    "disable_compile",
+    "is_assistant",
+    "low_memory",
+    "max_cache_len",
+    "max_matching_ngram_size",
+    "num_assistant_tokens",
+    "num_assistant_tokens_schedule",
+    "output_attentions",
+    "output_hidden_states",
+    "output_logits",
+    "output_scores",
+    "pad_token_id",
+    "prefill_chunk_size",
+    "prompt_lookup_num_tokens",
+    "remove_invalid_values",
+    "return_dict_in_generate",
+    "return_legacy_cache",
+    "speculation_type",
+    "target_lookbehind",
+    "transformers_version",
+    "use_cache",
+    "use_mtp",
+];
+
+/// Reads `generation_config.json` of a folder. Without one, older folders have these keys in `config.json`.
+pub fn load_generation(folder: &Path) -> Result<(Generation, Vec<Warning>)> {
+    let (own, model) = (folder.join("generation_config.json"), folder.join("config.json"));
+    let mut model_keys = Keys { path: &model, map: read_object(&model)? };
+    let has_own = own.exists();
+    let (mut generation, warnings) = if has_own {
+        let mut keys = Keys { path: &own, map: read_object(&own)? };
+        let generation = read(&mut keys)?;
+        check_start(&mut keys, &model_keys)?;
+        let unknown =
+            keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
+        (generation, unknown.map(Warning::UnknownGenerationKey).collect())
+    } else {
+        // What else is in config.json is not for us to judge here.
+        (read(&mut model_keys)?, Vec::new())
+    };
+    if has_own && generation.ends.is_empty() {
+        generation.ends = model_keys.ids("eos_token_id")?;
+    }
+    Ok((generation, warnings))
+}
+
+fn read(keys: &mut Keys) -> Result<Generation> {
+    for (key, supported) in refused() {
+        keys.must_be_one_of(key, &supported)?;
+    }
+    let early_stopping = match keys.map.remove("early_stopping") {
+        None | Some(Value::Null) => None,
+        Some(value) if value.is_boolean() || value == "never" => Some(value),
+        Some(value) => return Err(keys.wrong("early_stopping", &value, "true, false or \"never\"")),
+    };
+    Ok(Generation {
+        sample: keys.flag("do_sample")?,
+        temperature: keys.number("temperature")?,
+        top_k: keys.optional_size("top_k")?,
+        top_p: keys.number("top_p")?,
+        beams: keys.optional_size("num_beams")?,
+        length_penalty: keys.number("length_penalty")?,
+        early_stopping,
+        outputs: keys.optional_size("num_return_sequences")?,
+        repetition_penalty: keys.number("repetition_penalty")?,
+        no_repeat_ngram: keys.optional_size("no_repeat_ngram_size")?.filter(|n| *n > 0),
+        never: keys.id_lists("bad_words_ids")?,
+        ends: keys.ids("eos_token_id")?,
+        start: keys.optional_size("bos_token_id")?.map(|id| id as u32),
+        forced_end: keys.one_id("forced_eos_token_id")?,
+        max_length: keys.optional_size("max_length")?,
+        max_new: keys.optional_size("max_new_tokens")?,
+        min_length: keys.optional_size("min_length")?,
+        min_new: keys.optional_size("min_new_tokens")?,
+        stops: keys.texts("stop_strings")?,
+    })
+}
+
+/// The decoder's start token is part of the model here: two different ones cannot both be right.
+fn check_start(keys: &mut Keys, model: &Keys) -> Result<()> {
+    let start = keys.map.remove("decoder_start_token_id").filter(|value| !value.is_null());
+    let theirs = model.map.get("decoder_start_token_id").filter(|value| !value.is_null());
+    match (start, theirs) {
+        (Some(start), Some(theirs)) if start != *theirs => Err(Error::format(
+            keys.path,
+            format!("decoder_start_token_id is {start}, in config.json it is {theirs}"),
+        )
+        .hint("make them equal")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(own: Option<&str>, model: &str) -> Result<(Generation, Vec<Warning>)> {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name =
+            format!("limpid-generation-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.json"), model).unwrap();
+        if let Some(own) = own {
+            std::fs::write(folder.join("generation_config.json"), own).unwrap();
+        }
+        let loaded = load_generation(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        loaded
+    }
+
+    #[test]
+    fn what_a_file_says_is_read() {
+        let own = r#"{"num_beams": 6, "early_stopping": "never", "length_penalty": 0.6, "bad_words_ids": [[5], [1, 2]],
+            "eos_token_id": [3, 4], "forced_eos_token_id": 3, "max_length": 512, "do_sample": true, "top_k": 0, "top_p": 0.9,
+            "no_repeat_ngram_size": 0, "stop_strings": "x", "typical_p": 1.0, "use_cache": true, "temperature": 0.7}"#;
+        let (generation, warnings) = load(Some(own), "{}").unwrap();
+        assert_eq!(warnings, []);
+        let want = Generation {
+            sample: Some(true),
+            temperature: Some(0.7),
+            top_k: Some(0),
+            top_p: Some(0.9),
+            beams: Some(6),
+            length_penalty: Some(0.6),
+            early_stopping: Some(json!("never")),
+            never: vec![vec![5], vec![1, 2]],
+            ends: vec![3, 4],
+            forced_end: Some(3),
+            max_length: Some(512),
+            stops: vec!["x".into()],
+            ..Generation::default()
+        };
+        assert_eq!(generation, want);
+    }
+
+    #[test]
+    fn without_a_file_of_its_own_the_keys_are_those_of_config_json() {
+        let (generation, warnings) =
+            load(None, r#"{"eos_token_id": 2, "num_beams": 4, "n_embd": 8}"#).unwrap();
+        assert_eq!((generation.ends, generation.beams, warnings), (vec![2], Some(4), vec![]));
+        let (generation, _) = load(Some("{}"), r#"{"eos_token_id": 2, "num_beams": 4}"#).unwrap();
+        assert_eq!(
+            (generation.ends, generation.beams),
+            (vec![2], None),
+            "only the end token is asked for again"
+        );
+    }
+
+    #[test]
+    fn what_would_change_the_result_is_refused_by_name_and_what_is_unknown_is_named() {
+        for (key, value) in [
+            ("typical_p", "0.5"),
+            ("diversity_penalty", "0.3"),
+            ("suppress_tokens", "[1]"),
+            ("forced_bos_token_id", "7"),
+            ("renormalize_logits", "true"),
+        ] {
+            let error = load(Some(&format!("{{\"{key}\": {value}}}")), "{}").unwrap_err().to_string();
+            assert!(error.contains(&format!("{key} = {value} is not supported")), "{error}");
+        }
+        let (_, warnings) = load(Some(r#"{"flux": 1}"#), "{}").unwrap();
+        assert_eq!(warnings, [Warning::UnknownGenerationKey("flux".into())]);
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_refused() {
+        for own in [
+            "[]",
+            "{",
+            r#"{"num_beams": "four"}"#,
+            r#"{"temperature": "hot"}"#,
+            r#"{"bad_words_ids": [5]}"#,
+            r#"{"eos_token_id": "</s>"}"#,
+            r#"{"early_stopping": 3}"#,
+            r#"{"stop_strings": [1]}"#,
+            r#"{"do_sample": 1}"#,
+        ] {
+            let error = load(Some(own), "{}").unwrap_err();
+            assert!(error.to_string().contains("generation_config.json"), "{error}");
+        }
+        assert!(load(Some(r#"{"decoder_start_token_id": 1}"#), r#"{"decoder_start_token_id": 0}"#).is_err());
+    }
+}
