@@ -63,6 +63,7 @@ pub mod decode;
 pub mod error;
 pub mod eval;
 pub mod files;
+pub mod hash;
 pub mod hub;
 pub mod inspect;
 pub mod model;
