@@ -1,8 +1,10 @@
 //! What can be typed: here the verbs, beside it the families of flags that are long.
 
 mod bench;
+mod tokenizer;
 
 pub use bench::*;
+pub use tokenizer::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -29,6 +31,9 @@ pub enum Command {
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
     Explain(Explain),
+    /// Learn a vocabulary from text, encode, decode
+    #[command(subcommand)]
+    Tokenizer(Tokenizer),
     /// Write a built-in corpus to files
     #[command(subcommand)]
     Corpus(Corpus),

@@ -5,6 +5,7 @@ mod corpus;
 mod demo;
 mod explain;
 mod logits;
+mod tokenizer;
 mod translate;
 
 use crate::args::{Args, Command};
@@ -39,6 +40,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Translate(args) => translate::run(args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
+        Command::Tokenizer(args) => tokenizer::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,
     }

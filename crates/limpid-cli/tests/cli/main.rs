@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod folders;
 mod readme;
+mod tokenizer;
 mod translate;
 
 use std::path::{Path, PathBuf};
