@@ -111,14 +111,14 @@ mod tests {
     fn numbers_of_both_widths_come_back_from_any_place() {
         let numbers: Vec<u32> = (0..1000).map(|i| i * 65).collect();
         let narrow: Vec<u8> = numbers.iter().flat_map(|n| (*n as u16).to_le_bytes()).collect();
-        let wide: Vec<u8> = numbers.iter().flat_map(|n| (n * 1_000_003).to_le_bytes()).collect();
+        let wide: Vec<u8> = numbers.iter().flat_map(|n| n.wrapping_mul(1_000_003).to_le_bytes()).collect();
         // Three bytes before them: numbers need not lie on even addresses.
         let path = file("numbers", &[&[1, 2, 3][..], &narrow, &wide].concat());
         let mapped = Mapped::open(&path).unwrap();
         assert_eq!(mapped.bytes(0..3), [1, 2, 3]);
         assert_eq!(mapped.numbers(3, Width::U16, 0..1000), numbers);
         assert_eq!(mapped.numbers(3, Width::U16, 17..19), numbers[17..19]);
-        let expected: Vec<u32> = numbers.iter().map(|n| n * 1_000_003).collect();
+        let expected: Vec<u32> = numbers.iter().map(|n| n.wrapping_mul(1_000_003)).collect();
         assert_eq!(mapped.numbers(2003, Width::U32, 0..1000), expected);
         assert!(mapped.numbers(2003, Width::U32, 1000..1000).is_empty());
         std::fs::remove_file(path).unwrap();

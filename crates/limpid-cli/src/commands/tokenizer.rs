@@ -53,9 +53,6 @@ fn train(args: &TokenizerTrain) -> Result<()> {
             "give a new folder with --out; a model that knows the old ids would not know the new ones",
         ));
     }
-    if spec.kind == TokenizerKind::Byte && !args.data.is_empty() {
-        say("warning: bytes are known without a text: --data is not read");
-    }
     let started = Instant::now();
     let mut bar = printer::Progress::bytes("counting", text_size(&args.data)?);
     let mut learning = false;
@@ -73,6 +70,9 @@ fn train(args: &TokenizerTrain) -> Result<()> {
     bar.finish();
     let trained = trained?;
     trained.tokenizer.save(&args.out)?;
+    if spec.kind == TokenizerKind::Byte && !args.data.is_empty() {
+        say("warning: bytes are known without a text: --data is not read");
+    }
     if trained.counted.words > 0 {
         let (words, distinct) = (trained.counted.words, trained.counted.distinct);
         let what = if spec.kind == TokenizerKind::Character { "characters" } else { "words and signs" };

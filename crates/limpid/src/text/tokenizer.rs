@@ -32,9 +32,25 @@ fn untokenizable(error: impl std::fmt::Display) -> Error {
 impl Tokenizer {
     /// Reads the text of a `tokenizer.json`.
     pub fn from_json(path: &Path, json: &str) -> Result<Self> {
-        let inner = json.parse().map_err(|e| {
+        let bad = |e: &dyn std::fmt::Display| {
             Error::format(path, format!("not a tokenizer: {e}")).hint("is it complete? copy it again")
-        })?;
+        };
+        // The crate expects JSON in some places and panics where it finds something else: a damaged file is found here.
+        let value: serde_json::Value = serde_json::from_str(json).map_err(|e| bad(&e))?;
+        // What it still trips over (a part of the wrong type, deep inside) is the file's fault as well.
+        let parsed = std::panic::catch_unwind(|| {
+            let parsed = serde_json::from_value::<tokenizers::Tokenizer>(value);
+            // A template that puts an unknown token around a text is noticed when it is used.
+            let _ = parsed.as_ref().map(|tokenizer| {
+                (tokenizer.encode_fast("a", true), tokenizer.encode_fast(("a", "b"), true)).0.is_ok()
+            });
+            parsed
+        });
+        let parsed = parsed.map_err(|_| bad(&"a part of it is not what it should be"))?;
+        let mut inner = parsed.map_err(|e| bad(&e))?;
+        // A file may ask for texts to be cut or filled up to a length. Here a text that is too long is an error that says so.
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| Error::format(path, e))?;
         Ok(Self { inner })
     }
 

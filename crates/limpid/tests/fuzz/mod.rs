@@ -60,15 +60,29 @@ fn mutate(seeds: &[Vec<u8>], rng: &mut Stream) -> Vec<u8> {
     bytes
 }
 
-/// Parses `cases` mutations of `seeds`, and the seeds themselves. A panic fails the test with the number of the case and its bytes.
+/// The most memory the process has had, in MiB, where the system tells.
+fn peak_mib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
+}
+
+/// Memory that all cases together may add to the most there was: seeds are some kilobytes, and a number in a file must not be believed
+/// before it is compared with the file. (A caught panic that prints its backtrace reads the program's symbols, 150 MiB.)
+const MOST_MIB: u64 = 512;
+
+/// Parses `cases` mutations of `seeds`, and the seeds themselves. A panic fails the test with the number of the case and its bytes, and so does
+/// memory that is out of proportion.
 pub fn never_panics(name: &str, seeds: &[Vec<u8>], cases: u64, parse: impl Fn(&[u8])) {
-    for (case, bytes) in (0..cases)
-        .map(|case| mutate(seeds, &mut Stream::new(2024, case)))
-        .chain(seeds.iter().cloned())
-        .enumerate()
-    {
-        // What a parser does must be in proportion to what it is given: mutations add little to a seed.
+    let before = peak_mib();
+    let mutations = (0..cases).map(|case| mutate(seeds, &mut Stream::new(2024, case)));
+    for (case, bytes) in mutations.chain(seeds.iter().cloned()).enumerate() {
         let result = catch_unwind(AssertUnwindSafe(|| parse(&bytes)));
         assert!(result.is_ok(), "{name}: case {case} panicked:\n{:?}", String::from_utf8_lossy(&bytes));
+        if case % 1000 == 0
+            && let (Some(before), Some(now)) = (before, peak_mib())
+        {
+            assert!(now < before + MOST_MIB, "{name}: {before} MiB before, {now} MiB by case {case}");
+        }
     }
 }

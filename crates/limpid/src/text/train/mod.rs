@@ -1,5 +1,17 @@
 //! Learning a vocabulary from text.
 //!
+//! ```
+//! use limpid::text::TokenizerKind;
+//! use limpid::text::train::{TokenizerSpec, train};
+//!
+//! let spec = TokenizerSpec { vocab_size: Some(259), ..TokenizerSpec::new(TokenizerKind::Bpe) };
+//! let tokenizer = train(&spec, [Ok("low lower lowest\n".repeat(9))])?.tokenizer;
+//! // <|endoftext|>, 256 bytes, then "lo" and "low": the pair (l, o) ties with (o, w) and others, and l has the lower id.
+//! let tokens: Vec<String> = tokenizer.encode("low")?.into_iter().map(|id| tokenizer.token(id)).collect();
+//! assert_eq!(tokens, ["low"]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+//!
 //! Counting, merging and pruning are our own; what is learnt is written as a `tokenizer.json` and used through the `tokenizers`
 //! crate, so that any other program gives the same ids. The crate's own trainers are not used, because their results depend on the
 //! order of hash maps with random keys, and on the number of threads: WordPiece numbers its pieces in that order (and breaks ties by
