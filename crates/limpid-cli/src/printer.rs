@@ -111,3 +111,39 @@ impl Training {
         self.started.elapsed().as_secs_f64()
     }
 }
+
+/// Progress through so many bytes or tokens: a bar on a terminal, silence elsewhere and where it is over in a moment.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Work that is counted in bytes.
+    pub fn bytes(what: &'static str, bytes: u64) -> Self {
+        Self::new(what, bytes, "  {msg} {bar:20} {binary_bytes}/{binary_total_bytes}  {eta} to go")
+    }
+
+    /// Work that is counted one by one.
+    pub fn count(what: &'static str, count: u64) -> Self {
+        Self::new(what, count, "  {msg} {bar:20} {pos}/{len}  {eta} to go")
+    }
+
+    fn new(what: &'static str, len: u64, template: &str) -> Self {
+        let hidden = ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::hidden());
+        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(len) } else { hidden };
+        let style = ProgressStyle::with_template(template).expect("the template is ours");
+        bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
+        bar.set_message(what);
+        Self { bar }
+    }
+
+    /// So much is done.
+    pub fn set(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// The bar has done its duty and goes.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,6 +1,6 @@
 //! The numbers of Limpid: tensors, a light tape, and fused operations, each with its derivative beside it.
 //!
-//! The only crate of the workspace with `unsafe` code, and without dependencies at run time.
+//! The only crate of the workspace with `unsafe` code, and with hardly a dependency (`memmap2`; on Linux `libc`).
 //!
 //! ```
 //! use limpid_tensor::kernels::activation::Activation;
@@ -39,6 +39,7 @@
 //! | [`tape`] | what was computed, in order, and how each step sends gradients back |
 //! | [`ops`] | operations on the tape: check shapes, take memory, call the kernel, record |
 //! | [`gradcheck`] | proof of a derivative by central differences |
+//! | [`mapped`] | numbers in a file, as if they were in memory |
 //!
 //! # Dimension letters
 //! Shapes in comments, and names such as `hidden_nf`, use these letters everywhere:
@@ -56,6 +57,7 @@
 pub mod gradcheck;
 pub mod kernels;
 pub mod machine;
+pub mod mapped;
 pub mod ops;
 pub mod params;
 pub mod pool;

@@ -41,7 +41,7 @@
 //! | | |
 //! |---|---|
 //! | [`text`] | from text to tokens and back |
-//! | [`data`] | the built-in corpus; from tokens to packed batches |
+//! | [`data`] | files of text, pairs and labels; the built-in corpus; from tokens to packed batches |
 //! | [`config`] | what a model is, as one validated value |
 //! | [`nn`] | layers: their parameters, the names files know them by, how they compose |
 //! | [`model`] | GPT and the encoder-decoder, each a screenful over packed batches |
@@ -51,6 +51,7 @@
 //! | [`decode`] | one autoregressive interface, caches, greedy search, drawing, beam search |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
+//! | [`hash`] | whether a file is still what it was |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |
 //!
 //! The maths is in [`limpid_tensor`], and so are the letters that name dimensions. Nothing in this crate is `unsafe`, and
@@ -63,6 +64,7 @@ pub mod decode;
 pub mod error;
 pub mod eval;
 pub mod files;
+pub mod hash;
 pub mod hub;
 pub mod inspect;
 pub mod model;

@@ -4,12 +4,14 @@ mod bench;
 mod decoding;
 mod generate;
 mod score;
+mod tokenizer;
 mod translate;
 
 pub use bench::*;
 pub use decoding::*;
 pub use generate::*;
 pub use score::*;
+pub use tokenizer::*;
 pub use translate::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -41,6 +43,9 @@ pub enum Command {
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
     Explain(Explain),
+    /// Learn a vocabulary from text, encode, decode
+    #[command(subcommand)]
+    Tokenizer(Tokenizer),
     /// Write a built-in corpus to files
     #[command(subcommand)]
     Corpus(Corpus),

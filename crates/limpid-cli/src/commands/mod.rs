@@ -8,6 +8,7 @@ mod explain;
 mod generate;
 mod logits;
 mod score;
+mod tokenizer;
 mod translate;
 
 use crate::args::{Args, Command};
@@ -44,6 +45,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Score(args) => score::run(args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
+        Command::Tokenizer(args) => tokenizer::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,
     }

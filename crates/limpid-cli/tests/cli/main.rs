@@ -7,6 +7,7 @@ mod folders;
 mod generate;
 mod readme;
 mod score;
+mod tokenizer;
 mod translate;
 
 use std::path::{Path, PathBuf};

@@ -41,6 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// How many allocations there were so far.
+#[allow(dead_code)]
 pub fn allocations() -> usize {
     ALLOCATIONS.load(Ordering::Relaxed)
 }

@@ -1,5 +1,11 @@
 //! From text to batches.
 
 pub mod batch;
+pub mod clean;
 pub mod corpus;
+pub mod order;
 pub mod pairs;
+pub mod parallel;
+pub mod split;
+pub mod table;
+pub mod tokens;

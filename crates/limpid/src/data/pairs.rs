@@ -1,10 +1,8 @@
-//! Batches of sentence pairs: packed to a budget of tokens, shuffled anew each epoch.
-//!
-//! The order is a function of seed and epoch alone: a resumed run sees what the uninterrupted one would have seen.
+//! Sentence pairs as ids, and the batches of an epoch; [`super::order::PairOrder`] has them step by step.
 
+use super::order::{Bucketing, epoch_batches};
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
-use limpid_tensor::rng::Stream;
 
 /// A source and a target sentence as ids, each ending with the end token.
 pub type TokenPair = (Vec<u32>, Vec<u32>);
@@ -30,28 +28,8 @@ pub fn batches(pairs: &[TokenPair], tokens: usize, seed: u64, epoch: u64) -> Res
     if pairs.is_empty() {
         return Err(Error::data("there are no sentence pairs to train on").hint("is the file empty?"));
     }
-    let size = |i: usize| pairs[i].0.len() + pairs[i].1.len();
-    // Bit 61 keeps the order of data apart from what else is drawn from a seed: initial values (63), dropout (62), corpora.
-    let mut rng = Stream::new(seed, 1 << 61 | epoch);
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    rng.shuffle(&mut order);
-    // Not sorted by length: packed batches have no padding to save, and a batch of short sentences alone would leave them to a
-    // handful of steps an epoch (the greetings of the built-in corpus were not learnt that way).
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut room = 0;
-    for i in order {
-        match batches.last_mut() {
-            Some(batch) if size(i) <= room => {
-                batch.push(i);
-                room -= size(i);
-            }
-            _ => {
-                batches.push(vec![i]);
-                room = tokens.saturating_sub(size(i));
-            }
-        }
-    }
-    Ok(batches)
+    let lengths: Vec<usize> = pairs.iter().map(|(source, target)| source.len() + target.len()).collect();
+    Ok(epoch_batches(&lengths, tokens, Bucketing::Mixed, seed, epoch))
 }
 
 #[cfg(test)]

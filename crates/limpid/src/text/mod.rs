@@ -1,7 +1,15 @@
 //! From text to tokens and back.
 
+mod blocks;
+mod kind;
+mod layout;
+mod lines;
 mod tokenizer;
+pub mod train;
 mod words;
 
+pub use blocks::{BLOCK, Blocks, in_order};
+pub use kind::{Case, Purpose, TokenizerKind};
+pub use lines::{Lines, Text, text_size};
 pub use tokenizer::{Offsets, Tokenizer};
 pub use words::word_tokenizer;

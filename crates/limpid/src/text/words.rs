@@ -5,89 +5,15 @@
 //! ```
 
 use super::Tokenizer;
+use super::kind::TokenizerKind;
+use super::train::{TokenizerSpec, train};
 use crate::error::Result;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-use std::path::Path;
 
-/// Tokens that are not words, in the order of their ids: padding (and start of a translation), end, unknown.
-pub const SPECIAL: [&str; 3] = ["<pad>", "</s>", "<unk>"];
-
-/// Marks a space in a token.
-const SPACE: char = '▁';
-
-/// Makes a tokenizer whose vocabulary is every word of `texts`, the frequent ones first; ties in alphabetical order, so that the same
-/// texts give the same ids everywhere.
+/// Makes a tokenizer for translation whose vocabulary is every word of `texts`, the frequent ones first; ties in alphabetical order,
+/// so that the same texts give the same ids everywhere.
 pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Tokenizer> {
-    let untrained = build(&Map::new())?;
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for text in texts {
-        // A word that looks like a special token is that token, and has its id already.
-        let words = untrained.split(text)?.into_iter().filter(|word| !SPECIAL.contains(&word.as_str()));
-        for word in words {
-            *counts.entry(word).or_default() += 1;
-        }
-    }
-    let mut words: Vec<(String, u64)> = counts.into_iter().collect();
-    // Stable: equal counts stay in the order of the BTreeMap.
-    words.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let tokens = SPECIAL.iter().map(|token| token.to_string()).chain(words.into_iter().map(|(word, _)| word));
-    let vocabulary = tokens.enumerate().map(|(id, token)| (token, json!(id))).collect();
-    build(&vocabulary)
-}
-
-/// The tokenizer with a given vocabulary, by way of the file that stores it.
-fn build(vocabulary: &Map<String, Value>) -> Result<Tokenizer> {
-    let special = |(id, token): (usize, &&str)| {
-        json!({
-            "id": id, "content": token, "special": true,
-            "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
-        })
-    };
-    let mut vocabulary = vocabulary.clone();
-    for (id, token) in SPECIAL.iter().enumerate() {
-        vocabulary.insert(token.to_string(), json!(id));
-    }
-    let isolate = |pattern: &str, behavior: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": behavior, "invert": false });
-    let replace = |pattern: &str, content: &str| json!({ "type": "Replace", "pattern": { "Regex": pattern }, "content": content });
-    let metaspace =
-        json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": true });
-    let json = json!({
-        "version": "1.0",
-        "truncation": null,
-        "padding": null,
-        "added_tokens": SPECIAL.iter().enumerate().map(special).collect::<Vec<_>>(),
-        // Typed in other ways, it is the same text: composed letters, straight apostrophes, plain spaces.
-        "normalizer": { "type": "Sequence", "normalizers": [
-            { "type": "NFC" },
-            replace("[\u{2018}\u{2019}]", "'"),
-            replace("[\u{feff}\u{200b}]", ""),
-            replace("[\\s\u{a0}]+", " "),
-            { "type": "Strip", "strip_left": true, "strip_right": true },
-        ] },
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                metaspace,
-                // Punctuation is a token of its own; an apostrophe stays with the word it shortens.
-                isolate("[.,;:!?]", "Isolated"),
-                isolate("'", "MergedWithPrevious"),
-            ],
-        },
-        // What other programs add when they are asked for special tokens; we add the end token ourselves.
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": "</s>", "type_id": 0 } }],
-            "pair": [
-                { "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 0 } },
-                { "SpecialToken": { "id": "</s>", "type_id": 0 } },
-            ],
-            "special_tokens": { "</s>": { "id": "</s>", "ids": [1], "tokens": ["</s>"] } },
-        },
-        "decoder": metaspace,
-        "model": { "type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>" },
-    });
-    Tokenizer::from_json(Path::new("tokenizer.json"), &json.to_string())
+    let spec = TokenizerSpec { min_frequency: 1, ..TokenizerSpec::new(TokenizerKind::Word) };
+    Ok(train(&spec, texts.into_iter().map(|text| Ok(text.to_string())))?.tokenizer)
 }
 
 #[cfg(test)]

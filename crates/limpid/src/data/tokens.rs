@@ -1,0 +1,368 @@
+//! A corpus as token ids in a file: tokenized once, mapped into memory afterwards, so that it may be larger than memory.
+//!
+//! ```text
+//! bytes   0  "LIMPIDTK"                    24  hash of the source files' names, sizes and contents
+//!         8  version, 1 (u32)              32  number of ids (u64)
+//!        12  bytes of an id, 2 or 4 (u32)  40  hash of the ids
+//!        16  hash of the tokenizer         48  hash of bytes 0..48, then zeros up to 64, then the ids; all little-endian
+//! ```
+//!
+//! The text is read in blocks, tokenized by all threads, and written in order; only some blocks are held at a time. Where blocks end does not
+//! change the tokens ([`crate::text::Blocks`]).
+
+use crate::error::{Error, Result};
+use crate::hash::{Xxh64, hash_bytes, hash_file};
+use crate::text::{Blocks, Text, Tokenizer, in_order};
+use limpid_tensor::mapped::{Mapped, Width};
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"LIMPIDTK";
+const VERSION: u32 = 1;
+const HEADER: usize = 64;
+
+/// Token ids of a corpus, in a file.
+#[derive(Debug)]
+pub struct TokenFile {
+    ids: Mapped,
+    header: Header,
+}
+
+/// Whether the corpus had to be tokenized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is in the file already, from the same tokenizer and the same text.
+    Reused,
+    /// It was tokenized now: there was no file, or one of another tokenizer or text.
+    Built,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    width: Width,
+    tokenizer: u64,
+    sources: u64,
+    count: u64,
+    ids: u64,
+}
+
+impl TokenFile {
+    /// The ids of `sources`, one file after another, each followed by `separator` if there is one: from the file `path` if it holds them already,
+    /// else tokenized into it. `progress` is told how many bytes of text are done.
+    pub fn build(
+        path: &Path,
+        tokenizer: &Tokenizer,
+        sources: &[PathBuf],
+        separator: Option<u32>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(Self, Origin)> {
+        let wanted = Header {
+            width: if tokenizer.vocab_size() <= 1 << 16 { Width::U16 } else { Width::U32 },
+            tokenizer: hash_bytes(tokenizer.to_json()?.as_bytes()),
+            sources: hash_sources(sources, separator)?,
+            count: 0,
+            ids: 0,
+        };
+        if path.exists() {
+            let there = Self::open(path)?;
+            if (Header { count: 0, ids: 0, ..there.header }) == wanted {
+                return Ok((there, Origin::Reused));
+            }
+        }
+        let aside = aside(path);
+        write(&aside, wanted, tokenizer, sources, separator, progress)
+            .and_then(|()| fs::rename(&aside, path).map_err(|e| Error::io("write", path, &e)))
+            // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
+            .inspect_err(|_| drop(fs::remove_file(&aside)))?;
+        Ok((Self::open(path)?, Origin::Built))
+    }
+
+    /// Opens a file of ids. All of it is read once, to be sure that it is undamaged.
+    pub fn open(path: &Path) -> Result<Self> {
+        let damaged = |what: &str| {
+            Error::format(path, format!("a damaged cache of tokens: {what}"))
+                .hint("remove the file; it is made anew from the text")
+        };
+        let ids = Mapped::open(path).map_err(|e| Error::io("read", path, &e))?;
+        if ids.len() < HEADER {
+            return Err(damaged(&format!("{} bytes are not even its beginning", ids.len())));
+        }
+        let header = Header::read(&ids.bytes(0..HEADER)).map_err(damaged)?;
+        let size = usize::try_from(header.count).ok().and_then(|n| n.checked_mul(header.width.bytes()));
+        if size.and_then(|size| size.checked_add(HEADER)) != Some(ids.len()) {
+            return Err(damaged(&format!("{} ids do not fit into {} bytes", header.count, ids.len())));
+        }
+        if hash_file(path, HEADER as u64)?.1 != header.ids {
+            return Err(damaged("its ids are not those that were written"));
+        }
+        Ok(Self { ids, header })
+    }
+
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        self.header.count as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A copy of some ids.
+    ///
+    /// # Panics
+    /// If the range reaches beyond the end.
+    #[track_caller]
+    pub fn slice(&self, range: Range<usize>) -> Vec<u32> {
+        self.ids.numbers(HEADER, self.header.width, range)
+    }
+
+    /// What a language model reads at `position` and what it is to say: `context` ids and the one after them.
+    ///
+    /// # Panics
+    /// If there are not so many from there on; [`TokenFile::windows`] says how many positions there are.
+    #[track_caller]
+    pub fn window(&self, position: usize, context: usize) -> Vec<u32> {
+        self.slice(position..position + context + 1)
+    }
+
+    /// How many windows of `context` ids and the one after them there are, each a step of one id after the other.
+    pub fn windows(&self, context: usize) -> Result<usize> {
+        self.len().checked_sub(context).filter(|windows| *windows > 0).ok_or_else(|| {
+            let longest = self.len().saturating_sub(1);
+            Error::data(format!("the text has {} tokens: too few for a context of {context}", self.len()))
+                .hint(match longest {
+                    0 => "give more text".to_string(),
+                    _ => format!("use a context of at most {longest}, or give more text"),
+                })
+        })
+    }
+}
+
+impl Header {
+    fn bytes(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.width.bytes() as u32).to_le_bytes());
+        for (at, number) in [(16, self.tokenizer), (24, self.sources), (32, self.count), (40, self.ids)] {
+            bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        let hash = hash_bytes(&bytes[..48]);
+        bytes[48..56].copy_from_slice(&hash.to_le_bytes());
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> std::result::Result<Self, &'static str> {
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        if &bytes[..8] != MAGIC {
+            return Err("it does not begin as one");
+        }
+        if hash_bytes(&bytes[..48]) != long(48) {
+            return Err("its beginning is not what was written");
+        }
+        if short(8) != VERSION {
+            return Err("it is of another version of Limpid");
+        }
+        let width = match short(12) {
+            2 => Width::U16,
+            4 => Width::U32,
+            _ => return Err("its ids are neither of 2 nor of 4 bytes"),
+        };
+        Ok(Self { width, tokenizer: long(16), sources: long(24), count: long(32), ids: long(40) })
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}.tmp", std::process::id()));
+    PathBuf::from(aside)
+}
+
+/// Names without their folders: a corpus that has moved as a whole is the same.
+fn hash_sources(sources: &[PathBuf], separator: Option<u32>) -> Result<u64> {
+    let mut hash = Xxh64::default();
+    hash.update(&separator.map_or(u64::MAX, u64::from).to_le_bytes());
+    for path in sources {
+        let (size, content) = hash_file(path, 0)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        hash.update(&(name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+        hash.update(&size.to_le_bytes());
+        hash.update(&content.to_le_bytes());
+    }
+    Ok(hash.finish())
+}
+
+fn write(
+    path: &Path,
+    mut header: Header,
+    tokenizer: &Tokenizer,
+    sources: &[PathBuf],
+    separator: Option<u32>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let failed = |e: std::io::Error| Error::io("write", path, &e);
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    // Zeros for now: a file without its beginning is not taken for a whole one.
+    file.write_all(&[0; HEADER]).map_err(failed)?;
+    let (mut hash, mut done) = (Xxh64::default(), 0);
+    let mut put = |ids: &[u32]| -> Result<()> {
+        let bytes: Vec<u8> = match header.width {
+            Width::U16 => ids.iter().flat_map(|id| (*id as u16).to_le_bytes()).collect(),
+            Width::U32 => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+        };
+        header.count += ids.len() as u64;
+        hash.update(&bytes);
+        file.write_all(&bytes).map_err(failed)
+    };
+    for source in sources {
+        in_order(
+            Blocks::new(Text::open(source)?),
+            |block| tokenizer.encode(block),
+            |ids, bytes| {
+                done += bytes as u64;
+                progress(done);
+                put(&ids)
+            },
+        )?;
+        put(separator.as_slice())?;
+    }
+    header.ids = hash.finish();
+    let mut file = file.into_inner().map_err(|e| failed(e.into_error()))?;
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    file.write_all(&header.bytes()).map_err(failed)?;
+    file.sync_all().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::corpus::generate;
+    use crate::text::TokenizerKind;
+    use crate::text::train::{TokenizerSpec, train};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("limpid-tokens-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+        fn file(&self, name: &str, text: &str) -> PathBuf {
+            fs::write(self.0.join(name), text).unwrap();
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Paragraphs with empty lines, indents and spaces at line ends, longer than several blocks.
+    fn text() -> String {
+        let pairs = generate(3000, 2).train;
+        let line = |(i, pair): (usize, &crate::data::corpus::Pair)| match i % 5 {
+            0 => format!("{} {}\n", pair.english, pair.french),
+            1 => format!("{}  \n\n\n", pair.french),
+            2 => format!("\t{}\r\n", pair.english),
+            _ => format!("{}\n", pair.french),
+        };
+        pairs.iter().enumerate().map(line).collect()
+    }
+
+    fn tokenizer(kind: TokenizerKind, vocab_size: Option<usize>, text: &str) -> Tokenizer {
+        let spec = TokenizerSpec { vocab_size, ..TokenizerSpec::new(kind) };
+        train(&spec, [Ok(text.to_string())]).unwrap().tokenizer
+    }
+
+    #[test]
+    fn the_ids_of_a_file_are_those_of_the_whole_text_for_every_kind() {
+        let folder = Folder::new("whole");
+        let text = text();
+        assert!(text.len() > 2 * crate::text::BLOCK, "{}", text.len());
+        let source = [folder.file("a.txt", &text)];
+        for kind in TokenizerKind::ALL {
+            let size = matches!(kind, TokenizerKind::Bpe | TokenizerKind::WordPiece | TokenizerKind::Unigram);
+            let tokenizer = tokenizer(kind, size.then_some(400), &text);
+            let path = folder.0.join(format!("{kind:?}.tokens"));
+            let (file, _) = TokenFile::build(&path, &tokenizer, &source, None, &mut |_| {}).unwrap();
+            assert_eq!(file.slice(0..file.len()), tokenizer.encode(&text).unwrap(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_cache_is_reused_while_text_and_tokenizer_are_the_same_and_made_anew_when_they_are_not() {
+        let folder = Folder::new("reuse");
+        let bytes = tokenizer(TokenizerKind::Byte, None, "");
+        let path = folder.0.join("cache");
+        let sources = [folder.file("a.txt", "one\n"), folder.file("b.txt", "two\n")];
+        let build = |tokenizer: &Tokenizer, separator| {
+            let mut told = 0;
+            let (file, origin) =
+                TokenFile::build(&path, tokenizer, &sources, separator, &mut |done| told = done).unwrap();
+            (file.slice(0..file.len()), origin, told)
+        };
+        let with_separator = [112, 111, 102, 11, 0, 117, 120, 112, 11, 0];
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), Origin::Built, 8));
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), Origin::Reused, 0));
+        assert_eq!(build(&bytes, None).1, Origin::Built);
+        // Another text of the same size and name.
+        folder.file("b.txt", "tow\n");
+        assert_eq!(build(&bytes, None).1, Origin::Built);
+        assert_eq!(build(&tokenizer(TokenizerKind::Character, None, "onetw\n"), None).1, Origin::Built);
+        // Nothing but the sources and the cache is left.
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_damaged_cache_is_refused_wherever_the_damage_is_and_a_failed_build_leaves_nothing() {
+        let folder = Folder::new("damage");
+        let bytes = tokenizer(TokenizerKind::Byte, None, "");
+        let path = folder.0.join("cache");
+        let sources = [folder.file("a.txt", "some text\n")];
+        TokenFile::build(&path, &bytes, &sources, None, &mut |_| {}).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for at in (0..56).chain(HEADER..whole.len()) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            fs::write(&path, &damaged).unwrap();
+            let error = TokenFile::build(&path, &bytes, &sources, None, &mut |_| {}).unwrap_err();
+            assert!(
+                error.to_string().contains("damaged") && error.hint_text().unwrap().contains("remove"),
+                "{at}: {error}"
+            );
+        }
+        for len in [0, 1, HEADER - 1, HEADER, whole.len() - 1] {
+            fs::write(&path, &whole[..len]).unwrap();
+            assert!(TokenFile::open(&path).is_err(), "{len}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&sources[0], b"good\nb\xffd\n").unwrap();
+        let error = TokenFile::build(&path, &bytes, &sources, None, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().ends_with("a.txt: line 2 is not UTF-8 (byte 2)"), "{error}");
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn windows_are_steps_of_one_and_a_context_longer_than_the_text_is_refused() {
+        let folder = Folder::new("windows");
+        let bytes = tokenizer(TokenizerKind::Byte, None, "");
+        let source = [folder.file("a.txt", "abcdef")];
+        let (file, _) =
+            TokenFile::build(&folder.0.join("cache"), &bytes, &source, None, &mut |_| {}).unwrap();
+        assert_eq!(file.windows(4).unwrap(), 2);
+        assert_eq!(file.window(1, 4), [99, 100, 101, 102, 103]);
+        let error = file.windows(6).unwrap_err();
+        assert_eq!(error.to_string(), "the text has 6 tokens: too few for a context of 6");
+        assert_eq!(error.hint_text(), Some("use a context of at most 5, or give more text"));
+        assert_eq!(file.windows(5).unwrap(), 1);
+    }
+}

@@ -1,0 +1,217 @@
+//! Texts larger than memory: read in blocks, worked on by all threads, taken in their order.
+//!
+//! Where a text is cut must not change its tokens. A line end between two visible characters is such a place for every kind of
+//! tokenizer here: none lets a token reach over it, and none joins it to other white space. Blocks end at the first one after
+//! [`BLOCK`] bytes. A text that has none for a long time is cut at a line end, or between two characters.
+
+use super::lines::{Text, checked};
+use crate::error::{Error, Result};
+use limpid_tensor::team;
+use std::io::Read;
+use std::sync::Mutex;
+
+/// Bytes after which a block ends as soon as it can.
+pub const BLOCK: usize = 1 << 16;
+/// Bytes after which it ends in any case.
+const LONGEST: usize = 4 * BLOCK;
+
+/// A text in blocks of about [`BLOCK`] bytes, which together are the text (without a byte order mark).
+pub struct Blocks {
+    text: Text,
+    /// What has been read and not yet given.
+    pending: Vec<u8>,
+    /// The line in which `pending` begins.
+    line: usize,
+    begun: bool,
+    ended: bool,
+}
+
+impl Blocks {
+    /// The blocks of a text.
+    pub fn new(text: Text) -> Self {
+        Self { text, pending: Vec::new(), line: 1, begun: false, ended: false }
+    }
+
+    /// Reads until there are enough bytes to decide where to cut, whatever the system gives at a time.
+    fn fill(&mut self) -> Result<()> {
+        if !self.ended && self.pending.len() <= LONGEST {
+            let wanted = (2 * LONGEST - self.pending.len()) as u64;
+            let read = self.text.reader.by_ref().take(wanted).read_to_end(&mut self.pending);
+            let read = read.map_err(|e| Error::io("read", &self.text.path, &e))?;
+            self.ended = (read as u64) < wanted;
+        }
+        if !self.begun {
+            self.begun = true;
+            if self.pending.starts_with("\u{feff}".as_bytes()) {
+                self.pending.drain(..3);
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self) -> Result<Option<String>> {
+        self.fill()?;
+        if self.pending.is_empty() {
+            return Ok(None);
+        }
+        let rest = self.pending.split_off(cut(&self.pending, self.ended));
+        let block = std::mem::replace(&mut self.pending, rest);
+        let lines = block.iter().filter(|byte| **byte == b'\n').count();
+        let block = checked(&self.text.path, self.line, block)?;
+        self.line += lines;
+        Ok(Some(block))
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Result<String>> {
+        let block = self.block().transpose();
+        if matches!(block, Some(Err(_))) {
+            // Nothing after an error.
+            (self.ended, self.pending) = (true, Vec::new());
+        }
+        block
+    }
+}
+
+/// How many bytes the next block takes.
+fn cut(bytes: &[u8], ended: bool) -> usize {
+    if ended && bytes.len() <= BLOCK {
+        return bytes.len();
+    }
+    let most = bytes.len().min(LONGEST);
+    let ends = || (BLOCK..most).filter(|at| bytes[at - 1] == b'\n');
+    if let Some(at) = ends().find(|at| visible_before(bytes, at - 1) && visible_after(bytes, *at)) {
+        return at;
+    }
+    if ended && bytes.len() <= LONGEST {
+        return bytes.len();
+    }
+    let between_characters = || (BLOCK..most).rev().find(|at| bytes[*at] & 0xC0 != 0x80);
+    ends().next_back().or_else(between_characters).unwrap_or(most)
+}
+
+fn visible(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control() && c != '\u{feff}' && c != '\u{200b}'
+}
+
+/// Whether a character that can be seen ends before byte `at`.
+fn visible_before(bytes: &[u8], at: usize) -> bool {
+    let start = (at.saturating_sub(4)..at).rev().find(|i| bytes[*i] & 0xC0 != 0x80);
+    let text = start.and_then(|start| std::str::from_utf8(&bytes[start..at]).ok());
+    text.and_then(|text| text.chars().next()).is_some_and(visible)
+}
+
+/// Whether a character that can be seen begins at byte `at`.
+fn visible_after(bytes: &[u8], at: usize) -> bool {
+    let end = (at + 1..bytes.len().min(at + 4))
+        .find(|i| bytes[*i] & 0xC0 != 0x80)
+        .unwrap_or(bytes.len().min(at + 4));
+    std::str::from_utf8(&bytes[at..end]).ok().and_then(|text| text.chars().next()).is_some_and(visible)
+}
+
+/// Works on blocks with all threads, and hands over the results in the order of the blocks. No more than some blocks a thread are
+/// held at a time.
+pub fn in_order<T: Send>(
+    blocks: impl Iterator<Item = Result<String>>,
+    work: impl Fn(&str) -> Result<T> + Sync,
+    mut take: impl FnMut(T, usize) -> Result<()>,
+) -> Result<()> {
+    let mut blocks = blocks.peekable();
+    let at_a_time = 4 * team::threads();
+    while blocks.peek().is_some() {
+        let mut failed = None;
+        let mut batch = Vec::with_capacity(at_a_time);
+        for block in blocks.by_ref().take(at_a_time) {
+            match block {
+                Ok(block) => batch.push((block, Mutex::new(None))),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        team::run(batch.len(), |i| {
+            let (block, result) = &batch[i];
+            *result.lock().expect("only this task has it") = Some(work(block));
+        });
+        for (block, result) in batch {
+            let result = result.into_inner().expect("no task panicked").expect("every task ran");
+            take(result?, block.len())?;
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn blocks(bytes: Vec<u8>) -> Vec<Result<String>> {
+        Blocks::new(Text::from_reader(Path::new("a.txt"), std::io::Cursor::new(bytes))).collect()
+    }
+
+    /// Gives what is asked for in drops.
+    struct Drops(std::io::Cursor<Vec<u8>>);
+
+    impl Read for Drops {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let n = buffer.len().min(977);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    #[test]
+    fn blocks_are_the_text_and_end_between_visible_characters_whatever_is_read_at_a_time() {
+        let text: String = (0..40_000)
+            .map(|i| if i % 5 == 0 { "\n  ".into() } else { format!("Zeile {i} — ж\n") })
+            .collect();
+        let whole: Vec<String> = blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
+        assert!(whole.len() > 5);
+        assert_eq!(whole.concat(), text);
+        for (a, b) in whole.iter().zip(&whole[1..]) {
+            assert!(a.len() >= BLOCK && a.len() < BLOCK + 100, "{}", a.len());
+            assert!(a.ends_with("ж\n") && b.starts_with('Z'), "{:?} | {:?}", &a[a.len() - 9..], &b[..9]);
+        }
+        let drops = Text::from_reader(Path::new("a.txt"), Drops(std::io::Cursor::new(text.into_bytes())));
+        assert_eq!(Blocks::new(drops).map(Result::unwrap).collect::<Vec<_>>(), whole);
+    }
+
+    #[test]
+    fn a_text_without_lines_is_cut_between_characters_and_no_block_is_larger_than_the_limit() {
+        let text = "жö€x".repeat(200_000);
+        let parts: Vec<String> = blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
+        assert_eq!(parts.concat(), text);
+        assert!(parts.len() > 3 && parts.iter().all(|part| part.len() <= LONGEST));
+    }
+
+    #[test]
+    fn an_error_late_in_a_text_names_its_line_and_ends_the_blocks() {
+        let mut bytes: Vec<u8> = "some words\n".repeat(30_000).into_bytes();
+        bytes.extend(b"bad \xff here\nmore\n");
+        let parts = blocks(bytes);
+        assert_eq!(
+            parts.last().unwrap().as_ref().unwrap_err().to_string(),
+            "a.txt: line 30001 is not UTF-8 (byte 5)"
+        );
+        assert_eq!(parts.iter().filter(|part| part.is_err()).count(), 1);
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_blocks_and_an_error_ends_the_work() {
+        let blocks = || (0..100).map(|i| Ok(i.to_string()));
+        let mut seen = Vec::new();
+        in_order(blocks(), |text| Ok(text.to_string()), |text, _| Ok(seen.push(text))).unwrap();
+        assert_eq!(seen, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
+        let mut taken = 0;
+        let work = |text: &str| if text == "42" { Err(Error::data("no")) } else { Ok(()) };
+        assert!(in_order(blocks(), work, |(), _| Ok(taken += 1)).is_err());
+        assert_eq!(taken, 42);
+    }
+}

@@ -1,0 +1,143 @@
+//! Text files, read line by line: what is not text is refused with its file and line.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// A text to read: where it comes from, and its bytes.
+pub struct Text {
+    pub(super) path: PathBuf,
+    pub(super) reader: Box<dyn BufRead + Send>,
+}
+
+impl Text {
+    /// Opens a file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+        if file.metadata().is_ok_and(|data| data.is_dir()) {
+            return Err(Error::data(format!("{} is a folder, not a text file", path.display()))
+                .hint("name the files in it"));
+        }
+        Ok(Self::from_reader(path, file))
+    }
+
+    /// Reads from anything; `path` is what errors call it.
+    pub fn from_reader(path: &Path, reader: impl Read + Send + 'static) -> Self {
+        Self { path: path.to_path_buf(), reader: Box::new(BufReader::with_capacity(1 << 16, reader)) }
+    }
+
+    /// Its lines.
+    pub fn lines(self) -> Lines {
+        Lines { text: self, number: 0, failed: false }
+    }
+}
+
+/// The bytes of some files together, for a progress bar.
+pub fn text_size(paths: &[PathBuf]) -> Result<u64> {
+    let size = |path: &PathBuf| {
+        std::fs::metadata(path).map_err(|e| Error::io("read", path, &e)).map(|data| data.len())
+    };
+    paths.iter().map(size).sum()
+}
+
+/// The lines of a text without their line ends (LF or CR LF), nor a byte order mark before the first.
+pub struct Lines {
+    text: Text,
+    number: usize,
+    failed: bool,
+}
+
+impl Lines {
+    /// The number of the line that was given last, from 1.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The file, as errors call it.
+    pub fn path(&self) -> &Path {
+        &self.text.path
+    }
+
+    fn line(&mut self) -> Result<Option<String>> {
+        let mut line = Vec::new();
+        let read = self.text.reader.read_until(b'\n', &mut line);
+        if read.map_err(|e| Error::io("read", &self.text.path, &e))? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let mut line = checked(&self.text.path, self.number, line)?;
+        if line.ends_with('\n') {
+            line.pop();
+            if line.ends_with('\r') {
+                line.pop();
+            }
+        }
+        if self.number == 1 && line.starts_with('\u{feff}') {
+            line.drain(..'\u{feff}'.len_utf8());
+        }
+        Ok(Some(line))
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Result<String>> {
+        if self.failed {
+            return None;
+        }
+        let line = self.line().transpose();
+        self.failed = matches!(line, Some(Err(_)));
+        line
+    }
+}
+
+/// Bytes as text, or what is wrong with them; they begin in line `first` of the file.
+pub(super) fn checked(path: &Path, first: usize, bytes: Vec<u8>) -> Result<String> {
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        let (line, _) = place(&bytes, at, first);
+        return Err(Error::format(path, format!("line {line} holds a zero byte: this is not a text file"))
+            .hint("give plain text in UTF-8"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let (line, byte) = place(e.as_bytes(), at, first);
+        Error::format(path, format!("line {line} is not UTF-8 (byte {byte})"))
+            .hint("convert it first, for example with: iconv -f latin1 -t utf-8")
+    })
+}
+
+/// The line of a byte, and its number in that line, from 1.
+fn place(bytes: &[u8], at: usize, first: usize) -> (usize, usize) {
+    let before = &bytes[..at];
+    let line = first + before.iter().filter(|byte| **byte == b'\n').count();
+    let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    (line, at - begin + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Vec<String>> {
+        Text::from_reader(Path::new("a.txt"), std::io::Cursor::new(bytes.to_vec())).lines().collect()
+    }
+
+    #[test]
+    fn lines_lose_their_ends_and_the_byte_order_mark_and_nothing_else() {
+        assert_eq!(read("\u{feff}a\r\n\n b \nc".as_bytes()).unwrap(), ["a", "", " b ", "c"]);
+        assert!(read(b"").unwrap().is_empty());
+        assert_eq!(read(b"a\n").unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused_with_file_line_and_byte() {
+        let error = read(b"fine\nna\xefve\n").unwrap_err();
+        assert_eq!(error.to_string(), "a.txt: line 2 is not UTF-8 (byte 3)");
+        assert!(error.hint_text().unwrap().contains("iconv"));
+        let error = read(b"fine\nfine\nPK\0\x03").unwrap_err();
+        assert_eq!(error.to_string(), "a.txt: line 3 holds a zero byte: this is not a text file");
+        assert!(Text::open(Path::new(".")).is_err());
+    }
+}
