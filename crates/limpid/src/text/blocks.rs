@@ -207,11 +207,19 @@ mod tests {
     fn results_come_in_the_order_of_the_blocks_and_an_error_ends_the_work() {
         let blocks = || (0..100).map(|i| Ok(i.to_string()));
         let mut seen = Vec::new();
-        in_order(blocks(), |text| Ok(text.to_string()), |text, _| Ok(seen.push(text))).unwrap();
+        let collect = |text, _| {
+            seen.push(text);
+            Ok(())
+        };
+        in_order(blocks(), |text| Ok(text.to_string()), collect).unwrap();
         assert_eq!(seen, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
         let mut taken = 0;
         let work = |text: &str| if text == "42" { Err(Error::data("no")) } else { Ok(()) };
-        assert!(in_order(blocks(), work, |(), _| Ok(taken += 1)).is_err());
+        let take = |(), _| {
+            taken += 1;
+            Ok(())
+        };
+        assert!(in_order(blocks(), work, take).is_err());
         assert_eq!(taken, 42);
     }
 }

@@ -70,13 +70,16 @@ struct Pair {
     is_rule: bool,
 }
 
+/// A count, the ids of the pair (of equals, the lower first), and its place in `pairs`.
+type Candidate = (u64, Reverse<(u32, u32)>, u32);
+
 struct Learner<'a> {
     counts: &'a [(String, u64)],
     words: Vec<Vec<u32>>,
     pairs: Vec<Pair>,
     index: QuickMap<(u32, u32), u32>,
     /// Counts at the time they were noted, the largest first; a note that is out of date is corrected when it comes up.
-    queue: BinaryHeap<(u64, Reverse<(u32, u32)>, u32)>,
+    queue: BinaryHeap<Candidate>,
     /// Pairs whose count has grown and must be noted again.
     grown: Vec<u32>,
 }
