@@ -60,6 +60,28 @@ pub fn say(line: impl std::fmt::Display) {
     eprintln!("{line}");
 }
 
+/// A number with commas between its thousands.
+pub fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Seconds as a person says them.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
 /// Progress of a training: a bar on a terminal, a line now and then elsewhere.
 pub struct Training {
     bar: ProgressBar,
@@ -68,11 +90,18 @@ pub struct Training {
     loss: f32,
     plain: bool,
     next_line: u64,
+    /// Steps that were done in another sitting.
+    before: u64,
 }
 
 impl Training {
     /// A run of `steps` steps.
     pub fn new(steps: u64) -> Self {
+        Self::resumed(0, steps)
+    }
+
+    /// A run of `steps` steps, of which `before` are done.
+    pub fn resumed(before: u64, steps: u64) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain {
             ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden())
@@ -82,7 +111,15 @@ impl Training {
         let style = ProgressStyle::with_template("  {bar:20} {pos}/{len}  {msg}  {eta} to go")
             .expect("the template is ours");
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
-        Self { bar, started: std::time::Instant::now(), tokens: 0, loss: f32::NAN, plain, next_line: 1 }
+        bar.set_position(before);
+        bar.reset_eta();
+        let started = std::time::Instant::now();
+        Self { bar, started, tokens: 0, loss: f32::NAN, plain, next_line: before + 1, before }
+    }
+
+    /// A line above the bar.
+    pub fn say(&self, line: &str) {
+        if self.plain { eprintln!("{line}") } else { self.bar.println(line) }
     }
 
     /// One step done.
@@ -95,7 +132,7 @@ impl Training {
         self.bar.set_position(step);
         self.bar.set_message(format!("loss {:.3}  {:.0}k tokens/s", self.loss, rate / 1e3));
         if self.plain && (step == self.next_line || step == steps) {
-            let left = seconds / step as f64 * (steps - step) as f64;
+            let left = seconds / (step - self.before) as f64 * (steps - step) as f64;
             eprintln!(
                 "  step {step}/{steps}  loss {:.3}  {:.1}k tokens/s  {left:.0}s to go",
                 self.loss,

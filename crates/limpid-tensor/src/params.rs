@@ -188,6 +188,11 @@ impl Params {
         self.specs.iter().enumerate().map(|(i, spec)| (ParamId(i as u32), spec))
     }
 
+    /// Decides anew which parameters training changes.
+    pub fn set_roles(&mut self, role: impl Fn(&ParamSpec) -> Role) {
+        self.specs.iter_mut().for_each(|spec| spec.role = role(spec));
+    }
+
     /// Finds a parameter by name.
     pub fn find(&self, name: &str) -> Option<ParamId> {
         self.specs.iter().position(|spec| spec.name == name).map(|i| ParamId(i as u32))

@@ -6,7 +6,7 @@
 //! use limpid::decode::translate;
 //! use limpid::model::Seq2Seq;
 //! use limpid::nn::Builder;
-//! use limpid::optim::{AdamConfig, Schedule};
+//! use limpid::optim::{AdamConfig, Rate, Schedule};
 //! use limpid::text::word_tokenizer;
 //! use limpid::train::{TranslateSettings, train_translator};
 //!
@@ -20,11 +20,8 @@
 //! let (mut params, _) = builder.build(1);
 //!
 //! let settings = TranslateSettings {
-//!     steps: 40,
 //!     batch_tokens: 100,
-//!     peak_lr: 1e-2,
-//!     warmup: 5,
-//!     schedule: Schedule::Cosine,
+//!     rate: Rate { schedule: Schedule::Cosine, peak: 1e-2, floor: 0.0, warmup: 5, total: 40 },
 //!     smoothing: 0.0,
 //!     adam: AdamConfig::default(),
 //!     seed: 1,
@@ -46,10 +43,10 @@
 //! | [`nn`] | layers: their parameters, the names files know them by, how they compose |
 //! | [`model`] | GPT and the encoder-decoder, each a screenful over packed batches |
 //! | [`optim`] | from gradients to new weights: clipping, AdamW, the learning rate |
-//! | [`train`] | steps, and runs of steps |
 //! | [`hub`] | model folders in Hugging Face's layout, read and written |
 //! | [`decode`] | one autoregressive interface, caches, greedy search, drawing, beam search |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
+//! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
 //! | [`hash`] | whether a file is still what it was |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |

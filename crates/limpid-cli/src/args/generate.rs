@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[derive(ClapArgs)]
 pub struct Generate {
     /// The folder of a language model, with its tokenizer
+    #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// What to continue; may be given several times. Without it, all of standard input (without its last line ending); at a terminal,
     /// line by line

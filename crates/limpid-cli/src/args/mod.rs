@@ -2,16 +2,20 @@
 
 mod bench;
 mod decoding;
+mod eval;
 mod generate;
 mod score;
 mod tokenizer;
+mod train;
 mod translate;
 
 pub use bench::*;
 pub use decoding::*;
+pub use eval::*;
 pub use generate::*;
 pub use score::*;
 pub use tokenizer::*;
+pub use train::*;
 pub use translate::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -35,10 +39,16 @@ pub enum Command {
     Demo(Demo),
     /// Continue text with a language model
     Generate(Generate),
+    /// Train a model on your own text, in a folder of its own; it can be stopped at any moment and goes on with --resume
+    Train(Train),
     /// Translate text with a model
     Translate(Translate),
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
     Score(Score),
+    /// Measure a model on text it has not seen: loss, perplexity, bits per character; BLEU and chrF of its translations
+    Eval(Eval),
+    /// What a model is: its parts with their shapes and counts
+    Info(Info),
     /// Raw scores for given token ids, to compare with any other implementation
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
@@ -81,8 +91,29 @@ pub struct Demo {
 }
 
 #[derive(ClapArgs)]
+pub struct Info {
+    /// A model folder, or the folder of a run
+    #[arg(value_parser = model_folder)]
+    pub model: PathBuf,
+    /// Levels of the tree that are shown; all of them without it
+    #[arg(long, value_name = "N")]
+    pub depth: Option<usize>,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The folder of a run stands for the model in it.
+fn model_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    let (folder, inner) = (PathBuf::from(text), PathBuf::from(text).join("model"));
+    let is_run = !folder.join("config.json").exists() && inner.join("config.json").exists();
+    Ok(if is_run { inner } else { folder })
+}
+
+#[derive(ClapArgs)]
 pub struct Logits {
     /// A model folder
+    #[arg(value_parser = model_folder)]
     pub model: PathBuf,
     /// Token ids; for an encoder-decoder those the decoder is given, the start token first
     #[arg(long, required = true, value_delimiter = ',', value_name = "5,3,9")]

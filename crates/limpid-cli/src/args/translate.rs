@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[derive(ClapArgs)]
 pub struct Translate {
     /// A model folder, such as `limpid demo` makes
+    #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// What to translate; without it, standard input line by line
     pub text: Vec<String>,

@@ -1,7 +1,7 @@
 //! `limpid demo`: train a small translator on the built-in corpus, and show what it learnt.
 
 use crate::args::{Demo, Language};
-use crate::printer::{self, say};
+use crate::printer::{self, say, thousands};
 use limpid::config::Seq2SeqConfig;
 use limpid::data::corpus::{Pair, generate};
 use limpid::data::pairs::tokenize_pairs;
@@ -14,7 +14,7 @@ use limpid::hub;
 use limpid::inspect::heat_map;
 use limpid::inspect::translation_attention;
 use limpid::model::{Architecture, Model, Seq2Seq};
-use limpid::optim::{AdamConfig, Schedule};
+use limpid::optim::{AdamConfig, Rate, Schedule};
 use limpid::text::{Tokenizer, word_tokenizer};
 use limpid::train::{TranslateSettings, train_translator};
 use std::path::{Path, PathBuf};
@@ -93,11 +93,11 @@ pub fn run(args: Demo) -> Result<()> {
         direction.words(),
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
-        settings.steps,
+        args.steps,
         settings.batch_tokens,
         limpid_tensor::team::threads(),
     ));
-    let mut bar = printer::Training::new(settings.steps);
+    let mut bar = printer::Training::new(args.steps);
     train_translator(&seq2seq, &mut model.params, &pairs, &settings, |p| {
         bar.step(p.step, p.steps, p.loss, p.tokens)
     })?;
@@ -140,11 +140,8 @@ const FFN: usize = 512;
 
 fn settings(args: &Demo) -> TranslateSettings {
     TranslateSettings {
-        steps: args.steps,
         batch_tokens: 1_024,
-        peak_lr: 2e-3,
-        warmup: 150,
-        schedule: Schedule::Cosine,
+        rate: Rate { schedule: Schedule::Cosine, peak: 2e-3, floor: 0.0, warmup: 150, total: args.steps },
         smoothing: 0.0,
         adam: AdamConfig::default(),
         seed: args.seed,
@@ -204,16 +201,4 @@ fn show_attention(seq2seq: &Seq2Seq, model: &Model, tokenizer: &Tokenizer, text:
     println!("Where the decoder looked for each word (layer {}, mean of the heads):", attention.layer + 1);
     print!("{}", heat_map(&attention.target, &attention.source, &attention.weights));
     Ok(())
-}
-
-fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

@@ -4,11 +4,14 @@ mod bench;
 mod corpus;
 mod decoding;
 mod demo;
+mod eval;
 mod explain;
 mod generate;
+mod info;
 mod logits;
 mod score;
 mod tokenizer;
+mod train;
 mod translate;
 
 use crate::args::{Args, Command};
@@ -41,8 +44,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::Demo(args) => demo::run(args)?,
         Command::Generate(args) => generate::run(args)?,
+        Command::Train(args) => return train::run(args),
         Command::Translate(args) => translate::run(args)?,
         Command::Score(args) => score::run(args)?,
+        Command::Eval(args) => eval::run(args)?,
+        Command::Info(args) => info::run(args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Tokenizer(args) => tokenizer::run(args)?,

@@ -167,3 +167,20 @@ fn sizes_that_no_machine_holds_are_refused_before_memory_is_taken() {
     refused(&run(&["bench", "step", "gpt", "--seconds", "inf"]), "not a time to measure", "3600");
     refused(&run(&["bench", "step", "seq2seq", "--label-smoothing", "2"]), "not in [0, 1)", "0.1");
 }
+
+#[test]
+fn info_counts_what_the_fixture_has_and_adds_up() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/gpt2-tiny");
+    let output = run(&["info", fixture.to_str().unwrap(), "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let info: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let parts = info["parts"].as_array().unwrap();
+    let sum: u64 = parts.iter().map(|part| part["parameters"].as_u64().unwrap()).sum();
+    assert_eq!(info["parameters"].as_u64(), Some(sum));
+    let shape = |part: &serde_json::Value| {
+        part["shape"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).product::<u64>()
+    };
+    assert!(parts.iter().all(|part| Some(shape(part)) == part["parameters"].as_u64()));
+    let text = stdout(&run(&["info", model().to_str().unwrap(), "--depth", "1"]));
+    assert!(text.contains("encoder-decoder") && text.contains("1,490,944"), "{text}");
+}

@@ -8,6 +8,7 @@ mod generate;
 mod readme;
 mod score;
 mod tokenizer;
+mod train;
 mod translate;
 
 use std::path::{Path, PathBuf};

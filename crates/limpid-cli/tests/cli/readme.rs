@@ -31,6 +31,7 @@ fn every_command_in_the_readme_runs() {
         match words[1].as_str() {
             // The same commands, cut short.
             "demo" => words.extend(["--steps".to_string(), "12".to_string()]),
+            "train" => *words.last_mut().unwrap() = "12".to_string(),
             "bench" => *words.last_mut().unwrap() = "0.05".to_string(),
             _ => {}
         }

@@ -112,6 +112,11 @@ impl PairOrder {
         (epoch as u64, (step - self.first[epoch]) as usize)
     }
 
+    /// How many batches an epoch has.
+    pub fn batches_of(&mut self, epoch: u64) -> usize {
+        self.batches(epoch).len()
+    }
+
     /// The examples of step `step`, from 0.
     pub fn batch(&mut self, step: u64) -> Vec<usize> {
         let (epoch, place) = self.epoch(step);

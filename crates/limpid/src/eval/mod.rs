@@ -15,6 +15,7 @@ pub mod bleu;
 pub mod chrf;
 pub mod classification;
 pub mod lengths;
+pub mod loss;
 mod metric;
 pub mod resample;
 pub mod rouge;

@@ -74,13 +74,25 @@ impl Adam {
         self.steps
     }
 
+    /// The two moments, in the layout of the parameters.
+    pub fn moments(&self) -> (&[f32], &[f32]) {
+        (self.m.flat(), self.v.flat())
+    }
+
+    /// The two moments, to be written, and how many steps made them: what a checkpoint holds.
+    pub fn restore(&mut self, steps: u64) -> (&mut [f32], &mut [f32]) {
+        self.steps = steps;
+        (self.m.flat_mut(), self.v.flat_mut())
+    }
+
     /// One step with learning rate `lr`. Returns the global norm of the gradient before clipping.
     ///
     /// If that norm is not finite nothing changes: the caller decides what to do.
     pub fn step(&mut self, params: &mut Params, gradients: &Gradients, lr: f32) -> f32 {
         // In the order of the parameters, each in f64: the same bits at any number of threads.
+        let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
         let squares = |(id, _)| gradients.get(params, id).map_or(0.0, sum_of_squares);
-        let norm = params.iter().map(squares).sum::<f64>().sqrt() as f32;
+        let norm = trained.map(squares).sum::<f64>().sqrt() as f32;
         if !norm.is_finite() {
             return norm;
         }

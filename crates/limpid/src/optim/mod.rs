@@ -4,4 +4,4 @@ mod adam;
 mod schedule;
 
 pub use adam::{Adam, AdamConfig};
-pub use schedule::Schedule;
+pub use schedule::{Rate, Schedule};

@@ -1,5 +1,7 @@
 //! How the learning rate goes: up during warm-up, then down.
 
+use crate::error::{Error, Result};
+
 /// The shape of the curve after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -7,25 +9,61 @@ pub enum Schedule {
     Constant,
     /// Falls as 1/√step (Vaswani et al. 2017).
     InverseSquareRoot,
-    /// Falls in a straight line to 0 at the last step.
+    /// Falls in a straight line to the floor at the last step.
     Linear,
-    /// Falls as half a cosine to 0 at the last step (Loshchilov and Hutter 2017).
+    /// Falls as half a cosine to the floor at the last step (Loshchilov and Hutter 2017).
     Cosine,
 }
 
 impl Schedule {
-    /// The learning rate of step `step`, counted from 1, of `total`, with `warmup` steps of rising in a line to `peak`.
-    pub fn rate(self, step: u64, total: u64, warmup: u64, peak: f32) -> f32 {
+    /// Its name in a run's configuration.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Ok(match name {
+            "constant" => Self::Constant,
+            "inverse-sqrt" => Self::InverseSquareRoot,
+            "linear" => Self::Linear,
+            "cosine" => Self::Cosine,
+            _ => {
+                return Err(Error::config(format!("schedule '{name}' is not known"))
+                    .hint("known are constant, inverse-sqrt, linear, cosine"));
+            }
+        })
+    }
+}
+
+/// The learning rate of a whole run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The curve after the warm-up.
+    pub schedule: Schedule,
+    /// Its highest point.
+    pub peak: f32,
+    /// What it does not fall below.
+    pub floor: f32,
+    /// Steps of rising in a line to the peak.
+    pub warmup: u64,
+    /// Steps of the run.
+    pub total: u64,
+}
+
+impl Rate {
+    /// The learning rate of step `step`, counted from 1.
+    pub fn at(&self, step: u64) -> f32 {
+        let Self { schedule, peak, floor, warmup, total } = *self;
         if step <= warmup {
             return peak * step as f32 / warmup.max(1) as f32;
         }
         let done = (step - warmup) as f32 / total.saturating_sub(warmup).max(1) as f32;
-        peak * match self {
+        // From 1 down to 0, or for 1/√step towards it.
+        let height = match schedule {
             Schedule::Constant => 1.0,
-            Schedule::InverseSquareRoot => (warmup.max(1) as f32 / step as f32).sqrt(),
+            Schedule::InverseSquareRoot => {
+                return floor.max(peak * (warmup.max(1) as f32 / step as f32).sqrt());
+            }
             Schedule::Linear => (1.0 - done).max(0.0),
             Schedule::Cosine => 0.5 * (1.0 + (std::f32::consts::PI * done.min(1.0)).cos()),
-        }
+        };
+        floor + (peak - floor) * height
     }
 }
 
@@ -33,17 +71,36 @@ impl Schedule {
 mod tests {
     use super::*;
 
+    const ALL: [Schedule; 4] =
+        [Schedule::Constant, Schedule::InverseSquareRoot, Schedule::Linear, Schedule::Cosine];
+
+    fn rate(schedule: Schedule, floor: f32, step: u64) -> f32 {
+        Rate { schedule, peak: 2.0, floor, warmup: 100, total: 1000 }.at(step)
+    }
+
     #[test]
     fn every_schedule_rises_to_the_peak_and_falls_as_its_name_says() {
-        let rate = |s: Schedule, step| s.rate(step, 1000, 100, 2.0);
-        for schedule in [Schedule::Constant, Schedule::InverseSquareRoot, Schedule::Linear, Schedule::Cosine]
-        {
-            assert_eq!(rate(schedule, 50), 1.0);
-            assert_eq!(rate(schedule, 100), 2.0);
+        for schedule in ALL {
+            assert_eq!(rate(schedule, 0.0, 50), 1.0);
+            assert_eq!(rate(schedule, 0.0, 100), 2.0);
         }
-        assert_eq!(rate(Schedule::Constant, 1000), 2.0);
-        assert_eq!(rate(Schedule::InverseSquareRoot, 400), 1.0);
-        assert!((rate(Schedule::Linear, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Linear, 1000) == 0.0);
-        assert!((rate(Schedule::Cosine, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Cosine, 1000) < 1e-6);
+        assert_eq!(rate(Schedule::Constant, 0.0, 1000), 2.0);
+        assert_eq!(rate(Schedule::InverseSquareRoot, 0.0, 400), 1.0);
+        assert!(
+            (rate(Schedule::Linear, 0.0, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Linear, 0.0, 1000) == 0.0
+        );
+        assert!(
+            (rate(Schedule::Cosine, 0.0, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Cosine, 0.0, 1000) < 1e-6
+        );
+    }
+
+    #[test]
+    fn no_schedule_falls_below_its_floor_and_two_reach_it() {
+        for schedule in ALL {
+            assert!((100..3000).all(|step| rate(schedule, 0.5, step) >= 0.5), "{schedule:?}");
+        }
+        assert_eq!(rate(Schedule::Linear, 0.5, 1000), 0.5);
+        assert!((rate(Schedule::Cosine, 0.5, 550) - 1.25).abs() < 1e-6);
+        assert_eq!(rate(Schedule::InverseSquareRoot, 0.5, 1_000_000), 0.5);
     }
 }

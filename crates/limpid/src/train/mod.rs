@@ -1,7 +1,18 @@
 //! Training: batches in, a better model out.
 
+pub mod checkpoint;
+pub mod config;
+mod examples;
+mod metrics;
+pub mod plan;
+mod run;
+pub mod setup;
 mod step;
 mod translate;
 
+pub use config::{RunConfig, TaskKind};
+pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
+pub use metrics::{Metric, Metrics};
+pub use run::{Ended, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

@@ -5,23 +5,17 @@ use crate::data::batch::PairBatch;
 use crate::data::pairs::{TokenPair, batches};
 use crate::error::{Error, Result};
 use crate::model::Seq2Seq;
-use crate::optim::{AdamConfig, Schedule};
+use crate::optim::{AdamConfig, Rate};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
 
 /// What a training run is, besides the model and the data.
 #[derive(Clone, Copy, Debug)]
 pub struct TranslateSettings {
-    /// Optimizer steps.
-    pub steps: u64,
     /// Tokens of a batch, source and target together.
     pub batch_tokens: usize,
-    /// The highest learning rate.
-    pub peak_lr: f32,
-    /// Steps of rising to it.
-    pub warmup: u64,
-    /// How it falls again.
-    pub schedule: Schedule,
+    /// The learning rate, and how many steps there are.
+    pub rate: Rate,
     /// Label smoothing.
     pub smoothing: f32,
     /// The optimizer.
@@ -90,7 +84,7 @@ pub fn train_translator(
     let start = model.config().decoder_start_token_id;
     let mut epoch = 0;
     let mut waiting = Vec::new();
-    for step in 1..=settings.steps {
+    for step in 1..=settings.rate.total {
         if waiting.is_empty() {
             waiting = batches(pairs, settings.batch_tokens, settings.seed, epoch)?;
             waiting.reverse();
@@ -101,10 +95,10 @@ pub fn train_translator(
             chosen.iter().map(|i| (&pairs[*i].0[..], &pairs[*i].1[..])).collect();
         let batch = PairBatch::new(&chosen, start);
         let spec = LossSpec { smoothing: settings.smoothing, weight: 1.0 / batch.targets.len() as f32 };
-        let lr = settings.schedule.rate(step, settings.steps, settings.warmup, settings.peak_lr);
+        let lr = settings.rate.at(step);
         let report = stepper.step(params, lr, None, |tape| model.loss(tape, &batch, spec))?;
         let tokens = batch.source.tokens() + batch.targets.len();
-        progress(Progress { step, steps: settings.steps, loss: report.loss, tokens, lr });
+        progress(Progress { step, steps: settings.rate.total, loss: report.loss, tokens, lr });
     }
     Ok(())
 }

@@ -1,0 +1,38 @@
+//! `limpid train …`
+
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+#[derive(ClapArgs)]
+pub struct Train {
+    /// A TOML file that says everything (see configs/), or what to learn: gpt, translate
+    #[arg(value_name = "CONFIG.toml|gpt|translate")]
+    pub what: String,
+    /// Text for a language model
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Sentences to translate, one a line
+    #[arg(long, value_name = "FILE")]
+    pub source: Option<PathBuf>,
+    /// Their translations, line by line
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Folder of the run [default: runs/ and the name of the configuration]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Optimizer steps; short for --set train.steps=N
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Go on from the last checkpoint; begin where there is none yet
+    #[arg(long, conflicts_with = "force")]
+    pub resume: bool,
+    /// Remove a run that is in the folder already
+    #[arg(long)]
+    pub force: bool,
+    /// Print the configuration with all its keys, and do nothing
+    #[arg(long)]
+    pub show_config: bool,
+}

@@ -1,0 +1,133 @@
+//! `limpid info`: what a model is, part by part.
+
+use crate::args::Info;
+use crate::printer::{self, thousands};
+use limpid::error::Result;
+use limpid::hub;
+use limpid::model::{Architecture, Model};
+use limpid::text::Tokenizer;
+use limpid_tensor::params::Role;
+use serde_json::json;
+
+/// A part of a model: what its parameters' names have in common.
+struct Part {
+    name: String,
+    parameters: usize,
+    /// Of a parameter itself.
+    shape: Option<String>,
+    parts: Vec<Part>,
+}
+
+impl Part {
+    fn new(name: &str) -> Self {
+        Self { name: name.into(), parameters: 0, shape: None, parts: Vec::new() }
+    }
+
+    fn add(&mut self, path: &[&str], parameters: usize, shape: &str) {
+        self.parameters += parameters;
+        let Some((first, rest)) = path.split_first() else {
+            self.shape = Some(shape.into());
+            return;
+        };
+        let at = self.parts.iter().position(|part| part.name == *first).unwrap_or_else(|| {
+            self.parts.push(Part::new(first));
+            self.parts.len() - 1
+        });
+        self.parts[at].add(rest, parameters, shape);
+    }
+
+    fn print(&self, indent: usize, depth: Option<usize>) {
+        let name = format!("{:indent$}{}", "", self.name);
+        let shape = self.shape.as_deref().unwrap_or("");
+        println!("{name:<40}{shape:>16}{:>16}", thousands(self.parameters));
+        if depth.is_none_or(|depth| indent / 2 < depth) {
+            self.parts.iter().for_each(|part| part.print(indent + 2, depth));
+        }
+    }
+}
+
+/// Prints the tree of a model.
+pub fn run(args: Info) -> Result<()> {
+    let (model, warnings) = hub::load(&args.model)?;
+    printer::warnings(&warnings);
+    let tokenizer =
+        if args.model.join("tokenizer.json").is_file() { Some(Tokenizer::load(&args.model)?) } else { None };
+    let kind = |tokenizer: &Tokenizer| tokenizer.kind().map_or("of an unknown kind", |kind| kind.words());
+    if args.json {
+        let parts: Vec<_> = model
+            .params
+            .iter()
+            .map(|(_, spec)| {
+                let shape: Vec<usize> = spec.shape.dims().collect();
+                let trained = spec.role == Role::Trained;
+                json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(), "trained": trained })
+            })
+            .collect();
+        let tokenizer = tokenizer.map(|t| json!({ "kind": kind(&t), "vocab_size": t.vocab_size() }));
+        println!(
+            "{}",
+            json!({
+                "kind": model.architecture.kind(), "parameters": model.params.count(), "tokenizer": tokenizer, "parts": parts,
+            })
+        );
+        return Ok(());
+    }
+    let count = thousands(model.params.count());
+    println!("{}: {} with {count} parameters", args.model.display(), model.architecture.kind());
+    println!("{}", sizes(&model));
+    match tokenizer {
+        Some(tokenizer) => {
+            println!("tokenizer {}, {} tokens", kind(&tokenizer), thousands(tokenizer.vocab_size()))
+        }
+        None => println!("no tokenizer in the folder"),
+    }
+    println!("\n{:<40}{:>16}{:>16}", "part", "shape", "parameters");
+    let mut root = Part::new("all");
+    for (_, spec) in model.params.iter() {
+        let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
+        root.add(&spec.name.split('.').collect::<Vec<_>>(), spec.shape.len(), &shape);
+    }
+    root.print(0, args.depth);
+    Ok(())
+}
+
+fn sizes(model: &Model) -> String {
+    match &model.architecture {
+        Architecture::Gpt(gpt) => {
+            let c = gpt.config();
+            format!(
+                "{} layers, width {}, {} heads, feed-forward {}, context {}, {}-norm, vocabulary {}",
+                c.n_layer,
+                c.n_embd,
+                c.n_head,
+                c.n_inner,
+                c.n_positions,
+                placement(c.norm),
+                thousands(c.vocab_size)
+            )
+        }
+        Architecture::Seq2Seq(model) => {
+            let c = model.config();
+            format!(
+                "{} + {} layers, width {}, {} and {} heads, feed-forward {} and {}, positions {}, {}-norm, vocabulary {}",
+                c.encoder_layers,
+                c.decoder_layers,
+                c.d_model,
+                c.encoder_attention_heads,
+                c.decoder_attention_heads,
+                c.encoder_ffn_dim,
+                c.decoder_ffn_dim,
+                c.max_position_embeddings,
+                placement(c.norm),
+                thousands(c.vocab_size)
+            )
+        }
+    }
+}
+
+fn placement(norm: limpid::config::NormPlacement) -> &'static str {
+    match norm {
+        limpid::config::NormPlacement::Pre => "pre",
+        limpid::config::NormPlacement::Post => "post",
+    }
+}

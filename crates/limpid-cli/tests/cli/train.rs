@@ -1,0 +1,291 @@
+//! `limpid train`, from outside: what it makes, what it survives, what it refuses.
+
+use super::*;
+use std::fs;
+use std::time::Duration;
+
+/// Some text with words that come again.
+fn text(folder: &Path, lines: usize) -> PathBuf {
+    let words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "dog", "run"];
+    let line =
+        |i: usize| (0..8).map(|j| words[(i * 7 + j * j * 3 + i / 5) % 10]).collect::<Vec<_>>().join(" ");
+    let path = folder.join("text.txt");
+    fs::write(&path, (0..lines).map(|i| line(i) + ".\n").collect::<String>()).unwrap();
+    path
+}
+
+/// A parallel corpus whose target is its source in capitals, reversed.
+fn pairs(folder: &Path, lines: usize) -> (PathBuf, PathBuf) {
+    let text = fs::read_to_string(text(folder, lines)).unwrap();
+    let turned = |line: &str| line.to_uppercase().split(' ').rev().collect::<Vec<_>>().join(" ") + "\n";
+    let (source, target) = (folder.join("a.src"), folder.join("a.tgt"));
+    fs::write(&source, &text).unwrap();
+    fs::write(&target, text.lines().map(turned).collect::<String>()).unwrap();
+    (source, target)
+}
+
+/// A run that takes a second or two; `more` comes last and wins.
+fn gpt_args(data: &Path, out: &Path, more: &[&str]) -> Vec<String> {
+    let mut args = vec!["train".to_string(), "gpt".into(), "--data".into(), data.display().to_string()];
+    args.extend(["--out".to_string(), out.display().to_string()]);
+    let set = [
+        "model.layers=2",
+        "model.width=32",
+        "model.heads=2",
+        "model.context=16",
+        "model.dropout=0.1",
+        "train.batch=8",
+        "train.steps=60",
+        "train.warmup=5",
+        "train.checkpoint_every=7",
+        "train.validate_every=20",
+        "train.ema=0.9",
+        "train.accumulate=2",
+    ];
+    args.extend(set.iter().flat_map(|pair| ["--set".to_string(), pair.to_string()]));
+    args.extend(more.iter().map(|arg| arg.to_string()));
+    args
+}
+
+fn start(args: &[String]) -> Command {
+    limpid(&args.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn finish(args: &[String]) -> String {
+    let output = start(args).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output) + &stderr(&output)
+}
+
+/// The bytes of the best model and of the last checkpoint's numbers.
+fn result(run: &Path) -> (Vec<u8>, Vec<u8>) {
+    let mut checkpoints: Vec<_> =
+        fs::read_dir(run.join("checkpoints")).unwrap().map(|e| e.unwrap().path()).collect();
+    checkpoints.sort();
+    let last = checkpoints.pop().unwrap();
+    (
+        fs::read(run.join("model/model.safetensors")).unwrap(),
+        fs::read(last.join("numbers.safetensors")).unwrap(),
+    )
+}
+
+#[test]
+fn a_language_model_is_trained_saved_and_used() {
+    let folder = scratch("train-gpt");
+    let (data, run) = (text(&folder, 400), folder.join("run"));
+    let said = finish(&gpt_args(&data, &run, &[]));
+    for part in ["parameters", "GB", "60 steps of about", "validation loss", "the best so far", "generate"] {
+        assert!(said.contains(part), "'{part}' is not in:\n{said}");
+    }
+    for file in ["config.toml", "metrics.jsonl", "summary.json", "model/config.json", "model/tokenizer.json"]
+    {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    let metrics = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> =
+        metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let loss = |kind: &str, at: usize| {
+        lines.iter().filter(|l| l["kind"] == kind).nth(at).unwrap()["loss"].as_f64().unwrap()
+    };
+    assert!(loss("train", 5) < loss("train", 0));
+    assert!(lines.iter().any(|line| line["kind"] == "sample"));
+    // The folder of the run stands for its model.
+    let text = super::run(&["generate", run.to_str().unwrap(), "--prompt", "the cat", "--tokens", "5"]);
+    assert!(text.status.success(), "{}", stderr(&text));
+    // What `eval` finds on the last tenth of the text is about what the run found; only the first window differs.
+    let whole = fs::read_to_string(&data).unwrap();
+    let held = folder.join("held.txt");
+    fs::write(&held, &whole[whole.len() - whole.len() / 10..]).unwrap();
+    let eval = super::run(&["eval", run.to_str().unwrap(), "--data", held.to_str().unwrap(), "--json"]);
+    let eval: serde_json::Value = serde_json::from_str(&stdout(&eval)).unwrap();
+    let best = lines
+        .iter()
+        .filter(|l| l["kind"] == "validation")
+        .map(|l| l["loss"].as_f64().unwrap())
+        .fold(9.0, f64::min);
+    assert!((eval["loss"].as_f64().unwrap() - best).abs() < 0.02, "{eval} and {best}");
+    assert_eq!(eval["perplexity"].as_f64().unwrap(), eval["loss"].as_f64().unwrap().exp());
+    let wrong = super::run(&["eval", run.to_str().unwrap(), "--source", "a", "--target", "b"]);
+    refused(&wrong, "measured with --data", "limpid eval");
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_ends_with_the_same_bytes() {
+    let folder = scratch("train-kill");
+    let (data, whole, killed) = (text(&folder, 400), folder.join("whole"), folder.join("killed"));
+    finish(&gpt_args(&data, &whole, &[]));
+    let args = gpt_args(&data, &killed, &["--resume"]);
+    let mut kills = 0;
+    for milliseconds in (0..).map(|i| 60 + i * 97 % 700) {
+        let mut child = start(&args).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        match child.try_wait().unwrap() {
+            None => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                kills += 1;
+            }
+            Some(status) => {
+                assert!(status.success());
+                break;
+            }
+        }
+        // Too quick for this machine? Then it may finish.
+        if kills == 12 {
+            finish(&args);
+            break;
+        }
+    }
+    assert!(kills >= 2, "{kills} kills prove little");
+    assert!(result(&whole) == result(&killed), "other bytes after {kills} kills");
+}
+
+#[test]
+fn a_translation_run_is_resumed_bit_for_bit_and_averages_its_checkpoints() {
+    let folder = scratch("train-pairs");
+    let (source, target) = pairs(&folder, 300);
+    let args = |out: &str, steps: u64| -> Vec<String> {
+        let mut args: Vec<String> = ["train", "translate", "--source"].map(String::from).to_vec();
+        args.extend([source.display().to_string(), "--target".into(), target.display().to_string()]);
+        args.extend(["--out".into(), folder.join(out).display().to_string(), "--resume".into()]);
+        let set = [
+            "model.layers=1",
+            "model.width=32",
+            "model.heads=2",
+            "tokenizer.kind=word",
+            "train.batch_tokens=200",
+            "train.schedule=constant",
+            "train.checkpoint_every=10",
+            "train.keep=3",
+            "train.average_last=3",
+            "train.warmup=5",
+            "train.bucketing=by-length",
+        ];
+        args.extend(set.iter().flat_map(|pair| ["--set".to_string(), pair.to_string()]));
+        args.extend(["--steps".into(), steps.to_string()]);
+        args
+    };
+    finish(&args("whole", 40));
+    // A shorter run, made longer: with a constant rate the same as the long one.
+    finish(&args("longer", 25));
+    finish(&args("longer", 40));
+    assert!(result(&folder.join("whole")).1 == result(&folder.join("longer")).1);
+    let model = folder.join("whole/model");
+    let text = super::run(&["translate", model.to_str().unwrap(), "the cat sat"]);
+    assert!(text.status.success(), "{}", stderr(&text));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_saves_and_says_how_to_go_on() {
+    let folder = scratch("train-interrupt");
+    let (data, run) = (text(&folder, 400), folder.join("run"));
+    let mut child = start(&gpt_args(&data, &run, &["--set", "train.steps=100000"]))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Not before it has begun: there is nothing to save then.
+    while !run.join("checkpoints").is_dir() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_folder_that_holds_something_is_never_overwritten_unasked() {
+    let folder = scratch("train-folder");
+    let (data, run) = (text(&folder, 200), folder.join("run"));
+    let short = ["--set", "train.steps=3"];
+    finish(&gpt_args(&data, &run, &short));
+    let before = result(&run);
+    let again = start(&gpt_args(&data, &run, &short)).output().unwrap();
+    refused(&again, "holds a finished run already", "--resume");
+    assert!(result(&run) == before);
+    // Another model is another run.
+    let other = start(&gpt_args(&data, &run, &["--resume", "--set", "model.width=64"])).output().unwrap();
+    refused(&other, "model.width was 32 and is now 64", "--out");
+    finish(&gpt_args(&data, &run, &["--set", "train.steps=3", "--set", "model.width=64", "--force"]));
+    assert!(result(&run) != before);
+    fs::write(folder.join("diary.txt"), "dear").unwrap();
+    let diary = start(&gpt_args(&data, &folder, &["--force"])).output().unwrap();
+    refused(&diary, "something that no run has made", "--out");
+    // Other text than the run began with.
+    fs::write(&data, fs::read_to_string(&data).unwrap().replace("cat", "cow")).unwrap();
+    let changed =
+        start(&gpt_args(&data, &run, &["--resume", "--set", "train.steps=5", "--set", "model.width=64"]))
+            .output()
+            .unwrap();
+    refused(&changed, "text.txt has changed since the run began", "--out");
+}
+
+#[test]
+fn damaged_checkpoints_are_named_and_the_run_goes_on_from_the_last_good_one() {
+    let folder = scratch("train-damaged");
+    let (data, run, whole) = (text(&folder, 300), folder.join("run"), folder.join("whole"));
+    let args = |out: &Path, steps: &str| {
+        gpt_args(&data, out, &["--resume", "--set", "train.schedule=constant", "--steps", steps])
+    };
+    finish(&args(&whole, "20"));
+    finish(&args(&run, "14"));
+    let newest = run.join("checkpoints/step-00000014/numbers.safetensors");
+    let bytes = fs::read(&newest).unwrap();
+    fs::write(&newest, &bytes[..bytes.len() / 2]).unwrap();
+    let said = finish(&args(&run, "20"));
+    assert!(said.contains("step-00000014") && said.contains("older checkpoint"), "{said}");
+    assert!(result(&run).1 == result(&whole).1);
+    // Nothing good is left.
+    for entry in fs::read_dir(run.join("checkpoints")).unwrap() {
+        fs::write(entry.unwrap().path().join("manifest.json"), "[").unwrap();
+    }
+    refused(&start(&args(&run, "21")).output().unwrap(), "no checkpoint", "--force");
+}
+
+#[test]
+fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
+    let folder = scratch("train-bad");
+    let good = text(&folder, 200);
+    let with = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let train = |data: &Path, more: &[&str]| {
+        let out = folder.join("never");
+        let _ = fs::remove_dir_all(&out);
+        start(&gpt_args(data, &out, more)).output().unwrap()
+    };
+    refused(&train(&with("empty", b""), &[]), "empty", "");
+    refused(&train(&with("binary", b"a\0b\n\0\0\n"), &[]), "binary", "");
+    refused(&train(&with("latin1", b"ab\ncaf\xe9\n"), &[]), "line 2", "");
+    refused(&train(Path::new("no/such/file"), &[]), "no/such/file", "");
+    refused(&train(&good, &["--set", "model.context=100000"]), "context", "model.context");
+    refused(&train(&good, &["--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocab=9000"]), "9000", "");
+    refused(&train(&good, &["--set", "train.step=4"]), "step", "docs/formats.md");
+    refused(
+        &train(&good, &["--set", "train.batch=100000000", "--set", "model.context=64"]),
+        "GB",
+        "train.accumulate",
+    );
+    let (source, target) = pairs(&folder, 50);
+    fs::write(&target, "one line\n").unwrap();
+    let out = folder.join("never");
+    let unequal = super::run(&[
+        "train",
+        "translate",
+        "--source",
+        source.to_str().unwrap(),
+        "--target",
+        target.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    refused(&unequal, "50", "");
+    assert!(!out.exists(), "a run that never began left something behind");
+    refused(&super::run(&["train", "gpt"]), "no text", "--data");
+    refused(&super::run(&["train", "sing"]), "'sing'", "limpid train gpt");
+}

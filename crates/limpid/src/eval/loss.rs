@@ -1,0 +1,96 @@
+//! How well a model predicts what somebody wrote: −ln p a token, over all of it.
+
+use crate::data::batch::{LmBatch, PairBatch};
+use crate::data::pairs::TokenPair;
+use crate::model::{Gpt, Seq2Seq};
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::Params;
+use limpid_tensor::tape::{Tape, Var};
+use std::ops::Range;
+
+/// Tokens that are predicted at a time.
+const AT_A_TIME: usize = 4_096;
+const PAIRS_AT_A_TIME: usize = 64;
+
+/// Σ −ln p, and over how many tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Loss {
+    /// In nats.
+    pub sum: f64,
+    /// Tokens that were predicted.
+    pub tokens: usize,
+}
+
+impl Loss {
+    /// Nats a token.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.tokens as f64
+    }
+
+    /// How many equally likely tokens would be as hard to predict.
+    pub fn perplexity(&self) -> f64 {
+        self.mean().exp()
+    }
+
+    fn add(&mut self, params: &Params, targets: usize, loss: impl FnOnce(&mut Tape, LossSpec) -> Var) {
+        let mut tape = Tape::inference(params);
+        let loss = loss(&mut tape, LossSpec { smoothing: 0.0, weight: 1.0 });
+        self.sum += f64::from(loss.data()[0]);
+        self.tokens += targets;
+    }
+}
+
+/// A text in windows of `context` tokens: every token but the first is predicted once, from the tokens before it in its window. `ids` gives a
+/// part of the text, which has the tokens `range`.
+pub fn text_loss(
+    (model, params): (&Gpt, &Params),
+    ids: impl Fn(Range<usize>) -> Vec<u32>,
+    range: Range<usize>,
+    context: usize,
+) -> Loss {
+    let mut loss = Loss::default();
+    let starts: Vec<usize> = (range.start..range.end.saturating_sub(1)).step_by(context).collect();
+    for group in starts.chunks((AT_A_TIME / context).max(1)) {
+        let window = |start: &usize| ids(*start..(start + context + 1).min(range.end));
+        let batch = LmBatch::new(&group.iter().map(window).collect::<Vec<_>>());
+        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
+    }
+    loss
+}
+
+/// Translations, each given its source and its own beginning.
+pub fn pairs_loss((model, params): (&Seq2Seq, &Params), pairs: &[TokenPair]) -> Loss {
+    let start = model.config().decoder_start_token_id;
+    let mut loss = Loss::default();
+    for group in pairs.chunks(PAIRS_AT_A_TIME) {
+        let batch = PairBatch::new(group, start);
+        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
+    }
+    loss
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::GptConfig;
+    use crate::model::{Architecture, Model};
+
+    #[test]
+    fn every_token_but_the_first_is_predicted_once_whatever_the_windows() {
+        let model = Model::gpt(&GptConfig::gpt2(11, 8, 1, 2, 8), 1).unwrap();
+        let Architecture::Gpt(gpt) = &model.architecture else { unreachable!() };
+        let text: Vec<u32> = (0..30).map(|i| i * i % 11).collect();
+        let ids = |range: Range<usize>| text[range].to_vec();
+        for context in [1, 3, 8] {
+            let whole = text_loss((gpt, &model.params), ids, 2..29, context);
+            assert_eq!(whole.tokens, 26);
+            // The same, window by window.
+            let starts = (2..28).step_by(context);
+            let one = |start: usize| {
+                text_loss((gpt, &model.params), ids, start..(start + context + 1).min(29), context).sum
+            };
+            let sum: f64 = starts.map(one).sum();
+            assert!((whole.sum - sum).abs() < 1e-4, "{} and {sum}", whole.sum);
+        }
+    }
+}

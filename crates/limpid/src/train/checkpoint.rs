@@ -1,0 +1,274 @@
+//! Checkpoints: everything a run needs to go on as if it had never stopped.
+//!
+//! ```text
+//! checkpoints/step-00000200/  state.json          where the run stands
+//!                             numbers.safetensors weights, moments and average, as flat blocks
+//!                             manifest.json       size and hash of the two, written last
+//! ```
+//!
+//! A checkpoint is written into a folder aside, flushed and renamed, and only then are old ones removed: whatever happens, the last good one is
+//! there. One whose files are not what its manifest says is passed over, by name.
+
+use crate::error::{Error, Result};
+use crate::files::{create_folder, write_aside};
+use crate::hash::hash_bytes;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const STATE: &str = "state.json";
+const NUMBERS: &str = "numbers.safetensors";
+const MANIFEST: &str = "manifest.json";
+
+/// Where a run stands, besides its numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Steps done.
+    pub step: u64,
+    /// Tokens seen.
+    pub tokens: u64,
+    /// Seconds of training, over all sittings.
+    pub seconds: f64,
+    /// The best validation loss so far, as the bits of an f64: a decimal would lose some.
+    pub best_bits: Option<u64>,
+    /// At which step.
+    pub best_step: u64,
+    /// Validations since then.
+    pub since_best: u64,
+    /// Bytes of `metrics.jsonl` that were written before it.
+    pub metrics_bytes: u64,
+    /// What the run learns from: what it is, and its hash.
+    pub sources: Vec<(String, u64)>,
+}
+
+impl State {
+    /// The best validation loss so far.
+    pub fn best(&self) -> Option<f64> {
+        self.best_bits.map(f64::from_bits)
+    }
+}
+
+/// Named blocks of numbers.
+pub type Numbers<'a> = [(&'static str, &'a [f32])];
+
+/// Writes a checkpoint and removes all but the newest `keep`.
+pub fn save(folder: &Path, state: &State, numbers: &Numbers, keep: usize) -> Result<()> {
+    let all = folder.join("checkpoints");
+    create_folder(&all)?;
+    let aside = all.join(format!("aside-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&aside);
+    create_folder(&aside)?;
+    let written = write(&aside, state, numbers).and_then(|()| {
+        let place = all.join(name(state.step));
+        // The same step again: a run that was cut back to an older checkpoint.
+        let _ = fs::remove_dir_all(&place);
+        fs::rename(&aside, &place).map_err(|e| Error::io("rename", &place, &e))
+    });
+    if let Err(error) = written {
+        // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
+        let _ = fs::remove_dir_all(&aside);
+        return Err(error);
+    }
+    // The rename itself reaches the disk with its folder. Not every system can flush one.
+    let _ = fs::File::open(&all).and_then(|folder| folder.sync_all());
+    for old in list(folder)?.into_iter().rev().skip(keep.max(1)) {
+        // One too many is no reason to stop.
+        let _ = fs::remove_dir_all(old.1);
+    }
+    Ok(())
+}
+
+fn name(step: u64) -> String {
+    format!("step-{step:08}")
+}
+
+fn write(aside: &Path, state: &State, numbers: &Numbers) -> Result<()> {
+    let blocks: Vec<(&str, Vec<u8>)> = numbers.iter().map(|(name, block)| (*name, bytes_of(block))).collect();
+    fn view(bytes: &[u8]) -> TensorView<'_> {
+        TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).expect("four bytes a number")
+    }
+    let views: Vec<(&str, TensorView)> = blocks.iter().map(|(name, bytes)| (*name, view(bytes))).collect();
+    let numbers = safetensors::serialize(views, None)
+        .map_err(|e| Error::data(format!("the weights cannot be written: {e}")))?;
+    let state = serde_json::to_vec_pretty(state).expect("a state is JSON");
+    let files = [(STATE, state), (NUMBERS, numbers)];
+    let manifest: Vec<FileHash> = files
+        .iter()
+        .map(|(name, bytes)| FileHash {
+            name: (*name).into(),
+            bytes: bytes.len() as u64,
+            xxh64: hash_bytes(bytes),
+        })
+        .collect();
+    for (name, bytes) in &files {
+        write_aside(&aside.join(name), bytes)?;
+    }
+    write_aside(&aside.join(MANIFEST), &serde_json::to_vec_pretty(&manifest).expect("a list is JSON"))
+}
+
+fn bytes_of(block: &[f32]) -> Vec<u8> {
+    block.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+#[derive(Serialize, Deserialize)]
+struct FileHash {
+    name: String,
+    bytes: u64,
+    xxh64: u64,
+}
+
+/// All checkpoints of a run, oldest first.
+pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let all = folder.join("checkpoints");
+    let entries = match fs::read_dir(&all) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("look into", &all, &e)),
+    };
+    let mut found: Vec<(u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            Some((name.to_str()?.strip_prefix("step-")?.parse().ok()?, entry.path()))
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// A checkpoint, read and found to be undamaged.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// Where the run stood.
+    pub state: State,
+    place: PathBuf,
+    numbers: Vec<u8>,
+}
+
+impl Checkpoint {
+    /// The newest undamaged checkpoint of a run, and what is wrong with newer ones.
+    pub fn newest(folder: &Path) -> Result<(Option<Self>, Vec<Error>)> {
+        let mut damaged = Vec::new();
+        for (_, place) in list(folder)?.into_iter().rev() {
+            match Self::open(&place) {
+                Ok(checkpoint) => return Ok((Some(checkpoint), damaged)),
+                Err(error) => damaged.push(error),
+            }
+        }
+        Ok((None, damaged))
+    }
+
+    /// One checkpoint.
+    pub fn open(place: &Path) -> Result<Self> {
+        let read = |name: &str| -> Result<Vec<u8>> {
+            let path = place.join(name);
+            fs::read(&path).map_err(|e| Error::io("read", &path, &e))
+        };
+        let json = |name: &str, e: serde_json::Error| Error::format(&place.join(name), e);
+        let manifest: Vec<FileHash> =
+            serde_json::from_slice(&read(MANIFEST)?).map_err(|e| json(MANIFEST, e))?;
+        let checked = |name: &str| -> Result<Vec<u8>> {
+            let bytes = read(name)?;
+            let noted = manifest.iter().find(|file| file.name == name);
+            if noted.is_none_or(|file| file.bytes != bytes.len() as u64 || file.xxh64 != hash_bytes(&bytes)) {
+                return Err(Error::format(
+                    &place.join(name),
+                    "it is not what was written: damaged or cut short",
+                )
+                .hint("an older checkpoint is used"));
+            }
+            Ok(bytes)
+        };
+        let state = serde_json::from_slice(&checked(STATE)?).map_err(|e| json(STATE, e))?;
+        let numbers = checked(NUMBERS)?;
+        Ok(Self { state, place: place.to_path_buf(), numbers })
+    }
+
+    /// Copies a block into `to`.
+    pub fn read(&self, name: &str, to: &mut [f32]) -> Result<()> {
+        let path = self.place.join(NUMBERS);
+        let wrong =
+            |what: String| Error::format(&path, what).hint("it is of another model or another version");
+        let tensors = SafeTensors::deserialize(&self.numbers).map_err(|e| wrong(e.to_string()))?;
+        let view = tensors.tensor(name).map_err(|_| wrong(format!("there is no '{name}' in it")))?;
+        if view.dtype() != Dtype::F32 || view.data().len() != 4 * to.len() {
+            let there = view.data().len() / 4;
+            return Err(wrong(format!("'{name}' has {there} numbers, the model {}", to.len())));
+        }
+        for (to, from) in to.iter_mut().zip(view.data().chunks_exact(4)) {
+            *to = f32::from_le_bytes(from.try_into().expect("four bytes"));
+        }
+        match to.iter().position(|x| !x.is_finite()) {
+            Some(at) => Err(wrong(format!("number {at} of '{name}' is {}", to[at]))),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("limpid-checkpoint-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        create_folder(&folder).unwrap();
+        folder
+    }
+
+    fn state(step: u64) -> State {
+        State { step, best_bits: Some(0.1_f64.to_bits()), ..State::default() }
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written_and_only_the_newest_are_kept() {
+        let folder = scratch("keep");
+        let numbers = [1.5, -0.0, f32::MIN_POSITIVE / 8.0];
+        for step in [1, 20, 3] {
+            save(&folder, &state(step), &[("params", &numbers)], 2).unwrap();
+        }
+        assert_eq!(list(&folder).unwrap().iter().map(|(step, _)| *step).collect::<Vec<_>>(), [3, 20]);
+        let (checkpoint, damaged) = Checkpoint::newest(&folder).unwrap();
+        let checkpoint = checkpoint.unwrap();
+        assert_eq!((checkpoint.state.clone(), damaged.len()), (state(20), 0));
+        let mut read = [0.0; 3];
+        checkpoint.read("params", &mut read).unwrap();
+        assert_eq!(read.map(f32::to_bits), numbers.map(f32::to_bits));
+        assert!(checkpoint.read("m", &mut read).unwrap_err().to_string().contains("no 'm'"));
+        assert!(checkpoint.read("params", &mut read[..2]).unwrap_err().to_string().contains("3 numbers"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_checkpoint_is_named_and_the_one_before_it_is_used() {
+        for (file, change) in [(NUMBERS, 0), (STATE, 1), (MANIFEST, 2), (NUMBERS, 3)] {
+            let folder = scratch("damage");
+            save(&folder, &state(1), &[("params", &[1.0; 9])], 2).unwrap();
+            save(&folder, &state(2), &[("params", &[2.0; 9])], 2).unwrap();
+            let path = folder.join("checkpoints").join(name(2)).join(file);
+            let mut bytes = fs::read(&path).unwrap();
+            match change {
+                0 => bytes.truncate(bytes.len() - 5),
+                1 => bytes[3] ^= 4,
+                2 => bytes.clear(),
+                _ => *bytes.last_mut().unwrap() ^= 1,
+            }
+            fs::write(&path, bytes).unwrap();
+            let (checkpoint, damaged) = Checkpoint::newest(&folder).unwrap();
+            assert_eq!(checkpoint.unwrap().state.step, 1);
+            assert!(damaged.len() == 1 && damaged[0].to_string().contains(file), "{damaged:?}");
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused() {
+        let folder = scratch("nan");
+        save(&folder, &state(1), &[("params", &[1.0, f32::NAN])], 1).unwrap();
+        let checkpoint = Checkpoint::newest(&folder).unwrap().0.unwrap();
+        assert!(checkpoint.read("params", &mut [0.0; 2]).unwrap_err().to_string().contains("number 1"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

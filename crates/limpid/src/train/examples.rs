@@ -1,0 +1,328 @@
+//! What a run learns from: batches by number, a loss for each, and what is kept back for validation.
+
+use super::config::{RunConfig, TaskKind};
+use crate::data::batch::{LmBatch, PairBatch};
+use crate::data::clean::{Cleaning, clean_pairs, drop_long};
+use crate::data::order::{PairOrder, random_windows};
+use crate::data::pairs::{TokenPair, tokenize_pairs};
+use crate::data::parallel::read_parallel;
+use crate::data::split::{Split, split, split_text};
+use crate::data::tokens::TokenFile;
+use crate::decode::filter::Filter;
+use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
+use crate::error::{Error, Result};
+use crate::eval::loss::{pairs_loss, text_loss};
+use crate::model::{Architecture, Gpt};
+use crate::text::Tokenizer;
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::Params;
+use limpid_tensor::tape::{Tape, Var};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The part of the data that is kept for validation where nobody says how much.
+const USUAL_SHARE: f64 = 0.1;
+
+/// Examples of either kind.
+pub enum Examples {
+    /// A text, cut anywhere.
+    Text(TextExamples),
+    /// Sentence pairs.
+    Pairs(PairExamples),
+}
+
+/// A text for a language model.
+pub struct TextExamples {
+    tokens: TokenFile,
+    train: Range<usize>,
+    /// A file of its own, or the last part of the same.
+    validation: (Option<TokenFile>, Range<usize>),
+    context: usize,
+    batch: usize,
+    seed: u64,
+    /// Characters a token stands for: validation is also given in bits a character.
+    characters_per_token: f64,
+}
+
+/// Sentence pairs for an encoder-decoder.
+pub struct PairExamples {
+    train: Vec<TokenPair>,
+    validation: Vec<TokenPair>,
+    /// The sentences themselves.
+    pub validation_texts: Vec<(String, String)>,
+    order: PairOrder,
+    start: u32,
+    /// What was left out.
+    pub cleaning: Cleaning,
+}
+
+/// One batch of either kind.
+pub enum Batch {
+    /// For a language model.
+    Lm(LmBatch),
+    /// For an encoder-decoder.
+    Pairs(PairBatch),
+}
+
+impl Batch {
+    /// Tokens that are predicted.
+    pub fn targets(&self) -> usize {
+        match self {
+            Batch::Lm(batch) => batch.targets.len(),
+            Batch::Pairs(batch) => batch.targets.len(),
+        }
+    }
+
+    /// Tokens that are read or predicted.
+    pub fn tokens(&self) -> usize {
+        match self {
+            Batch::Lm(batch) => batch.targets.len(),
+            Batch::Pairs(batch) => batch.source.tokens() + batch.targets.len(),
+        }
+    }
+
+    /// weight · Σ −ln p.
+    pub fn loss(&self, architecture: &Architecture, tape: &mut Tape, spec: LossSpec) -> Var {
+        match (self, architecture) {
+            (Batch::Lm(batch), Architecture::Gpt(gpt)) => gpt.loss(tape, batch, spec),
+            (Batch::Pairs(batch), Architecture::Seq2Seq(model)) => model.loss(tape, batch, spec),
+            _ => unreachable!("batches and model are made from one configuration"),
+        }
+    }
+}
+
+/// A loss in nats, over how many tokens, and of how much text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Validation {
+    /// Mean of −ln p a token.
+    pub loss: f64,
+    /// Tokens.
+    pub tokens: usize,
+    /// The same in bits a character, for a text.
+    pub bits_per_character: Option<f64>,
+}
+
+impl Examples {
+    /// Reads what `config` names, cut by `tokenizer`. `cache` is a folder for tokens of large texts; `progress` hears of bytes that are done.
+    pub fn read(
+        config: &RunConfig,
+        tokenizer: &Tokenizer,
+        cache: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        match config.task {
+            TaskKind::Gpt => TextExamples::read(config, tokenizer, cache, progress).map(Examples::Text),
+            TaskKind::Translate => PairExamples::read(config, tokenizer).map(Examples::Pairs),
+        }
+    }
+
+    /// Batch number `n` of the run, from 0: a function of seed and n alone.
+    pub fn batch(&mut self, n: u64) -> Batch {
+        match self {
+            Examples::Text(text) => Batch::Lm(text.batch(n)),
+            Examples::Pairs(pairs) => Batch::Pairs(pairs.batch(n)),
+        }
+    }
+
+    /// How often the data has been gone through before batch `n`.
+    pub fn epoch(&mut self, n: u64) -> f64 {
+        match self {
+            Examples::Text(text) => (n * (text.batch * text.context) as u64) as f64 / text.train.len() as f64,
+            Examples::Pairs(pairs) => {
+                let (epoch, place) = pairs.order.epoch(n);
+                let batches = pairs.order.batches_of(epoch) as f64;
+                epoch as f64 + place as f64 / batches
+            }
+        }
+    }
+
+    /// How many batches `epochs` times through the data are.
+    pub fn batches_in(&mut self, epochs: u64) -> u64 {
+        match self {
+            Examples::Text(text) => {
+                (epochs * text.train.len() as u64).div_ceil((text.batch * text.context) as u64)
+            }
+            Examples::Pairs(pairs) => (0..epochs).map(|epoch| pairs.order.batches_of(epoch) as u64).sum(),
+        }
+    }
+
+    /// The loss on all that was kept back, without dropout and smoothing.
+    pub fn validate(&self, architecture: &Architecture, params: &Params) -> Validation {
+        let found = match (self, architecture) {
+            (Examples::Text(text), Architecture::Gpt(gpt)) => {
+                let (file, range) = text.kept();
+                text_loss((gpt, params), |part| file.slice(part), range, text.context)
+            }
+            (Examples::Pairs(pairs), Architecture::Seq2Seq(model)) => {
+                pairs_loss((model, params), &pairs.validation)
+            }
+            _ => unreachable!("examples and model are made from one configuration"),
+        };
+        let bits_per_character = match self {
+            Examples::Text(text) => Some(found.mean() / std::f64::consts::LN_2 / text.characters_per_token),
+            Examples::Pairs(_) => None,
+        };
+        Validation { loss: found.mean(), tokens: found.tokens, bits_per_character }
+    }
+
+    /// How much there is, in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Examples::Text(text) => {
+                format!(
+                    "{} tokens to learn from, {} kept for validation",
+                    text.train.len(),
+                    text.validation.1.len()
+                )
+            }
+            Examples::Pairs(pairs) => format!(
+                "{} pairs to learn from, {} kept for validation (read: {})",
+                pairs.train.len(),
+                pairs.validation.len(),
+                pairs.cleaning
+            ),
+        }
+    }
+}
+
+impl TextExamples {
+    fn read(
+        config: &RunConfig,
+        tokenizer: &Tokenizer,
+        cache: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        let (data, context) = (&config.data, config.model.context);
+        let end = if data.text.len() > 1 { tokenizer.end() } else { None };
+        let (tokens, _) =
+            TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
+        let (train, validation, validation_files) = if data.validation_text.is_empty() {
+            let (train, validation) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
+            (train, (None, validation), &data.text)
+        } else {
+            let path = cache.join("validation.tokens");
+            let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
+            let range = 0..kept.len();
+            (0..tokens.len(), (Some(kept), range), &data.validation_text)
+        };
+        for (range, what) in [(&train, "to learn from"), (&validation.1, "for validation")] {
+            if range.len() < 2 || (what == "to learn from" && range.len() <= context) {
+                return Err(Error::data(format!(
+                    "{} tokens {what} are too few for a context of {context}",
+                    range.len()
+                ))
+                .hint(format!("--set model.context={}, or more text", (range.len() / 2).max(1))));
+            }
+        }
+        let counted = validation.0.as_ref().map_or(tokens.len(), TokenFile::len);
+        let characters_per_token = characters(validation_files)? as f64 / counted as f64;
+        let (batch, seed) = (config.train.batch, config.train.seed);
+        Ok(Self { tokens, train, validation, context, batch, seed, characters_per_token })
+    }
+
+    fn batch(&self, n: u64) -> LmBatch {
+        let windows = self.train.len() - self.context;
+        let starts = random_windows(self.seed, n, self.batch, windows);
+        let sequences: Vec<Vec<u32>> =
+            starts.into_iter().map(|at| self.tokens.window(self.train.start + at, self.context)).collect();
+        LmBatch::new(&sequences)
+    }
+
+    /// What was kept back.
+    fn kept(&self) -> (&TokenFile, Range<usize>) {
+        (self.validation.0.as_ref().unwrap_or(&self.tokens), self.validation.1.clone())
+    }
+}
+
+fn characters(files: &[PathBuf]) -> Result<u64> {
+    let mut count = 0;
+    for path in files {
+        for block in crate::text::Blocks::new(crate::text::Text::open(path)?) {
+            count += block?.chars().count() as u64;
+        }
+    }
+    Ok(count)
+}
+
+impl PairExamples {
+    fn read(config: &RunConfig, tokenizer: &Tokenizer) -> Result<Self> {
+        let data = &config.data;
+        let need = |path: &Option<PathBuf>| path.clone().expect("validated");
+        let (pairs, mut cleaning) =
+            clean_pairs(read_parallel(&need(&data.source), &need(&data.target))?, config.duplicates());
+        let (train, kept) = match (&data.validation_source, &data.validation_target) {
+            (Some(source), Some(target)) => {
+                // What is measured is not cleaned of duplicates, only of what cannot be measured.
+                let (kept, _) = clean_pairs(read_parallel(source, target)?, Default::default());
+                (pairs, kept)
+            }
+            _ => {
+                let share = data.validation_share.unwrap_or(USUAL_SHARE);
+                let (train, kept) = split(pairs.len(), Split::Random { share, seed: config.train.seed })?;
+                let pick = |which: &[usize]| which.iter().map(|i| pairs[*i].clone()).collect::<Vec<_>>();
+                (pick(&train), pick(&kept))
+            }
+        };
+        let end = tokenizer.end().ok_or_else(|| {
+            Error::config("the tokenizer has no token for the end of a sentence (</s>)")
+                .hint("limpid tokenizer train … --for translation makes one that has")
+        })?;
+        let tokens = |pairs: &[(String, String)]| {
+            tokenize_pairs(tokenizer, pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)
+        };
+        let context = config.model.context;
+        let longest = data.max_tokens.unwrap_or(context).min(context);
+        let train = drop_long(tokens(&train)?, longest, &mut cleaning);
+        let all_kept = tokens(&kept)?;
+        let (validation, validation_texts): (Vec<_>, Vec<_>) = all_kept
+            .into_iter()
+            .zip(kept)
+            .filter(|((source, target), _)| source.len().max(target.len()) <= context)
+            .unzip();
+        if validation.is_empty() {
+            return Err(Error::data("no pair is left for validation")
+                .hint("give more pairs, or a larger --set model.context=…"));
+        }
+        let lengths: Vec<usize> = train.iter().map(|(source, target)| source.len() + target.len()).collect();
+        let (seed, budget) = (config.train.seed, config.train.batch_tokens);
+        let order = PairOrder::new(seed, &lengths, budget, config.bucketing()?)?;
+        let start = config.seq2seq(tokenizer.vocab_size())?.decoder_start_token_id;
+        Ok(Self { train, validation, validation_texts, order, start, cleaning })
+    }
+
+    fn batch(&mut self, n: u64) -> PairBatch {
+        let chosen = self.order.batch(n);
+        let pair = |i: &usize| (&self.train[*i].0[..], &self.train[*i].1[..]);
+        PairBatch::new(&chosen.iter().map(pair).collect::<Vec<_>>(), self.start)
+    }
+}
+
+impl TextExamples {
+    /// `count` continuations of the beginning of what was kept back, drawn with a temperature of 0.8.
+    pub(super) fn samples(
+        &self,
+        (gpt, params): (&Gpt, &Params),
+        tokenizer: &Tokenizer,
+        count: usize,
+        step: u64,
+    ) -> Result<Vec<(String, String, Option<String>)>> {
+        let (file, range) = self.kept();
+        let given = (self.context / 4).clamp(1, 16).min(range.len());
+        let prompt = tokenizer.decode(&file.slice(range.start..range.start + given))?;
+        let filter = Filter { temperature: 0.8, ..Filter::default() };
+        let decoding = Decoding {
+            strategy: Strategy::Sample(Sampling { filter, samples: count, seed: self.seed ^ step }),
+            rules: Rules { ends: tokenizer.end().into_iter().collect(), ..Rules::default() },
+        };
+        let options = GenerateOptions {
+            new_tokens: Some((self.context - given).clamp(1, 200)),
+            file_limits: (None, None),
+            stops: Vec::new(),
+            start: tokenizer.end(),
+            overflow: Overflow::Slide,
+            trace: Trace::Off,
+        };
+        let written = generate((gpt, params), tokenizer, &[&prompt], &decoding, &options, &mut |_| Ok(()))?;
+        Ok(written.into_iter().flatten().map(|one| (prompt.clone(), one.text, None)).collect())
+    }
+}

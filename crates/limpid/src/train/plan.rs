@@ -1,0 +1,109 @@
+//! What a run is going to need, before it begins.
+
+use super::config::{RunConfig, TaskKind};
+use crate::error::{Error, Result};
+
+/// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// 16 bytes a parameter, 20 with an average.
+    pub parameters: f64,
+    /// Of one batch.
+    pub batch: f64,
+}
+
+impl Memory {
+    /// An estimate for a vocabulary of this size, on the safe side.
+    pub fn of(config: &RunConfig, vocab: usize) -> Result<Self> {
+        let each = if config.train.ema > 0.0 { 20.0 } else { 16.0 };
+        let model = &config.model;
+        let (c, f) = (model.width as f64, model.ffn.unwrap_or(4 * model.width) as f64);
+        // What a layer keeps for the way back: q, k, v, the mixed values, two sums, two norms, and the feed-forward layer before and after its
+        // activation; a decoder's second attention as much as its first.
+        let layer = 8.0 * c + 2.0 * f;
+        let (parameters, tokens, layers) = match config.task {
+            TaskKind::Gpt => (
+                config.gpt(vocab)?.parameters_about(),
+                (config.train.batch * model.context) as f64,
+                model.layers as f64 * layer,
+            ),
+            TaskKind::Translate => (
+                config.seq2seq(vocab)?.parameters_about(),
+                config.train.batch_tokens as f64,
+                model.layers as f64 * (layer + 3.0 * c),
+            ),
+        };
+        // Gradients under way, and rows of logits of the output layer.
+        let working = 6.0 * c + 2.0 * f;
+        let logits = 256.0 * vocab as f64;
+        Ok(Self { parameters: parameters * each, batch: 4.0 * (tokens * (layers + working) + logits) })
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> f64 {
+        self.parameters + self.batch
+    }
+}
+
+/// Bytes that this machine has free, where the system tells.
+pub fn available_memory() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes * 1024.0)
+}
+
+/// Refuses what cannot fit, with the setting that would.
+pub(super) fn check_memory(config: &RunConfig, vocab: usize) -> Result<()> {
+    match available_memory() {
+        Some(available) => fits(config, vocab, available),
+        None => Ok(()),
+    }
+}
+
+fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
+    let memory = Memory::of(config, vocab)?;
+    if memory.bytes() <= available {
+        return Ok(());
+    }
+    let room = available - memory.parameters;
+    let error = Error::config(format!(
+        "this run needs about {:.1} GB, this machine has {:.1} GB free",
+        memory.bytes() / 1e9,
+        available / 1e9
+    ));
+    // The batch in parts that fit, if anything fits beside the model.
+    let parts = (memory.batch / room.max(1.0)).ceil();
+    let (key, size) = match config.task {
+        TaskKind::Gpt => ("train.batch", config.train.batch),
+        TaskKind::Translate => ("train.batch_tokens", config.train.batch_tokens),
+    };
+    let part = (size as f64 / parts).floor() as usize;
+    Err(error.hint(if room > 0.0 && part > 0 {
+        let accumulate = (size as f64 / part as f64).ceil() as usize * config.train.accumulate;
+        format!("--set {key}={part} --set train.accumulate={accumulate} does the same in parts")
+    } else {
+        "use a smaller model.width, model.layers or vocabulary".to_string()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_parts_that_do() {
+        let text = "task = \"gpt\"\n[data]\ntext = [\"a\"]\n[model]\ncontext = 1024\n[train]\nbatch = 64\n";
+        let config = RunConfig::parse(text, &[]).unwrap();
+        let memory = Memory::of(&config, 1000).unwrap();
+        assert!(fits(&config, 1000, memory.bytes() + 1.0).is_ok());
+        let available = memory.parameters + memory.batch / 3.5;
+        let error = fits(&config, 1000, available).unwrap_err();
+        assert_eq!(
+            error.hint_text(),
+            Some("--set train.batch=16 --set train.accumulate=4 does the same in parts")
+        );
+        let smaller = config.with(&["train.batch=16".into()]).unwrap();
+        assert!(fits(&smaller, 1000, available).is_ok());
+        assert!(fits(&config, 1000, 1e3).unwrap_err().hint_text().unwrap().contains("model.width"));
+    }
+}

@@ -1,0 +1,240 @@
+//! From a configuration and a folder to a run that is ready to go on.
+
+use super::checkpoint::Checkpoint;
+use super::config::{RunConfig, TaskKind};
+use super::examples::Examples;
+use super::plan;
+use super::run::Run;
+use crate::error::{Error, Result};
+use crate::files::{create_folder, write_aside};
+use crate::hash::hash_file;
+use crate::text::Tokenizer;
+use crate::text::train::{Stage, train_files};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// What to do with a folder that holds a run already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// Leave it alone: an error.
+    Fresh,
+    /// Go on from its newest checkpoint; begin if there is none.
+    Resume,
+    /// Remove it and begin.
+    Force,
+}
+
+/// What is being prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparing {
+    /// A vocabulary is learnt.
+    Vocabulary(Stage),
+    /// Text becomes tokens; bytes that are done.
+    Tokens(u64),
+}
+
+/// A run, and what was noticed while it was opened.
+pub struct Opened {
+    /// Ready to go on.
+    pub run: Run,
+    /// Checkpoints that are damaged and were passed over.
+    pub damaged: Vec<Error>,
+    /// Held while the run lives: nobody else may write into its folder.
+    pub lock: File,
+}
+
+/// Everything a run writes into its folder.
+const OURS: [&str; 9] = [
+    "config.toml",
+    "metrics.jsonl",
+    "summary.json",
+    "report.html",
+    "tokenizer",
+    "cache",
+    "checkpoints",
+    "model",
+    "events",
+];
+
+/// Keys that may differ when a run goes on: how long and how often, not what.
+const MAY_CHANGE: [&str; 6] = [
+    "train.steps",
+    "train.epochs",
+    "train.checkpoint_every",
+    "train.keep",
+    "train.patience",
+    "train.average_last",
+];
+
+/// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.
+pub fn open(
+    config: RunConfig,
+    folder: &Path,
+    beginning: Beginning,
+    progress: &mut dyn FnMut(Preparing),
+) -> Result<Opened> {
+    config.validate()?;
+    let saved = folder.join("config.toml");
+    let is_run = saved.is_file();
+    check_folder(folder, is_run, beginning)?;
+    let sources = hash_sources(&config)?;
+    create_folder(folder)?;
+    let lock = lock(folder)?;
+    if is_run && beginning == Beginning::Force {
+        clear(folder)?;
+    }
+    if is_run && beginning == Beginning::Resume {
+        check_same(&RunConfig::read(&saved, &[])?, &config)?;
+    }
+    let prepared = prepare(config, folder, sources, progress);
+    if prepared.is_err() && !(is_run && beginning == Beginning::Resume) {
+        // Nothing was there, or it was to be removed: a mistake in the data leaves no half-made run behind.
+        let _ = clear(folder)
+            .and_then(|()| fs::remove_file(folder.join(LOCK)).map_err(|e| Error::io("remove", folder, &e)));
+        let _ = fs::remove_dir(folder);
+    }
+    let (run, damaged) = prepared?;
+    Ok(Opened { run, damaged, lock })
+}
+
+fn prepare(
+    config: RunConfig,
+    folder: &Path,
+    sources: Vec<(String, u64)>,
+    progress: &mut dyn FnMut(Preparing),
+) -> Result<(Run, Vec<Error>)> {
+    write_aside(&folder.join("config.toml"), config.to_toml().as_bytes())?;
+    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress)?;
+    plan::check_memory(&config, tokenizer.vocab_size())?;
+    let cache = folder.join("cache");
+    create_folder(&cache)?;
+    let examples =
+        Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
+    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
+    if checkpoint.is_none() && !damaged.is_empty() {
+        let first = damaged.into_iter().next().expect("there is one");
+        return Err(Error::data(format!("no checkpoint of {} is undamaged: {first}", folder.display()))
+            .hint("--force begins the run anew"));
+    }
+    Ok((Run::open(config, folder, tokenizer, examples, sources, checkpoint)?, damaged))
+}
+
+fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {
+    if is_run && beginning == Beginning::Fresh {
+        let finished = if folder.join("summary.json").is_file() { "a finished run" } else { "a run" };
+        return Err(Error::config(format!("{} holds {finished} already", folder.display()))
+            .hint("--resume goes on with it, --force begins anew, --out DIR names another folder"));
+    }
+    let holds_something = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
+        Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
+    };
+    if holds_something && !is_run {
+        return Err(Error::config(format!("{} holds something that no run has made", folder.display()))
+            .hint("give a new folder with --out DIR"));
+    }
+    Ok(())
+}
+
+const LOCK: &str = ".lock";
+
+/// The system lets go of it when the process ends, however it ends.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let file = File::create(&path).map_err(|e| Error::io("write", &path, &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(Error::config(format!("another process is training in {}", folder.display()))
+                .hint("wait for it, stop it, or give another folder with --out DIR"))
+        }
+        Err(fs::TryLockError::Error(e)) => Err(Error::io("lock", &path, &e)),
+    }
+}
+
+fn clear(folder: &Path) -> Result<()> {
+    for name in OURS {
+        let path = folder.join(name);
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &path, &e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Every key that differs and may not.
+fn check_same(then: &RunConfig, now: &RunConfig) -> Result<()> {
+    let flat = |config: &RunConfig| -> Vec<(String, String)> {
+        let table: toml::Table = config.to_toml().parse().expect("we wrote it");
+        let mut keys = Vec::new();
+        for (section, value) in table {
+            match value {
+                toml::Value::Table(table) => {
+                    keys.extend(
+                        table.into_iter().map(|(key, value)| (format!("{section}.{key}"), value.to_string())),
+                    );
+                }
+                value => keys.push((section, value.to_string())),
+            }
+        }
+        keys
+    };
+    let (then, now) = (flat(then), flat(now));
+    let of = |side: &[(String, String)], key: &str| {
+        side.iter().find(|(k, _)| k == key).map_or("nothing".to_string(), |(_, value)| value.clone())
+    };
+    let mut keys: Vec<&String> = then.iter().chain(&now).map(|(key, _)| key).collect();
+    keys.sort();
+    keys.dedup();
+    let changed: Vec<String> = keys
+        .into_iter()
+        .filter(|key| !MAY_CHANGE.contains(&key.as_str()) && of(&then, key) != of(&now, key))
+        .map(|key| format!("{key} was {} and is now {}", of(&then, key), of(&now, key)))
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Error::config(format!("this is not the run that was begun: {}", changed.join("; ")))
+        .hint("resume with the same settings, or begin another run with --out DIR"))
+}
+
+/// Name and hash of every file the run learns from.
+fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut config = config.clone();
+    config.each_path(|path| files.push(path.clone()));
+    files
+        .iter()
+        .map(|path| {
+            let file = if path.is_dir() { path.join("tokenizer.json") } else { path.clone() };
+            Ok((path.display().to_string(), hash_file(&file, 0)?.1))
+        })
+        .collect()
+}
+
+/// The run's own tokenizer: made once, then kept with it.
+fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Preparing)) -> Result<Tokenizer> {
+    if folder.join("tokenizer.json").is_file() {
+        return Tokenizer::load(folder);
+    }
+    let tokenizer = match &config.tokenizer.from {
+        Some(from) => Tokenizer::load(from)?,
+        None => {
+            let data = &config.data;
+            let files: Vec<PathBuf> = match config.task {
+                TaskKind::Gpt => data.text.clone(),
+                TaskKind::Translate => [&data.source, &data.target].into_iter().flatten().cloned().collect(),
+            };
+            train_files(&config.tokenizer_spec()?, &files, &mut |stage| {
+                progress(Preparing::Vocabulary(stage))
+            })?
+            .tokenizer
+        }
+    };
+    create_folder(folder)?;
+    tokenizer.save(folder)?;
+    Ok(tokenizer)
+}
