@@ -167,7 +167,7 @@ pub fn short_number(number: f64) -> String {
     match size {
         _ if !number.is_finite() => "–".to_string(),
         0.0 => "0".to_string(),
-        _ if size >= 1e15 || size < 1e-3 => {
+        _ if !(1e-3..1e15).contains(&size) => {
             let text = format!("{number:.3e}");
             let (digits, power) = text.split_once('e').expect("scientific notation has an e");
             format!("{}e{power}", trim_zeros(digits))
