@@ -51,7 +51,7 @@
 //! | [`decode`] | one autoregressive interface, caches, greedy search, filters for sampling |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
-//! | [`report`] | what came of it, for people: charts |
+//! | [`report`] | what came of it, for people: run folders as pages, runs side by side, charts |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |
 //!
 //! The maths is in [`limpid_tensor`], and so are the letters that name dimensions. Nothing in this crate is `unsafe`, and

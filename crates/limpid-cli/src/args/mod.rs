@@ -1,9 +1,11 @@
 //! What can be typed: here the verbs, beside it the families of flags that are long.
 
 mod bench;
+mod report;
 mod score;
 
 pub use bench::*;
+pub use report::*;
 pub use score::*;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -29,6 +31,10 @@ pub enum Command {
     Translate(Translate),
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
     Score(Score),
+    /// Make a page of a run: curves, samples, configuration
+    Report(Report),
+    /// Put runs side by side
+    Compare(Compare),
     /// Raw scores for given token ids, to compare with any other implementation
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow

@@ -1,10 +1,12 @@
 //! One file per verb.
 
 mod bench;
+mod compare;
 mod corpus;
 mod demo;
 mod explain;
 mod logits;
+mod report;
 mod score;
 mod translate;
 
@@ -39,6 +41,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(args)?,
         Command::Translate(args) => translate::run(args)?,
         Command::Score(args) => score::run(args)?,
+        Command::Report(args) => report::run(&args)?,
+        Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,

@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod folders;
 mod readme;
+mod report;
 mod score;
 mod translate;
 
