@@ -32,7 +32,8 @@ impl Bars {
     /// The picture.
     pub fn svg(&self) -> String {
         let heights = self.bars.iter().map(|bar| bar.height);
-        let axis = Axis::linear("").including(0.0).fit(heights, Ends::Round);
+        // Room for the number above the highest.
+        let axis = Axis::linear("").including(0.0).fit(heights.map(|height| 1.06 * height), Ends::Round);
         let mut page = Page::new(&self.title, "", &[], &self.y);
         page.rows(&axis);
         let slot = (RIGHT - LEFT) / self.bars.len().max(1) as f64;
@@ -85,12 +86,12 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_high_as_its_number_is_part_of_the_axis() {
-        let svg = bars(&[40.0, 10.0]).svg();
+        let svg = bars(&[30.0, 10.0]).svg();
         assert_well_formed(&svg);
-        // The axis goes from 0 to 40, 280 units; two slots of 320 units, bars at most 90 wide.
+        // The axis goes from 0 to 40, 280 units; two slots of 220 units, bars at most 90 wide.
         let rects: Vec<&str> = svg.split("<rect ").skip(1).collect();
-        assert!(rects[0].starts_with("x=\"179\"") && rects[0].contains("height=\"280\""), "{}", rects[0]);
-        assert!(rects[1].starts_with("x=\"499\"") && rects[1].contains("height=\"70\""), "{}", rects[1]);
+        assert!(rects[0].starts_with("x=\"125\"") && rects[0].contains("height=\"210\""), "{}", rects[0]);
+        assert!(rects[1].starts_with("x=\"345\"") && rects[1].contains("height=\"70\""), "{}", rects[1]);
         assert!(svg.contains("<desc>group 0 &amp; co; group 1 &amp; co</desc>"));
     }
 

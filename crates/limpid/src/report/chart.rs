@@ -9,7 +9,7 @@
 //! ```
 
 use super::scale::{Axis, Ends, Fitted, short_number};
-use super::svg::{LEFT, Page, RIGHT, colour, dashes, px};
+use super::svg::{LEFT, Page, RIGHT, colour, dashes, px, width_of};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer};
 use std::fmt::Write;
@@ -111,9 +111,14 @@ impl Chart {
         let y = self.y.fit(self.series.iter().flat_map(ys), Ends::Round);
         let mut page = Page::new(&self.title, &self.subtitle, &self.legend(), &self.y.label);
         page.rows(&y);
+        let mut free = f64::NEG_INFINITY;
         for &tick in &x.ticks {
-            if let Some(at) = x_of(&x, tick).filter(|at| (LEFT - 0.5..=RIGHT + 0.5).contains(at)) {
-                page.column(at, &short_number(tick));
+            let (Some(at), name) = (x_of(&x, tick), short_number(tick)) else { continue };
+            // A name that would stand in the one before it is left out.
+            let half = width_of(&name) / 2.0;
+            if (LEFT - 0.5..=RIGHT + 0.5).contains(&at) {
+                page.column(at, if at - half >= free { &name } else { "" });
+                free = if at - half >= free { at + half } else { free };
             }
         }
         for (series, i) in self.series.iter().zip(self.colours()) {
@@ -142,7 +147,11 @@ impl Chart {
 
     /// In words, for who cannot see it.
     fn summary(&self) -> String {
-        let mut text = format!("{} against {}.", self.y.label, self.x.label);
+        let mut text = format!(
+            "{} against {}.",
+            if self.y.label.is_empty() { &self.title } else { &self.y.label },
+            self.x.label
+        );
         for series in self.series.iter().filter(|s| s.mark != Mark::Faint) {
             let seen: Vec<_> = series.points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
             let _ = match seen[..] {

@@ -41,16 +41,16 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     add("steps", steps.map(|step| step as f64), Kind::Count);
     add("epochs", run.train().filter_map(|line| line.epoch).last(), Kind::Measure);
     add("tokens", run.train().filter_map(|line| line.tokens).last().map(|n| n as f64), Kind::Count);
-    add("seconds", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
+    add("time", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
     let mut speeds: Vec<f64> = run.train().filter_map(|line| line.tokens_per_second).collect();
     speeds.sort_by(f64::total_cmp);
     add("tokens a second, median", speeds.get(speeds.len() / 2).copied(), Kind::Count);
     add("training loss, last", run.train().last().map(|line| line.loss), Kind::Measure);
     let best = run.validation().filter(|line| line.loss.is_finite()).min_by(|a, b| a.loss.total_cmp(&b.loss));
     add("validation loss, best", best.map(|line| line.loss), Kind::Measure);
-    add("… at step", best.map(|line| line.step as f64), Kind::Count);
-    add("… perplexity", best.and_then(|line| line.perplexity), Kind::Measure);
-    add("… bits a character", best.and_then(|line| line.bits_per_character), Kind::Measure);
+    add("best step", best.map(|line| line.step as f64), Kind::Count);
+    add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
+    add("bits a character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
     let highest = |value: fn(&super::run::Validation) -> Option<f64>| {
         run.validation().filter_map(value).filter(|v| v.is_finite()).max_by(f64::total_cmp)
     };
@@ -149,12 +149,12 @@ mod tests {
         let expected = [
             ("steps", "3,700"),
             ("tokens", "3,700,000"),
-            ("seconds", "1 h 1 min"),
+            ("time", "1 h 1 min"),
             ("tokens a second, median", "1,000"),
             ("training loss, last", "2"),
             ("validation loss, best", "2.5"),
-            ("… at step", "200"),
-            ("… perplexity", "12.182"),
+            ("best step", "200"),
+            ("perplexity at best", "12.182"),
             ("BLEU on validation, best", "30"),
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a.to_string(), b.to_string())));

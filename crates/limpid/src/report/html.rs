@@ -13,10 +13,10 @@ const STYLE: &str = "\
 font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
 h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}h2{font-size:1.2rem;margin:2rem 0 .7rem}\
 h3{font-size:1rem;margin:1.2rem 0 .4rem;overflow-wrap:anywhere;white-space:pre-wrap}\
-p{margin:.3rem 0;color:var(--soft)}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.6rem;margin:0}\
+p{margin:.3rem 0 .8rem;color:var(--soft)}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.6rem;margin:0}\
 .figures div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}\
 .figures dt{color:var(--soft);font-size:.85rem}.figures dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}\
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,23rem),1fr));gap:1rem}\
 .charts svg{width:100%;height:auto;background:var(--card);border-radius:.5rem;padding:.4rem}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
 td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
@@ -61,12 +61,12 @@ fn headline(run: &Run) -> String {
     let all = figures(run);
     let shown =
         |name: &str| all.iter().find(|figure| figure.name == name).map(|figure| figure.shown.as_str());
-    let mut text = match (shown("steps"), shown("seconds")) {
+    let mut text = match (shown("steps"), shown("time")) {
         (Some(steps), Some(time)) => format!("{steps} steps in {time}"),
         (Some(steps), None) => format!("{steps} steps"),
         _ => return "Nothing was measured yet.".to_string(),
     };
-    if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("… at step")) {
+    if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("best step")) {
         let _ = write!(text, "; best validation loss {loss} at step {step}");
     }
     text + "."

@@ -3,11 +3,11 @@
 use super::scale::{Fitted, short_number};
 use std::fmt::Write;
 
-/// Units of the page; as a picture it is as wide as where it stands.
-pub(super) const WIDTH: f64 = 736.0;
+/// Units of the page; as a picture it is as wide as where it stands. So narrow that letters are read on a phone.
+pub(super) const WIDTH: f64 = 530.0;
 /// The plot is between these.
-pub(super) const LEFT: f64 = 64.0;
-pub(super) const RIGHT: f64 = 704.0;
+pub(super) const LEFT: f64 = 60.0;
+pub(super) const RIGHT: f64 = 500.0;
 /// And this high.
 pub(super) const HEIGHT: f64 = 280.0;
 
@@ -26,8 +26,8 @@ pub(super) fn dashes(i: usize) -> &'static str {
 
 // Letters are grey enough for white and for black, should a page be dark and its reader's system not; better where
 // the system says.
-const STYLE: &str = "<style>.lc{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-size:13px}\
-.lc text{fill:#667080}.lc .lct{fill:#56606c;font-size:16px;font-weight:600}\
+const STYLE: &str = "<style>.lc{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-size:14px}\
+.lc text{fill:#667080}.lc .lct{fill:#56606c;font-size:17px;font-weight:600}\
 .lc .lcg{stroke:#8a929c;stroke-opacity:.28}.lc .lca{stroke:#8a929c;stroke-opacity:.9}\
 @media (prefers-color-scheme:dark){.lc text{fill:#b4bcc6}.lc .lct{fill:#eceff3}}</style>";
 
@@ -57,11 +57,19 @@ pub(super) fn px(value: f64) -> String {
     if text == "-0" { "0".to_string() } else { text.to_string() }
 }
 
+/// How wide text is, about: fonts differ, and this is a little more than most need.
+pub(super) fn width_of(text: &str) -> f64 {
+    7.4 * text.chars().count() as f64
+}
+
+/// About so many letters fit a line.
+const LETTERS: usize = 68;
+
 /// Lines of words that fit the page: SVG does not break them.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < 100) {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LETTERS) {
             Some(line) => *line += &format!(" {word}"),
             None => lines.push(word.to_string()),
         }
@@ -86,7 +94,7 @@ impl Page {
             page.heading(&line, "", 19.0);
         }
         page.legend(legend);
-        page.heading(y_label, " font-size=\"12\"", 20.0);
+        page.heading(y_label, " font-size=\"13\"", 20.0);
         page.top += 14.0;
         page
     }
@@ -101,9 +109,8 @@ impl Page {
     fn legend(&mut self, legend: &[(String, usize)]) {
         let mut x = RIGHT;
         for (name, i) in legend {
-            let shown: String = name.chars().take(80).collect();
-            // Fonts differ: a little more than most letters need.
-            let width = 30.0 + 7.2 * shown.chars().count() as f64 + 18.0;
+            let shown: String = name.chars().take(LETTERS - 8).collect();
+            let width = 30.0 + width_of(&shown) + 16.0;
             if x + width > RIGHT {
                 (x, self.top) = (8.0, self.top + 22.0);
             }
@@ -152,7 +159,9 @@ impl Page {
     /// A tick of the x axis with its name below.
     pub(super) fn column(&mut self, x: f64, name: &str) {
         let _ = write!(self.body, "<path class=\"lca\" d=\"M{} {}v5\"/>", px(x), px(self.bottom()));
-        self.text(x, self.bottom() + 20.0, " text-anchor=\"middle\"", name);
+        if !name.is_empty() {
+            self.text(x, self.bottom() + 20.0, " text-anchor=\"middle\"", name);
+        }
     }
 
     /// The whole picture; `summary` says in words what it shows.
@@ -226,9 +235,9 @@ pub(super) mod tests {
     fn a_long_subtitle_is_broken_between_words_and_nothing_is_lost() {
         let text = "eleven letters ".repeat(20);
         let lines = wrapped(&text);
-        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert_eq!(lines.len(), 5, "{lines:?}");
         assert_eq!(lines.join(" "), text.trim_end());
-        assert!(lines.iter().all(|line| line.len() <= 100) && wrapped(" ").is_empty());
+        assert!(lines.iter().all(|line| line.len() <= LETTERS) && wrapped(" ").is_empty());
     }
 
     #[test]

@@ -19,11 +19,11 @@ fn corners(svg: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn points_are_where_arithmetic_puts_them() {
-    // x from 0 to 10 over 640 units after 64; y from 0 to 100 over 280 units, upwards.
+    // x from 0 to 10 over 440 units after 60; y from 0 to 100 over 280 units, upwards.
     let svg = chart(&[(0.0, 0.0), (2.5, 100.0), (10.0, 25.0)]).svg();
     let corners = corners(&svg);
     let bottom = corners[0].1;
-    assert_eq!(corners, [(64.0, bottom), (224.0, bottom - 280.0), (704.0, bottom - 70.0)]);
+    assert_eq!(corners, [(60.0, bottom), (170.0, bottom - 280.0), (500.0, bottom - 70.0)]);
     assert_well_formed(&svg);
 }
 
@@ -33,7 +33,7 @@ fn a_logarithmic_axis_puts_equal_ratios_equally_far_apart() {
     (chart.x, chart.y) = (Axis::log("tokens"), Axis::log("ms"));
     let corners = corners(&chart.svg());
     let bottom = corners[0].1;
-    assert_eq!(corners, [(64.0, bottom), (384.0, bottom - 140.0), (704.0, bottom - 280.0)]);
+    assert_eq!(corners, [(60.0, bottom), (280.0, bottom - 140.0), (500.0, bottom - 280.0)]);
 }
 
 #[test]
@@ -46,6 +46,15 @@ fn ticks_title_labels_and_legend_are_there() {
     }
     assert!(svg.contains("<title>A chart</title>"));
     assert!(svg.contains("<desc>nats against step. loss: 2 points, from 1 at 0 to 3 at 10.</desc>"), "{svg}");
+}
+
+#[test]
+fn names_of_ticks_do_not_stand_in_each_other() {
+    let mut chart = chart(&[(0.0, 1.0), (1000.0, 2.0)]);
+    chart.x.ticks = vec![0.0, 500.0, 501.0, 502.0, 1000.0];
+    let svg = chart.svg();
+    assert!(svg.contains(">500</text>") && !svg.contains(">501</text>") && svg.contains(">1,000</text>"));
+    assert_eq!(svg.matches("v5\"").count(), 5, "the ticks themselves are there");
 }
 
 #[test]
@@ -88,7 +97,7 @@ fn a_series_of_a_million_points_is_small_and_keeps_its_peak() {
     let corners = corners(&svg);
     let top = corners.iter().map(|c| c.1).fold(f64::INFINITY, f64::min);
     assert_eq!(corners[0].1 - top, 280.0, "from 0 at the bottom to 100 at the top");
-    assert_eq!((corners[0].0, corners.last().unwrap().0), (64.0, 704.0));
+    assert_eq!((corners[0].0, corners.last().unwrap().0), (60.0, 500.0));
 }
 
 #[test]
@@ -109,7 +118,7 @@ fn a_band_is_drawn_from_its_upper_edge_back_along_its_lower_edge() {
     chart.series[0].band = vec![(0.0, 0.0, 2.0), (10.0, 0.0, 2.0)];
     let svg = chart.svg();
     let bottom = corners(&svg)[0].1 + 140.0;
-    let outline = format!("M64 {0}L704 {0}L704 {1}L64 {1}Z", px(bottom - 280.0), px(bottom));
+    let outline = format!("M60 {0}L500 {0}L500 {1}L60 {1}Z", px(bottom - 280.0), px(bottom));
     assert!(svg.contains(&outline), "{outline} is not in {svg}");
 }
 
