@@ -144,9 +144,16 @@ def document(chosen, outcomes, drawn, args):
     ]
     versions = table.versions(outcomes.values())
     lines += [versions] if versions else []
-    lines += [f"![{chart['title']}](growth/{name}.svg)" for name, chart in drawn]
+    lines += [pictures(drawn)]
     lines += notes(outcomes)
     return "\n\n".join(lines)
+
+
+def pictures(drawn):
+    """Time and memory of a curve side by side."""
+    cells = [f"![{chart['title']}](growth/{name}.svg)" for name, chart in drawn]
+    rows = [f"| {time} | {memory} |" for time, memory in zip(cells[::2], cells[1::2])]
+    return "\n".join(["| time | memory |", "|---|---|", *rows])
 
 
 def notes(outcomes):

@@ -95,7 +95,7 @@ impl Page {
         }
         page.legend(legend);
         page.heading(y_label, " font-size=\"13\"", 20.0);
-        page.top += 14.0;
+        page.top += if y_label.is_empty() { 20.0 } else { 14.0 };
         page
     }
 
