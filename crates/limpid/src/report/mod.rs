@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | [`Run`] | a run folder, read |
-//! | [`html`] | a run as one page |
+//! | [`html()`] | a run as one page |
 //! | [`compare()`] | runs side by side, as a page, a text or JSON |
 //! | [`tensorboard`] | the same numbers as TensorBoard's event files |
 //! | [`Chart`], [`Bars`] | pictures, as SVG |
