@@ -185,10 +185,9 @@ def small_weights(model):
             nn.init.zeros_(parameter)
 
 
-def make(name):
+def make(shape):
     """A model and one batch of random tokens for it."""
     torch.manual_seed(0)
-    shape = SHAPES[name]
     random = lambda length: torch.randint(shape.vocab, (shape.batch, length))
     if isinstance(shape, GptShape):
         ids = random(shape.context + 1)

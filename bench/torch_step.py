@@ -6,6 +6,7 @@ between programs without paying for their start.
 """
 
 import argparse
+import dataclasses
 import statistics
 
 import torch
@@ -14,9 +15,9 @@ import protocol
 import torch_models
 
 
-def make_step(name, mode):
+def make_step(shape, mode):
     """A function that runs one step and returns its loss, and the number of parameters."""
-    model, batch = torch_models.make(name)
+    model, batch = torch_models.make(shape)
     # Fused: one pass over memory. So slow a rate because the batch never changes: a model that knows it by heart
     # has gradients near zero, and arithmetic on denormal numbers takes another time.
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, betas=(0.9, 0.98), weight_decay=0.1, fused=True)
@@ -40,19 +41,32 @@ def warm_up(step):
 
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=torch_models.SHAPES)
+    parser.add_argument("model", choices=[*torch_models.SHAPES, "gpt"], help="gpt: S, except where a flag says otherwise")
+    for size in dataclasses.fields(torch_models.GptShape):
+        parser.add_argument(f"--{size.name}", type=int, metavar="N", help="of gpt")
     parser.add_argument("--compile", action="store_const", const="compile", default="eager", dest="mode")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--interactive", action="store_true")
-    return parser.parse_args()
+    args = parser.parse_args()
+    flags = {size.name: getattr(args, size.name) for size in dataclasses.fields(torch_models.GptShape)}
+    given = {name: value for name, value in flags.items() if value is not None}
+    if given and args.model != "gpt":
+        parser.error(f"--{next(iter(given))} is for gpt; {args.model} has its own shape")
+    if any(value < 1 for value in given.values()):
+        parser.error("sizes are at least 1")
+    if args.model == "gpt":
+        args.shape = dataclasses.replace(torch_models.SHAPES["S"], **given)
+    else:
+        args.shape = torch_models.SHAPES[args.model]
+    return args
 
 
 def main():
     args = parse_args()
     torch.set_num_threads(args.threads)
     own_mb = protocol.memory_mb("VmRSS")
-    step, parameters = make_step(args.model, args.mode)
+    step, parameters = make_step(args.shape, args.mode)
     warm_up(step)
     about = {"model": args.model, "mode": args.mode, "threads": args.threads, "parameters": parameters}
     about |= {"version": f"torch {torch.__version__}", "own_mb": own_mb}

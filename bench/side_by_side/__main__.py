@@ -8,7 +8,7 @@ import sys
 from . import jobs, table
 from .rounds import log, measure
 
-RESULTS = jobs.ROOT / "docs" / "results.md"
+RESULTS, TOOL = jobs.ROOT / "docs" / "results.md", "bench/compare"
 
 
 def build(against):
@@ -47,7 +47,7 @@ def at_least(least, kind):
 
 
 def parse_args():
-    parser = argparse.ArgumentParser(prog="bench/compare", description=__doc__)
+    parser = argparse.ArgumentParser(prog=TOOL, description=__doc__)
     everything = list(jobs.ABOUT)
     parser.add_argument("--jobs", type=names(everything), default=everything, help=",".join(everything))
     parser.add_argument("--against", type=names(jobs.PEERS), default=jobs.PEERS, help=",".join(jobs.PEERS))
@@ -63,7 +63,7 @@ def main():
     args = parse_args()
     if not args.no_write:
         try:
-            table.split_at_markers(RESULTS)  # before an hour of measuring, not after
+            table.split_at_markers(RESULTS, TOOL)  # before an hour of measuring, not after
         except ValueError as error:
             sys.exit(str(error))
     build(args.against)
@@ -71,7 +71,7 @@ def main():
     text = table.document(outcomes, args)
     print(text)
     if not args.no_write:
-        table.write(RESULTS, text)
+        table.write(RESULTS, TOOL, text)
 
 
 if __name__ == "__main__":

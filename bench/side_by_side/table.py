@@ -7,7 +7,6 @@ from pathlib import Path
 
 from . import jobs
 
-BEGIN, END = "<!-- bench/compare: begin -->", "<!-- bench/compare: end -->"
 # A gap under this is a tie.
 TIE = 1.10
 
@@ -17,14 +16,19 @@ def document(outcomes, args):
     return "\n\n".join(part for part in [*parts, one_thread(outcomes, args)] if part)
 
 
-def heading(args):
+def machine():
+    """The day, and what was measured on."""
     model = next((l.split(":", 1)[1].strip() for l in lines_of("/proc/cpuinfo") if l.startswith("model name")), "?")
     gb = next((int(l.split()[1]) / 2**20 for l in lines_of("/proc/meminfo") if l.startswith("MemTotal:")), 0)
+    return f"{date.today()}, {os.cpu_count()} cores of {model}, {gb:.0f} GB"
+
+
+def heading(args):
     words = f"bench/compare --jobs {','.join(args.jobs)} --against {','.join(args.against)}"
     words += f" --threads {args.threads} --rounds {args.rounds} --seconds {args.seconds:g} --patience {args.patience:g}"
     return (
-        f"`{words}`, {date.today()}, {os.cpu_count()} cores of {model}, {gb:.0f} GB. f32, {args.threads} threads, all in"
-        f" turns of {args.seconds:g} s; rounds disturbed by other load are left out."
+        f"`{words}`, {machine()}. f32, {args.threads} threads, all in turns of {args.seconds:g} s; rounds disturbed by"
+        " other load are left out."
     )
 
 
@@ -125,15 +129,16 @@ def one_thread(outcomes, args):
     return head + "\n" + "\n".join(rows)
 
 
-def split_at_markers(path):
-    """What stands before and after the place of the tables; an error where the markers are missing."""
-    before, begin, rest = path.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path} has no place for the tables; expected a line {BEGIN} and after it a line {END}")
-    return before, after
+def split_at_markers(path, tool):
+    """What stands before and after the place of a tool's text, markers included; an error where they are missing."""
+    begin, end = f"<!-- {tool}: begin -->", f"<!-- {tool}: end -->"
+    before, found, rest = path.read_text().partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise ValueError(f"{path} has no place for the results; expected a line {begin} and after it a line {end}")
+    return before + begin, end + after
 
 
-def write(path, text):
-    before, after = split_at_markers(path)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+def write(path, tool, text):
+    before, after = split_at_markers(path, tool)
+    path.write_text(f"{before}\n{text}\n{after}")

@@ -48,6 +48,7 @@
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
+//! | [`report`] | what came of it, for people: run folders as pages, runs side by side, charts |
 //! | [`hash`] | whether a file is still what it was |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |
 //!
@@ -67,5 +68,6 @@ pub mod inspect;
 pub mod model;
 pub mod nn;
 pub mod optim;
+pub mod report;
 pub mod text;
 pub mod train;

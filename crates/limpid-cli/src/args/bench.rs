@@ -1,6 +1,7 @@
 //! `limpid bench …`
 
 use clap::{Args as ClapArgs, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Bench {
@@ -13,6 +14,18 @@ pub enum Bench {
     Encode(BenchEncode),
     /// The limits of the machine: multiply-adds, memory, products
     Machine(BenchMachine),
+    /// Draw measured numbers as an SVG
+    Chart(BenchChart),
+}
+
+#[derive(ClapArgs)]
+pub struct BenchChart {
+    /// The numbers, as docs/formats.md describes them
+    #[arg(value_name = "FILE.json")]
+    pub numbers: PathBuf,
+    /// The picture to write
+    #[arg(long, value_name = "FILE.svg")]
+    pub out: PathBuf,
 }
 
 #[derive(ClapArgs)]

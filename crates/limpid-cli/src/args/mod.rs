@@ -4,6 +4,7 @@ mod bench;
 mod decoding;
 mod eval;
 mod generate;
+mod report;
 mod score;
 mod tokenizer;
 mod train;
@@ -13,6 +14,7 @@ pub use bench::*;
 pub use decoding::*;
 pub use eval::*;
 pub use generate::*;
+pub use report::*;
 pub use score::*;
 pub use tokenizer::*;
 pub use train::*;
@@ -49,6 +51,10 @@ pub enum Command {
     Eval(Eval),
     /// What a model is: its parts with their shapes and counts
     Info(Info),
+    /// Make a page of a run: curves, samples, configuration
+    Report(Report),
+    /// Put runs side by side
+    Compare(Compare),
     /// Raw scores for given token ids, to compare with any other implementation
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow

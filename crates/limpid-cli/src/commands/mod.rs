@@ -1,6 +1,7 @@
 //! One file per verb.
 
 mod bench;
+mod compare;
 mod corpus;
 mod decoding;
 mod demo;
@@ -9,6 +10,7 @@ mod explain;
 mod generate;
 mod info;
 mod logits;
+mod report;
 mod score;
 mod tokenizer;
 mod train;
@@ -49,6 +51,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(args)?,
         Command::Info(args) => info::run(args)?,
+        Command::Report(args) => report::run(&args)?,
+        Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Tokenizer(args) => tokenizer::run(args)?,

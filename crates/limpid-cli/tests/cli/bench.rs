@@ -98,3 +98,33 @@ fn bench_machine_measures_every_product_of_a_layer_forward_and_backward() {
     assert_eq!(shape("output", "weight gradient"), [11, 6, 8]);
     assert_eq!(products.len(), 15);
 }
+
+#[test]
+fn bench_chart_draws_a_file_and_refuses_one_that_is_no_chart() {
+    let folder = scratch("chart");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    let (numbers, picture) = (path("growth.json"), path("growth.svg"));
+    let chart = serde_json::json!({
+        "title": "Step time", "x": {"label": "tokens", "scale": "log"}, "y": {"label": "ms", "include": 0},
+        "series": [{"name": "limpid", "points": [[64, 10.5], [128, 21.0], [256, null]]}],
+    });
+    std::fs::write(&numbers, chart.to_string()).unwrap();
+    let output = run(&["bench", "chart", &numbers, "--out", &picture]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim_end(), picture);
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains(">Step time</text>") && svg.contains(">limpid</text>"));
+
+    std::fs::write(&numbers, chart.to_string().replace("points", "dots")).unwrap();
+    refused(
+        &run(&["bench", "chart", &numbers, "--out", &path("no.svg")]),
+        "not a chart: ",
+        "docs/formats.md",
+    );
+    assert!(!folder.join("no.svg").exists());
+    refused(
+        &run(&["bench", "chart", &path("gone.json"), "--out", &picture]),
+        "cannot read",
+        "check the path",
+    );
+}

@@ -6,6 +6,7 @@ mod explain;
 mod folders;
 mod generate;
 mod readme;
+mod report;
 mod score;
 mod tokenizer;
 mod train;

@@ -1,5 +1,6 @@
 //! `limpid bench`: how fast this machine is, and where the time goes.
 
+mod chart;
 mod decode;
 mod encode;
 mod interactive;
@@ -17,6 +18,7 @@ pub fn run(args: Bench) -> Result<()> {
         Bench::Decode(args) => decode::run(&args),
         Bench::Encode(args) => encode::run(&args),
         Bench::Machine(args) => machine::run(&args),
+        Bench::Chart(args) => chart::run(&args),
     }
 }
 

@@ -1,0 +1,17 @@
+//! `limpid report`: a run as one page.
+
+use crate::args::Report;
+use crate::printer;
+use limpid::error::Result;
+use limpid::files::write_aside;
+use limpid::report::{Run, html};
+
+/// Writes the page and says where it is.
+pub fn run(args: &Report) -> Result<()> {
+    let run = Run::read(&args.run)?;
+    run.notes.iter().for_each(printer::say);
+    let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
+    write_aside(&out, html(&run).as_bytes())?;
+    println!("{}", out.display());
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Bars as SVG: one number for each of a few groups.
+
+use super::scale::{Axis, Ends, short_number};
+use super::svg::{HEIGHT, LEFT, Page, RIGHT, colour, px};
+use std::fmt::Write;
+
+/// A chart with bars from zero.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// Above it.
+    pub title: String,
+    /// What the groups are.
+    pub x: String,
+    /// What the height is.
+    pub y: String,
+    /// The groups, left to right.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// Under it.
+    pub name: String,
+    /// How high; a number that is none has no bar.
+    pub height: f64,
+    /// What the pointer shows, and a screen reader says.
+    pub about: String,
+}
+
+impl Bars {
+    /// The picture.
+    pub fn svg(&self) -> String {
+        let heights = self.bars.iter().map(|bar| bar.height);
+        // Room for the number above the highest.
+        let axis = Axis::linear("").including(0.0).fit(heights.map(|height| 1.06 * height), Ends::Round);
+        let mut page = Page::new(&self.title, "", &[], &self.y);
+        page.rows(&axis);
+        let slot = (RIGHT - LEFT) / self.bars.len().max(1) as f64;
+        let zero = page.y(&axis, 0.0).unwrap_or(page.top + HEIGHT);
+        for (i, bar) in self.bars.iter().enumerate() {
+            let middle = LEFT + slot * (i as f64 + 0.5);
+            page.column(middle, &bar.name);
+            let Some(y) = page.y(&axis, bar.height) else { continue };
+            let width = (0.62 * slot).min(90.0);
+            let _ = write!(
+                page.body,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\"><title>{}</title></rect>",
+                px(middle - width / 2.0),
+                px(y.min(zero)),
+                px(width),
+                px((zero - y).abs()),
+                colour(0),
+                super::escape(&bar.about)
+            );
+            page.text(
+                middle,
+                y.min(zero) - 6.0,
+                " text-anchor=\"middle\"",
+                &short_number(round1(bar.height)),
+            );
+        }
+        let about: Vec<&str> = self.bars.iter().map(|bar| bar.about.as_str()).collect();
+        page.finish(&self.title, &about.join("; "), &self.x)
+    }
+}
+
+fn round1(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::svg::tests::assert_well_formed;
+    use super::*;
+
+    fn bars(heights: &[f64]) -> Bars {
+        let bar = |(i, &height): (usize, &f64)| Bar {
+            name: format!("<{i}"),
+            height,
+            about: format!("group {i} & co"),
+        };
+        let bars = heights.iter().enumerate().map(bar).collect();
+        Bars { title: "BLEU".into(), x: "words".into(), y: "BLEU".into(), bars }
+    }
+
+    #[test]
+    fn a_bar_is_as_high_as_its_number_is_part_of_the_axis() {
+        let svg = bars(&[30.0, 10.0]).svg();
+        assert_well_formed(&svg);
+        // The axis goes from 0 to 40, 280 units; two slots of 220 units, bars at most 90 wide.
+        let rects: Vec<&str> = svg.split("<rect ").skip(1).collect();
+        assert!(rects[0].starts_with("x=\"125\"") && rects[0].contains("height=\"210\""), "{}", rects[0]);
+        assert!(rects[1].starts_with("x=\"345\"") && rects[1].contains("height=\"70\""), "{}", rects[1]);
+        assert!(svg.contains("<desc>group 0 &amp; co; group 1 &amp; co</desc>"));
+    }
+
+    #[test]
+    fn no_bars_and_no_numbers_are_no_trouble() {
+        assert_well_formed(&bars(&[]).svg());
+        let svg = bars(&[f64::NAN, 0.0, -5.0]).svg();
+        assert_well_formed(&svg);
+        assert_eq!(svg.matches("<rect").count(), 2);
+    }
+}

@@ -1,0 +1,245 @@
+//! Line charts as SVG: one picture, no script, the same bytes for the same numbers.
+//!
+//! ```
+//! use limpid::report::{Axis, Chart, Series};
+//!
+//! let loss = Series::line("training", vec![(1.0, 5.1), (100.0, 3.2), (200.0, 2.9)]);
+//! let chart = Chart::new("Loss", Axis::linear("step"), Axis::linear("nats a token"), vec![loss]);
+//! assert!(chart.svg().starts_with("<svg"));
+//! ```
+
+use super::scale::{Axis, Ends, Fitted, short_number};
+use super::svg::{LEFT, Page, RIGHT, colour, dashes, px, width_of};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Deserializer};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Columns of the plot in which points of a long series are gathered: about one a pixel on a large screen.
+const COLUMNS: f64 = 1280.0;
+
+/// A chart with lines.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// Above it.
+    pub title: String,
+    /// Under the title: what was held constant, say. May be empty.
+    #[serde(default)]
+    pub subtitle: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// What is drawn, first to last.
+    pub series: Vec<Series>,
+}
+
+/// Numbers that belong together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// In the legend; a series without a name is not there.
+    pub name: String,
+    /// Pairs (x, y), in the order they are joined. Where one has no place (NaN, or not above zero on a logarithmic
+    /// axis), the line has a gap.
+    #[serde(deserialize_with = "pairs_or_null")]
+    pub points: Vec<(f64, f64)>,
+    /// How they are drawn.
+    #[serde(default)]
+    pub mark: Mark,
+    /// An area behind the line: (x, lower y, upper y).
+    #[serde(default)]
+    pub band: Vec<(f64, f64, f64)>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// A line.
+    #[default]
+    Line,
+    /// A line with a dot on each point: for few points, each measured.
+    Dots,
+    /// A faint line: noise behind its average, which follows in the same colour.
+    Faint,
+}
+
+/// JSON has no NaN: null is a gap.
+fn pairs_or_null<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<(f64, f64)>, D::Error> {
+    let pairs = Vec::<(Option<f64>, Option<f64>)>::deserialize(from)?;
+    Ok(pairs.into_iter().map(|(x, y)| (x.unwrap_or(f64::NAN), y.unwrap_or(f64::NAN))).collect())
+}
+
+impl Series {
+    /// A plain line.
+    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points, mark: Mark::Line, band: Vec::new() }
+    }
+
+    /// The same, drawn so.
+    pub fn marked(mut self, mark: Mark) -> Self {
+        self.mark = mark;
+        self
+    }
+}
+
+impl Chart {
+    /// A chart without a subtitle.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self { title: title.into(), subtitle: String::new(), x, y, series }
+    }
+
+    /// Reads what docs/formats.md calls a chart.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        serde_json::from_slice(&text).map_err(|e| {
+            Error::format(path, format!("not a chart: {e}"))
+                .hint("docs/formats.md has the keys, under `bench chart`")
+        })
+    }
+
+    /// The picture.
+    pub fn svg(&self) -> String {
+        let xs =
+            |s: &Series| s.points.iter().map(|p| p.0).chain(s.band.iter().map(|b| b.0)).collect::<Vec<_>>();
+        let ys = |s: &Series| {
+            s.points.iter().map(|p| p.1).chain(s.band.iter().flat_map(|b| [b.1, b.2])).collect::<Vec<_>>()
+        };
+        let x = self.x.fit(self.series.iter().flat_map(xs), Ends::Exact);
+        let y = self.y.fit(self.series.iter().flat_map(ys), Ends::Round);
+        let mut page = Page::new(&self.title, &self.subtitle, &self.legend(), &self.y.label);
+        page.rows(&y);
+        let mut free = f64::NEG_INFINITY;
+        for &tick in &x.ticks {
+            let (Some(at), name) = (x_of(&x, tick), short_number(tick)) else { continue };
+            // A name that would stand in the one before it is left out.
+            let half = width_of(&name) / 2.0;
+            if (LEFT - 0.5..=RIGHT + 0.5).contains(&at) {
+                page.column(at, if at - half >= free { &name } else { "" });
+                free = if at - half >= free { at + half } else { free };
+            }
+        }
+        for (series, i) in self.series.iter().zip(self.colours()) {
+            draw(&mut page, series, i, &x, &y);
+        }
+        page.finish(&self.title, &self.summary(), &self.x.label)
+    }
+
+    /// The colour of each series: its place among those in the legend. What is faint has the colour of what follows.
+    fn colours(&self) -> Vec<usize> {
+        let mut next = 0;
+        let number = |series: &Series| {
+            let mine = next;
+            next += usize::from(series.mark != Mark::Faint);
+            mine
+        };
+        self.series.iter().map(number).collect()
+    }
+
+    fn legend(&self) -> Vec<(String, usize)> {
+        let all = self.series.iter().zip(self.colours());
+        all.filter(|(series, _)| series.mark != Mark::Faint && !series.name.is_empty())
+            .map(|(series, i)| (series.name.clone(), i))
+            .collect()
+    }
+
+    /// In words, for who cannot see it.
+    fn summary(&self) -> String {
+        let mut text = format!(
+            "{} against {}.",
+            if self.y.label.is_empty() { &self.title } else { &self.y.label },
+            self.x.label
+        );
+        for series in self.series.iter().filter(|s| s.mark != Mark::Faint) {
+            let seen: Vec<_> = series.points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+            let _ = match seen[..] {
+                [] => write!(text, " {}: no points.", series.name),
+                [p] => write!(text, " {}: {} at {}.", series.name, short_number(p.1), short_number(p.0)),
+                [a, .., b] => write!(
+                    text,
+                    " {}: {} points, from {} at {} to {} at {}.",
+                    series.name,
+                    seen.len(),
+                    short_number(a.1),
+                    short_number(a.0),
+                    short_number(b.1),
+                    short_number(b.0)
+                ),
+            };
+        }
+        text
+    }
+}
+
+fn x_of(axis: &Fitted, number: f64) -> Option<f64> {
+    axis.place(number).map(|place| LEFT + place * (RIGHT - LEFT))
+}
+
+fn draw(page: &mut Page, series: &Series, i: usize, x: &Fitted, y: &Fitted) {
+    let colour = colour(i);
+    let at = |page: &Page, px: f64, py: f64| Some((x_of(x, px)?, page.y(y, py)?));
+    let upper = series.band.iter().filter_map(|b| at(page, b.0, b.2));
+    let lower = series.band.iter().rev().filter_map(|b| at(page, b.0, b.1));
+    let outline: Vec<_> = upper.chain(lower).collect();
+    if outline.len() >= 4 {
+        let _ = write!(page.body, "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\".18\"/>", path(&outline));
+    }
+    let places: Vec<_> = series.points.iter().map(|p| at(page, p.0, p.1)).collect();
+    let (width, opacity) = if series.mark == Mark::Faint { (1.0, ".35") } else { (2.0, "1") };
+    for run in places.split(Option::is_none).filter(|run| !run.is_empty()) {
+        let run: Vec<(f64, f64)> = run.iter().flatten().copied().collect();
+        if run.len() > 1 {
+            let _ = write!(
+                page.body,
+                "<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\" \
+                 stroke-linejoin=\"round\" stroke-dasharray=\"{}\"/>",
+                path(&thin(&run)),
+                dashes(i)
+            );
+        }
+        // A point alone has no line that would show it.
+        if series.mark == Mark::Dots || run.len() == 1 {
+            for (cx, cy) in thin(&run) {
+                let _ = write!(
+                    page.body,
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"3.5\" fill=\"{colour}\"/>",
+                    px(cx),
+                    px(cy)
+                );
+            }
+        }
+    }
+}
+
+fn path(places: &[(f64, f64)]) -> String {
+    let mut text = String::new();
+    for (i, (x, y)) in places.iter().enumerate() {
+        let _ = write!(text, "{}{} {}", if i == 0 { "M" } else { "L" }, px(*x), px(*y));
+    }
+    text
+}
+
+/// Of each column's points the first, the lowest, the highest and the last: what a line through all would show.
+fn thin(run: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    if run.len() as f64 <= 2.0 * COLUMNS {
+        return run.to_vec();
+    }
+    let column = |p: &(f64, f64)| ((p.0 - LEFT) / (RIGHT - LEFT) * COLUMNS).floor();
+    let mut kept = Vec::new();
+    for group in run.chunk_by(|a, b| column(a) == column(b)) {
+        let by_height = |a: &&usize, b: &&usize| group[**a].1.total_cmp(&group[**b].1);
+        let all: Vec<usize> = (0..group.len()).collect();
+        let mut chosen = vec![0, group.len() - 1];
+        chosen.extend(all.iter().min_by(by_height));
+        chosen.extend(all.iter().max_by(by_height));
+        chosen.sort_unstable();
+        chosen.dedup();
+        kept.extend(chosen.into_iter().map(|i| group[i]));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Runs side by side: their figures, where their configurations differ, their curves over each other.
+
+use super::figures::{Figure, figures, summary};
+use super::html::{chart_grid, page, section, table};
+use super::run::Run;
+use super::{curves, escape};
+use serde_json::{Map, Value, json};
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The runs' names: their folders', with more of the path where two are the same.
+    pub names: Vec<String>,
+    /// Figures, and what each run has there.
+    pub figures: Vec<(String, Vec<Option<Figure>>)>,
+    /// Settings that are not the same in all runs, and their values.
+    pub differences: Vec<(String, Vec<Option<String>>)>,
+    charts: Vec<String>,
+}
+
+/// Puts runs side by side.
+pub fn compare(runs: &[Run]) -> Comparison {
+    let names = names(runs);
+    let settings: Vec<_> = runs.iter().map(|run| run.settings.clone()).collect();
+    let mut differences = align(&settings);
+    differences.retain(|(_, values)| values.windows(2).any(|pair| pair[0] != pair[1]));
+    let both = |run: &Run| {
+        let all = figures(run).into_iter().chain(summary(run));
+        all.map(|figure| (figure.name.clone(), figure)).collect::<Vec<_>>()
+    };
+    let charts = curves::of_runs(runs, &names).iter().map(super::Chart::svg).collect();
+    Comparison { names, figures: align(&runs.iter().map(both).collect::<Vec<_>>()), differences, charts }
+}
+
+fn names(runs: &[Run]) -> Vec<String> {
+    let unique = |run: &Run| runs.iter().filter(|other| other.name == run.name).count() == 1;
+    let name = |run: &Run| if unique(run) { run.name.clone() } else { run.folder.display().to_string() };
+    runs.iter().map(name).collect()
+}
+
+/// Lists of keys and values as rows, one for each key, in the order in which the keys first occur.
+fn align<T: Clone>(lists: &[Vec<(String, T)>]) -> Vec<(String, Vec<Option<T>>)> {
+    let mut rows: Vec<(String, Vec<Option<T>>)> = Vec::new();
+    for (i, list) in lists.iter().enumerate() {
+        for (key, value) in list {
+            let at = rows.iter().position(|(known, _)| known == key).unwrap_or_else(|| {
+                rows.push((key.clone(), vec![None; lists.len()]));
+                rows.len() - 1
+            });
+            rows[at].1[i] = Some(value.clone());
+        }
+    }
+    rows
+}
+
+impl Comparison {
+    fn figure_rows(&self) -> Vec<Vec<String>> {
+        let cell = |figure: &Option<Figure>| {
+            figure.as_ref().map_or("–".to_string(), |figure| figure.shown.clone())
+        };
+        let row = |(name, values): &(String, Vec<Option<Figure>>)| {
+            std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
+        };
+        self.figures.iter().map(row).collect()
+    }
+
+    fn difference_rows(&self) -> Vec<Vec<String>> {
+        let cell = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_string());
+        let row = |(key, values): &(String, Vec<Option<String>>)| {
+            std::iter::once(key.clone()).chain(values.iter().map(cell)).collect()
+        };
+        self.differences.iter().map(row).collect()
+    }
+
+    /// One page, a single file that needs no network.
+    pub fn html(&self) -> String {
+        let title = self.names.join(", ");
+        let head: Vec<String> = std::iter::once(String::new()).chain(self.names.iter().cloned()).collect();
+        let mut body = format!("<h1>{} runs</h1>\n<p>{}</p>\n", self.names.len(), escape(&title));
+        body += &section("Figures", &table("", &head, &self.figure_rows()));
+        body += &section("Where the configurations differ", &table("", &head, &self.difference_rows()));
+        body += &section("Curves", &chart_grid(&self.charts));
+        page(&format!("{} runs: {title}", self.names.len()), &body)
+    }
+
+    /// A table for a terminal.
+    pub fn text(&self) -> String {
+        let head =
+            |title: &str| std::iter::once(title.to_string()).chain(self.names.iter().cloned()).collect();
+        let mut rows: Vec<Vec<String>> = vec![head("")];
+        rows.extend(self.figure_rows());
+        let figures = rows.len();
+        rows.extend(self.difference_rows());
+        let columns = self.names.len() + 1;
+        let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for (number, row) in rows.iter().enumerate() {
+            if number == figures {
+                text += "\n";
+            }
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            text += cells.collect::<Vec<_>>().join("  ").trim_end();
+            text += "\n";
+        }
+        if self.differences.is_empty() {
+            text += "\nThe configurations are the same.\n";
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let run = |(i, name): (usize, &String)| {
+            let mine = self
+                .figures
+                .iter()
+                .filter_map(|(key, all)| Some((key.clone(), all[i].as_ref()?.value.clone())));
+            json!({"name": name, "figures": mine.collect::<Map<_, _>>()})
+        };
+        let difference =
+            |(key, values): &(String, Vec<Option<String>>)| json!({"key": key, "values": values});
+        json!({
+            "runs": self.names.iter().enumerate().map(run).collect::<Vec<_>>(),
+            "differences": self.differences.iter().map(difference).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::{Metric, Train};
+    use super::*;
+
+    fn run(name: &str, loss: f64, settings: &[(&str, &str)]) -> Run {
+        let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let train = Metric::Train(Train { step: 5, loss, ..Train::default() });
+        Run {
+            name: name.into(),
+            folder: format!("runs/{name}").into(),
+            metrics: vec![train],
+            settings,
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn only_settings_that_differ_are_listed_and_a_missing_one_differs() {
+        let a = run("a", 2.0, &[("seed", "1"), ("lr", "0.1"), ("old", "x")]);
+        let b = run("b", 3.0, &[("seed", "1"), ("lr", "0.2")]);
+        let differences = compare(&[a, b]).differences;
+        let some = |text: &str| Some(text.to_string());
+        assert_eq!(
+            differences,
+            [("lr".into(), vec![some("0.1"), some("0.2")]), ("old".into(), vec![some("x"), None])]
+        );
+    }
+
+    #[test]
+    fn the_text_is_a_table_with_a_column_for_each_run() {
+        let text = compare(&[run("a", 2.0, &[("lr", "0.1")]), run("longer", 3.5, &[("lr", "0.2")])]).text();
+        let expected = "                     a    longer\n\
+                        steps                5    5\n\
+                        training loss, last  2    3.5\n\
+                        \n\
+                        lr                   0.1  0.2\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn runs_of_one_name_are_told_apart_by_their_paths() {
+        let mut other = run("a", 1.0, &[]);
+        other.folder = "other/a".into();
+        assert_eq!(compare(&[run("a", 2.0, &[]), other]).names, ["runs/a", "other/a"]);
+    }
+
+    #[test]
+    fn the_page_overlays_the_curves_of_all_runs() {
+        let page = compare(&[run("a", 2.0, &[]), run("b<", 3.0, &[])]).html();
+        let chart = page.split("<title>Training loss</title>").nth(1).unwrap();
+        assert!(chart.contains(">a</text>") && chart.contains(">b&lt;</text>"));
+        assert!(!page.contains("differ</h2>"));
+    }
+}

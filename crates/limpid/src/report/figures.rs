@@ -1,0 +1,170 @@
+//! The figures that a run comes down to.
+
+use super::run::Run;
+use super::scale::short_number;
+use serde_json::Value;
+
+/// A figure with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is.
+    pub name: String,
+    /// The number, or a text of `summary.json`.
+    pub value: Value,
+    /// As one reads it.
+    pub shown: String,
+}
+
+/// How a number is read.
+#[derive(Clone, Copy)]
+enum Kind {
+    Count,
+    Measure,
+    Time,
+}
+
+/// What the metrics come down to: the end of training, the best of validation, its speed.
+pub fn figures(run: &Run) -> Vec<Figure> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, value: Option<f64>, kind: Kind| {
+        let known = value.filter(|value| value.is_finite());
+        found.extend(known.map(|value| Figure {
+            name: name.to_string(),
+            value: match kind {
+                Kind::Count => Value::from(value as u64),
+                _ => Value::from(value),
+            },
+            shown: show(value, kind),
+        }));
+    };
+    let steps = run.train().map(|line| line.step).chain(run.validation().map(|line| line.step)).max();
+    add("steps", steps.map(|step| step as f64), Kind::Count);
+    add("epochs", run.train().filter_map(|line| line.epoch).last(), Kind::Measure);
+    add("tokens", run.train().filter_map(|line| line.tokens).last().map(|n| n as f64), Kind::Count);
+    add("time", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
+    let mut speeds: Vec<f64> = run.train().filter_map(|line| line.tokens_per_second).collect();
+    speeds.sort_by(f64::total_cmp);
+    add("tokens a second, median", speeds.get(speeds.len() / 2).copied(), Kind::Count);
+    add("training loss, last", run.train().last().map(|line| line.loss), Kind::Measure);
+    let best = run.validation().filter(|line| line.loss.is_finite()).min_by(|a, b| a.loss.total_cmp(&b.loss));
+    add("validation loss, best", best.map(|line| line.loss), Kind::Measure);
+    add("best step", best.map(|line| line.step as f64), Kind::Count);
+    add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
+    add("bits a character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
+    let highest = |value: fn(&super::run::Validation) -> Option<f64>| {
+        run.validation().filter_map(value).filter(|v| v.is_finite()).max_by(f64::total_cmp)
+    };
+    add("BLEU on validation, best", highest(|line| line.bleu), Kind::Measure);
+    add("accuracy on validation, best", highest(|line| line.accuracy), Kind::Measure);
+    found
+}
+
+/// Numbers, texts and truths of `summary.json`, by their keys; `a.b` for b inside a. Lists are left out.
+pub fn summary(run: &Run) -> Vec<Figure> {
+    let mut found = Vec::new();
+    walk("", &Value::Object(run.summary.clone()), &mut found);
+    found
+}
+
+fn walk(name: &str, value: &Value, found: &mut Vec<Figure>) {
+    let shown = match value {
+        Value::Object(inside) => {
+            let dot = if name.is_empty() { "" } else { "." };
+            return inside.iter().for_each(|(key, value)| walk(&format!("{name}{dot}{key}"), value, found));
+        }
+        Value::Array(_) | Value::Null => return,
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => thousands(whole),
+            (_, Some(number)) => show(number, Kind::Measure),
+            _ => number.to_string(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Bool(truth) => truth.to_string(),
+    };
+    found.push(Figure { name: name.to_string(), value: value.clone(), shown });
+}
+
+fn show(value: f64, kind: Kind) -> String {
+    match kind {
+        Kind::Count => thousands(value.max(0.0) as u64),
+        Kind::Time if value < 59.5 => format!("{value:.1} s"),
+        Kind::Time => match value.round() as u64 {
+            seconds if seconds < 3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+            seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        },
+        Kind::Measure => short_number(value),
+    }
+}
+
+/// 1234567 as 1,234,567.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap_or("")).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::{Metric, Train, Validation};
+    use super::*;
+
+    fn run() -> Run {
+        let train = |step, loss, speed| {
+            let (seconds, tokens) = (Some(step as f64), Some(1000 * step));
+            Metric::Train(Train {
+                step,
+                loss,
+                seconds,
+                tokens,
+                tokens_per_second: Some(speed),
+                ..Train::default()
+            })
+        };
+        let validation = |step, loss, bleu| {
+            Metric::Validation(Validation {
+                step,
+                loss,
+                bleu,
+                perplexity: Some(f64::exp(loss)),
+                ..Validation::default()
+            })
+        };
+        let metrics = vec![
+            train(100, 5.0, 900.0),
+            validation(100, 4.0, Some(3.0)),
+            train(200, 3.0, 1000.0),
+            validation(200, 2.5, Some(30.0)),
+            train(3700, 2.0, 5000.0),
+            validation(3700, 2.75, Some(29.0)),
+            validation(3700, f64::NAN, None),
+        ];
+        let summary = serde_json::json!({"bleu": 31.25, "note": "done", "lines": 12345, "test": {"chrf": 50.0}, "l": [1]});
+        Run { metrics, summary: summary.as_object().unwrap().clone(), ..Run::default() }
+    }
+
+    #[test]
+    fn figures_are_the_last_of_training_and_the_best_of_validation() {
+        let shown: Vec<(String, String)> = figures(&run()).into_iter().map(|f| (f.name, f.shown)).collect();
+        let expected = [
+            ("steps", "3,700"),
+            ("tokens", "3,700,000"),
+            ("time", "1 h 1 min"),
+            ("tokens a second, median", "1,000"),
+            ("training loss, last", "2"),
+            ("validation loss, best", "2.5"),
+            ("best step", "200"),
+            ("perplexity at best", "12.182"),
+            ("BLEU on validation, best", "30"),
+        ];
+        assert_eq!(shown, expected.map(|(a, b)| (a.to_string(), b.to_string())));
+        assert!(figures(&Run::default()).is_empty());
+    }
+
+    #[test]
+    fn a_summary_is_flat_and_without_lists() {
+        let shown: Vec<String> =
+            summary(&run()).into_iter().map(|f| format!("{} {}", f.name, f.shown)).collect();
+        assert_eq!(shown, ["bleu 31.25", "lines 12,345", "note done", "test.chrf 50"]);
+    }
+}

@@ -1,0 +1,179 @@
+//! `report.html`: a run on one page, a single file that needs no network and runs no script.
+
+use super::bars::{Bar, Bars};
+use super::figures::{Figure, figures, summary};
+use super::run::{LengthBleu, Run, Sample};
+use super::{curves, escape};
+use std::fmt::Write;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#5c6670;--line:#d8dde3;--page:#fff;--card:#f5f7f9}\
+@media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--soft:#a4adb8;--line:#363d46;--page:#14171b;--card:#1d2228}}\
+*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:76rem;background:var(--page);color:var(--ink);\
+font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
+h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}h2{font-size:1.2rem;margin:2rem 0 .7rem}\
+h3{font-size:1rem;margin:1.2rem 0 .4rem;overflow-wrap:anywhere;white-space:pre-wrap}\
+p{margin:.3rem 0 .8rem;color:var(--soft)}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.6rem;margin:0}\
+.figures div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}\
+.figures dt{color:var(--soft);font-size:.85rem}.figures dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,23rem),1fr));gap:1rem}\
+.charts svg{width:100%;height:auto;background:var(--card);border-radius:.5rem;padding:.4rem}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
+td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
+th{font-weight:600}.text td:last-child{white-space:pre-wrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
+pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer;color:var(--soft)}\
+.note{border-left:4px solid #c58a1a;padding-left:.7rem}";
+
+/// Samples of one prompt that are shown at once; the others are folded away.
+const SAMPLES_SHOWN: usize = 6;
+
+/// A page with this title and these parts.
+pub(super) fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escape(title)
+    )
+}
+
+/// A run as one page.
+pub fn html(run: &Run) -> String {
+    let mut body = format!("<h1>{}</h1>\n", escape(&run.name));
+    let _ = writeln!(body, "<p>{}</p>", escape(&headline(run)));
+    for note in &run.notes {
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", escape(note));
+    }
+    body += &figure_cards(&figures(run));
+    let charts: Vec<String> = curves::of_run(run).iter().map(super::Chart::svg).collect();
+    body += &section("Curves", &chart_grid(&charts));
+    body += &section("Summary", &summary_table(&summary(run)));
+    body += &section("BLEU by sentence length", &bleu_by_length(&run.bleu_by_length()));
+    body += &section("Samples over time", &samples(run));
+    if !run.config.is_empty() {
+        body += &section("Configuration", &format!("<pre>{}</pre>\n", escape(&run.config)));
+    }
+    page(&run.name, &body)
+}
+
+/// One sentence: how far it came, and how good.
+fn headline(run: &Run) -> String {
+    let all = figures(run);
+    let shown =
+        |name: &str| all.iter().find(|figure| figure.name == name).map(|figure| figure.shown.as_str());
+    let mut text = match (shown("steps"), shown("time")) {
+        (Some(steps), Some(time)) => format!("{steps} steps in {time}"),
+        (Some(steps), None) => format!("{steps} steps"),
+        _ => return "Nothing was measured yet.".to_string(),
+    };
+    if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("best step")) {
+        let _ = write!(text, "; best validation loss {loss} at step {step}");
+    }
+    text + "."
+}
+
+/// A part of a page; nothing if it is empty.
+pub(super) fn section(title: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escape(title))
+}
+
+pub(super) fn chart_grid(charts: &[String]) -> String {
+    if charts.is_empty() {
+        return String::new();
+    }
+    format!("<div class=\"charts\">\n{}</div>\n", charts.concat())
+}
+
+fn figure_cards(figures: &[Figure]) -> String {
+    let card = |f: &Figure| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&f.name), escape(&f.shown));
+    format!("<dl class=\"figures\">\n{}</dl>\n", figures.iter().map(card).collect::<String>())
+}
+
+fn summary_table(figures: &[Figure]) -> String {
+    let row = |f: &Figure| vec![f.name.clone(), f.shown.clone()];
+    table("text", &[], &figures.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A table; nothing if it has no rows. The first cell of a row is its head.
+pub(super) fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("<div class=\"scroll\"><table class=\"{class}\">\n");
+    if !head.is_empty() {
+        let cells: String =
+            head.iter().map(|cell| format!("<th scope=\"col\">{}</th>", escape(cell))).collect();
+        let _ = writeln!(text, "<thead><tr>{cells}</tr></thead>");
+    }
+    for row in rows {
+        let cells: String = row[1..].iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        let _ = writeln!(text, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(&row[0]));
+    }
+    text + "</table></div>\n"
+}
+
+fn bleu_by_length(groups: &[LengthBleu]) -> String {
+    if groups.is_empty() {
+        return String::new();
+    }
+    let bar = |group: &LengthBleu| {
+        let name = group.to.map_or(format!("{}+", group.from), |to| format!("{}–{to}", group.from));
+        let about = format!("{name} words: BLEU {:.1}, {} sentences", group.bleu, group.sentences);
+        Bar { name, height: group.bleu, about }
+    };
+    let bars = Bars {
+        title: "BLEU by sentence length".to_string(),
+        x: "words of the source".to_string(),
+        y: "BLEU".to_string(),
+        bars: groups.iter().map(bar).collect(),
+    };
+    chart_grid(&[bars.svg()])
+}
+
+/// For each prompt, in the order they first came, what was written at which step.
+fn samples(run: &Run) -> String {
+    let mut prompts: Vec<(&str, Vec<&Sample>)> = Vec::new();
+    for sample in run.samples() {
+        match prompts.iter_mut().find(|(prompt, _)| *prompt == sample.prompt) {
+            Some((_, found)) => found.push(sample),
+            None => prompts.push((&sample.prompt, vec![sample])),
+        }
+    }
+    prompts.iter().map(|(prompt, found)| samples_of(prompt, found)).collect()
+}
+
+fn samples_of(prompt: &str, found: &[&Sample]) -> String {
+    let shown = if prompt.is_empty() { "(no prompt)" } else { prompt };
+    let mut text = format!("<h3>{}</h3>\n", escape(shown));
+    if let Some(reference) = found.iter().rev().find_map(|sample| sample.reference.as_deref()) {
+        let _ = writeln!(text, "<p>Expected: {}</p>", escape(reference));
+    }
+    let rows = |samples: &[&Sample]| -> String {
+        let row = |s: &&Sample| {
+            format!("<tr><td class=\"n\">step {}</td><td>{}</td></tr>\n", s.step, escape(&s.text))
+        };
+        samples.iter().map(row).collect()
+    };
+    let table =
+        |rows: String| format!("<div class=\"scroll\"><table class=\"text\">\n{rows}</table></div>\n");
+    text += &table(rows(&spread(found, SAMPLES_SHOWN)));
+    if found.len() > SAMPLES_SHOWN {
+        let all = table(rows(found));
+        let _ = writeln!(text, "<details><summary>all {}</summary>\n{all}</details>", found.len());
+    }
+    text
+}
+
+/// At most so many, evenly spread, the first and the last among them.
+fn spread<'a>(all: &[&'a Sample], most: usize) -> Vec<&'a Sample> {
+    if all.len() <= most {
+        return all.to_vec();
+    }
+    (0..most).map(|i| all[i * (all.len() - 1) / (most - 1)]).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! What every chart shares: the page, its title and legend, its grid; numbers and text as SVG wants them.
+
+use super::scale::{Fitted, short_number};
+use std::fmt::Write;
+
+/// Units of the page; as a picture it is as wide as where it stands. So narrow that letters are read on a phone.
+pub(super) const WIDTH: f64 = 530.0;
+/// The plot is between these.
+pub(super) const LEFT: f64 = 60.0;
+pub(super) const RIGHT: f64 = 500.0;
+/// And this high.
+pub(super) const HEIGHT: f64 = 280.0;
+
+/// Told apart with any of the usual kinds of colour blindness, and read on white and on black.
+const COLOURS: [&str; 7] = ["#2a86c8", "#dd6f16", "#1a9e77", "#c565a0", "#a8881a", "#7d6fd0", "#808890"];
+
+/// The colour of series `i`.
+pub(super) fn colour(i: usize) -> &'static str {
+    COLOURS[i % COLOURS.len()]
+}
+
+/// Dashes, once the colours begin anew.
+pub(super) fn dashes(i: usize) -> &'static str {
+    ["", "6 3", "2 3"][(i / COLOURS.len()).min(2)]
+}
+
+// Letters are grey enough for white and for black, should a page be dark and its reader's system not; better where
+// the system says.
+const STYLE: &str = "<style>.lc{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-size:14px}\
+.lc text{fill:#667080}.lc .lct{fill:#56606c;font-size:17px;font-weight:600}\
+.lc .lcg{stroke:#8a929c;stroke-opacity:.28}.lc .lca{stroke:#8a929c;stroke-opacity:.9}\
+@media (prefers-color-scheme:dark){.lc text{fill:#b4bcc6}.lc .lct{fill:#eceff3}}</style>";
+
+/// Text in XML: markup escaped, characters that XML forbids left out.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(c),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c < ' ' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A coordinate: hundredths are enough for any screen.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_string() } else { text.to_string() }
+}
+
+/// How wide text is, about: fonts differ, and this is a little more than most need.
+pub(super) fn width_of(text: &str) -> f64 {
+    7.4 * text.chars().count() as f64
+}
+
+/// About so many letters fit a line.
+const LETTERS: usize = 68;
+
+/// Lines of words that fit the page: SVG does not break them.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LETTERS) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// A picture that is being drawn.
+pub(super) struct Page {
+    /// What stands inside, in order.
+    pub body: String,
+    /// Where the plot begins.
+    pub top: f64,
+}
+
+impl Page {
+    /// Title, subtitle, legend and the label of the y axis, each on lines of its own.
+    pub(super) fn new(title: &str, subtitle: &str, legend: &[(String, usize)], y_label: &str) -> Self {
+        let mut page = Self { body: String::new(), top: 8.0 };
+        page.heading(title, " class=\"lct\"", 18.0);
+        for line in wrapped(subtitle) {
+            page.heading(&line, "", 19.0);
+        }
+        page.legend(legend);
+        page.heading(y_label, " font-size=\"13\"", 20.0);
+        page.top += if y_label.is_empty() { 20.0 } else { 14.0 };
+        page
+    }
+
+    fn heading(&mut self, text: &str, attributes: &str, height: f64) {
+        if !text.is_empty() {
+            self.top += height;
+            self.text(8.0, self.top, attributes, text);
+        }
+    }
+
+    fn legend(&mut self, legend: &[(String, usize)]) {
+        let mut x = RIGHT;
+        for (name, i) in legend {
+            let shown: String = name.chars().take(LETTERS - 8).collect();
+            let width = 30.0 + width_of(&shown) + 16.0;
+            if x + width > RIGHT {
+                (x, self.top) = (8.0, self.top + 22.0);
+            }
+            let _ = write!(
+                self.body,
+                "<path d=\"M{} {}h22\" stroke=\"{}\" stroke-width=\"3\" stroke-dasharray=\"{}\"/>",
+                px(x),
+                px(self.top - 4.5),
+                colour(*i),
+                dashes(*i)
+            );
+            self.text(x + 28.0, self.top, "", &shown);
+            x += width;
+        }
+    }
+
+    /// Text that ends, begins or is centred at a place, as the attributes say.
+    pub(super) fn text(&mut self, x: f64, y: f64, attributes: &str, text: &str) {
+        let _ =
+            write!(self.body, "<text x=\"{}\" y=\"{}\"{attributes}>{}</text>", px(x), px(y), escape(text));
+    }
+
+    /// Where the plot ends below.
+    pub(super) fn bottom(&self) -> f64 {
+        self.top + HEIGHT
+    }
+
+    /// The height of a number on the y axis.
+    pub(super) fn y(&self, axis: &Fitted, number: f64) -> Option<f64> {
+        axis.place(number).map(|place| self.bottom() - place * HEIGHT)
+    }
+
+    /// Lines across at the ticks of the y axis, with their numbers.
+    pub(super) fn rows(&mut self, axis: &Fitted) {
+        for &tick in &axis.ticks {
+            let Some(y) = self.y(axis, tick).filter(|y| (self.top - 0.5..=self.bottom() + 0.5).contains(y))
+            else {
+                continue;
+            };
+            let _ = write!(self.body, "<path class=\"lcg\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(y));
+            self.text(LEFT - 8.0, y + 4.5, " text-anchor=\"end\"", &short_number(tick));
+        }
+        let _ = write!(self.body, "<path class=\"lca\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(self.bottom()));
+    }
+
+    /// A tick of the x axis with its name below.
+    pub(super) fn column(&mut self, x: f64, name: &str) {
+        let _ = write!(self.body, "<path class=\"lca\" d=\"M{} {}v5\"/>", px(x), px(self.bottom()));
+        if !name.is_empty() {
+            self.text(x, self.bottom() + 20.0, " text-anchor=\"middle\"", name);
+        }
+    }
+
+    /// The whole picture; `summary` says in words what it shows.
+    pub(super) fn finish(mut self, title: &str, summary: &str, x_label: &str) -> String {
+        self.text(f64::midpoint(LEFT, RIGHT), self.bottom() + 42.0, " text-anchor=\"middle\"", x_label);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" class=\"lc\" role=\"img\" fill=\"none\">\
+             <title>{}</title><desc>{}</desc>{STYLE}{}</svg>\n",
+            px(self.bottom() + 54.0),
+            escape(title),
+            escape(summary),
+            self.body
+        )
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Checks that text is one XML element: tags nest, attributes are quoted, nothing is left unescaped.
+    #[track_caller]
+    pub fn assert_well_formed(text: &str) {
+        let (mut open, mut rest) = (Vec::new(), text.trim_end());
+        while let Some(at) = rest.find('<') {
+            assert_text(&rest[..at]);
+            let end = rest[at..].find('>').expect("a tag ends") + at;
+            let tag = &rest[at + 1..end];
+            assert!(!tag.contains('<'), "{tag}");
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name.to_string()), "</{name}> closes what is open");
+            } else {
+                let (inside, closed) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
+                let name = inside.split(' ').next().unwrap();
+                assert!(name.chars().all(char::is_alphanumeric), "{tag}");
+                // Outside quotes only ` name=`; inside them text.
+                let parts: Vec<&str> = inside[name.len()..].split('"').collect();
+                assert_eq!(parts.len() % 2, 1, "quotes in pairs: {tag}");
+                for (i, part) in parts.iter().enumerate() {
+                    match i % 2 {
+                        0 if i + 1 == parts.len() => assert_eq!(*part, "", "{tag}"),
+                        0 => assert!(part.starts_with(' ') && part.ends_with('='), "{tag}"),
+                        _ => assert_text(part),
+                    }
+                }
+                assert!(!open.is_empty() || at == 0 && rest.len() == text.trim_end().len(), "one root");
+                if !closed {
+                    open.push(name.to_string());
+                }
+            }
+            rest = &rest[end + 1..];
+        }
+        assert_eq!((open.len(), rest), (0, ""), "everything is closed, and nothing follows");
+    }
+
+    #[track_caller]
+    fn assert_text(text: &str) {
+        for part in text.split('&').skip(1) {
+            let name = part.split_once(';').expect("an entity ends").0;
+            assert!(["amp", "lt", "gt", "quot", "#39"].contains(&name), "&{name};");
+        }
+        assert!(!text.contains('>') && !text.contains(|c: char| c < ' ' && !"\t\n\r".contains(c)), "{text}");
+    }
+
+    #[test]
+    fn text_cannot_become_markup() {
+        assert_eq!(escape("a<b & \"c\" 'd'>\u{0}\u{7}é\n"), "a&lt;b &amp; &quot;c&quot; &#39;d&#39;&gt;é\n");
+    }
+
+    #[test]
+    fn a_long_subtitle_is_broken_between_words_and_nothing_is_lost() {
+        let text = "eleven letters ".repeat(20);
+        let lines = wrapped(&text);
+        assert_eq!(lines.len(), 5, "{lines:?}");
+        assert_eq!(lines.join(" "), text.trim_end());
+        assert!(lines.iter().all(|line| line.len() <= LETTERS) && wrapped(" ").is_empty());
+    }
+
+    #[test]
+    fn coordinates_are_short_and_never_minus_zero() {
+        assert_eq!([1.0, 0.128, 2.5, -0.001, 1e3].map(px), ["1", "0.13", "2.5", "0", "1000"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "closes what is open")]
+    fn the_checker_of_these_tests_finds_crossed_tags() {
+        assert_well_formed("<a><b></a></b>");
+    }
+}
