@@ -3,11 +3,12 @@
 use crate::args::Train;
 use crate::printer::{self, Progress, say};
 use limpid::error::{Error, Result};
+use limpid::report::Metric;
 use limpid::text::text_size;
 use limpid::text::train::Stage;
 use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Beginning, Opened, Preparing};
-use limpid::train::{Ended, Metric, News, RunConfig, Signal, TaskKind};
+use limpid::train::{Ended, News, RunConfig, Signal, TaskKind};
 use limpid_tensor::team;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,11 +82,15 @@ pub fn run(args: Train) -> Result<ExitCode> {
         )),
         Ended::Done => say(format_args!("Done after {seconds:.0} s.")),
     }
-    println!("The best model is in {}. What to type next:", folder.join("model").display());
-    let model = folder.join("model");
+    println!(
+        "The best model is in {}, what happened in {}.",
+        folder.join("model").display(),
+        folder.join("report.html").display()
+    );
+    println!("What to type next:");
     match config.task {
-        TaskKind::Gpt => println!("  {limpid} generate {} --prompt \"…\"", model.display()),
-        TaskKind::Translate => println!("  {limpid} translate {} \"…\"", model.display()),
+        TaskKind::Gpt => println!("  {limpid} generate {} --prompt \"…\"", folder.display()),
+        TaskKind::Translate => println!("  {limpid} translate {} \"…\"", folder.display()),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -164,17 +169,19 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
 /// What is said of a metric, besides the bar.
 fn line(metric: &Metric) -> Option<String> {
     match metric {
-        Metric::Train { .. } => None,
-        Metric::Validation { step, loss, perplexity, best, bits_per_character } => {
-            let bits =
-                bits_per_character.map_or(String::new(), |bits| format!(", {bits:.3} bits a character"));
-            let best = if *best { ", the best so far" } else { "" };
-            Some(format!("step {step}: validation loss {loss:.4}, perplexity {perplexity:.2}{bits}{best}"))
+        Metric::Train(_) => None,
+        Metric::Validation(found) => {
+            let bits = found
+                .bits_per_character
+                .map_or(String::new(), |bits| format!(", {bits:.3} bits a character"));
+            let best = if found.best { ", the best so far" } else { "" };
+            let (step, loss) = (found.step, found.loss);
+            Some(format!("step {step}: validation loss {loss:.4}, perplexity {:.2}{bits}{best}", loss.exp()))
         }
-        Metric::Sample { prompt, text, reference, .. } => {
-            let reference =
-                reference.as_ref().map_or(String::new(), |text| format!("\n    (expected: {text})"));
-            Some(format!("  {}\n  → {}{reference}", prompt.trim_end(), text.trim()))
+        Metric::Sample(sample) => {
+            let expected = |text: &String| format!("\n    (expected: {text})");
+            let reference = sample.reference.as_ref().map_or(String::new(), expected);
+            Some(format!("  {}\n  → {}{reference}", sample.prompt.trim_end(), sample.text.trim()))
         }
     }
 }

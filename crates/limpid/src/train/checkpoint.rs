@@ -29,6 +29,8 @@ pub struct State {
     pub step: u64,
     /// Tokens seen.
     pub tokens: u64,
+    /// When the run began, in seconds since 1970.
+    pub started: u64,
     /// Seconds of training, over all sittings.
     pub seconds: f64,
     /// The best validation loss so far, as the bits of an f64: a decimal would lose some.

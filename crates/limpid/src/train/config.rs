@@ -7,7 +7,8 @@ use crate::data::clean::Duplicates;
 use crate::data::order::Bucketing;
 use crate::error::{Error, Result};
 use crate::optim::{AdamConfig, Rate, Schedule};
-use crate::text::{Case, Purpose, TokenizerKind, train::TokenizerSpec};
+use crate::text::train::{Shortage, TokenizerSpec};
+use crate::text::{Case, Purpose, TokenizerKind};
 use limpid_tensor::kernels::adam::DecayKind;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -426,7 +427,8 @@ impl RunConfig {
         };
         let case = if self.tokenizer.lowercase { Case::Lower } else { Case::Keep };
         let vocab_size = self.tokenizer.vocab.or(learnt.then_some(8_000));
-        Ok(TokenizerSpec { purpose, vocab_size, case, ..TokenizerSpec::new(kind) })
+        let shortage = if self.tokenizer.vocab.is_some() { Shortage::Refuse } else { Shortage::Accept };
+        Ok(TokenizerSpec { purpose, vocab_size, case, shortage, ..TokenizerSpec::new(kind) })
     }
 
     fn norm(&self, usual: NormPlacement) -> Result<NormPlacement> {

@@ -1,73 +1,25 @@
-//! `metrics.jsonl`: what happened, one JSON object a line, in the order in which it happened.
+//! `metrics.jsonl`: what happened, one JSON object a line, in the order in which it happened; and the same for TensorBoard.
 
 use crate::error::{Error, Result};
-use serde::Serialize;
+use crate::report::tensorboard::{self, Appender};
+use crate::report::{Metric, parse_metrics};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-
-/// Something that happened at a step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Metric {
-    /// Some steps of training.
-    Train {
-        /// The last of them.
-        step: u64,
-        /// Times through the data.
-        epoch: f64,
-        /// Tokens seen since the beginning.
-        tokens: u64,
-        /// Mean loss a token since the last line, with smoothing.
-        loss: f64,
-        /// The learning rate of the last step.
-        lr: f32,
-        /// The norm of its gradient, before clipping.
-        grad_norm: f32,
-        /// Seconds of training since the beginning.
-        seconds: f64,
-        /// Since the last line.
-        tokens_per_second: f64,
-    },
-    /// A look at what was kept back.
-    Validation {
-        /// After which step.
-        step: u64,
-        /// Mean of −ln p a token.
-        loss: f64,
-        /// Its exponential.
-        perplexity: f64,
-        /// Whether it is the best so far.
-        best: bool,
-        /// For a text.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bits_per_character: Option<f64>,
-    },
-    /// What the model writes.
-    Sample {
-        /// After which step.
-        step: u64,
-        /// What it was given.
-        prompt: String,
-        /// What it wrote.
-        text: String,
-        /// What a person wrote.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reference: Option<String>,
-    },
-}
 
 /// The file, open at its end.
 pub struct Metrics {
     path: PathBuf,
     file: File,
     bytes: u64,
+    events: Appender,
 }
 
 impl Metrics {
-    /// Opens or makes the file, and cuts it back to its first `bytes` bytes: what was written after the checkpoint that is being resumed
-    /// is going to happen again.
-    pub fn open(path: &Path, bytes: u64) -> Result<Self> {
+    /// Opens or makes `metrics.jsonl` in `folder`, and cuts it back to its first `bytes` bytes: what was written after the checkpoint that is being
+    /// resumed is going to happen again. TensorBoard's file is made to say the same. `started` is when the run began, in seconds since 1970.
+    pub fn open(folder: &Path, bytes: u64, started: u64) -> Result<Self> {
+        let path = &folder.join("metrics.jsonl");
         let failed = |e| Error::io("write", path, &e);
         let mut file = OpenOptions::new()
             .create(true)
@@ -85,7 +37,10 @@ impl Metrics {
         }
         file.set_len(bytes).map_err(failed)?;
         file.seek(SeekFrom::Start(bytes)).map_err(failed)?;
-        Ok(Self { path: path.to_path_buf(), file, bytes })
+        let text = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        let events = folder.join(tensorboard::file_name(started));
+        tensorboard::write_all(&events, started, &parse_metrics(&text, path)?.0)?;
+        Ok(Self { path: path.to_path_buf(), file, bytes, events: Appender::open(&events, started)? })
     }
 
     /// Appends a line.
@@ -94,7 +49,7 @@ impl Metrics {
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(|e| Error::io("write", &self.path, &e))?;
         self.bytes += line.len() as u64;
-        Ok(())
+        self.events.append(metric)
     }
 
     /// Flushes it to the disk; gives its size.

@@ -12,7 +12,6 @@ mod translate;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
-pub use metrics::{Metric, Metrics};
 pub use run::{Ended, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

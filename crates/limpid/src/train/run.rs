@@ -1,7 +1,7 @@
 //! A run: its folder, its loop, its end. Killed at any moment, it goes on from the last checkpoint, bit for bit.
 //!
 //! ```text
-//! RUN/config.toml  metrics.jsonl  summary.json   what it is, what happened, how it ended
+//! RUN/config.toml  metrics.jsonl  summary.json   what it is, what happened, how it ended (report.html for people)
 //!     tokenizer/   cache/         checkpoints/   what it works with
 //!     model/                                     the best model so far, in Hugging Face's layout
 //! ```
@@ -12,12 +12,13 @@
 use super::checkpoint::{self, Checkpoint, State};
 use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples, Validation};
-use super::metrics::{Metric, Metrics};
+use super::metrics::Metrics;
 use super::step::Stepper;
 use crate::error::{Error, Result};
 use crate::files::write_aside;
 use crate::hub;
 use crate::model::{Architecture, Model};
+use crate::report::{self, Metric};
 use crate::text::Tokenizer;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Block, Params, Role};
@@ -113,7 +114,7 @@ impl Run {
         let mut stepper = Stepper::new(&model.params, config.adam(), seed);
         let mut average = (config.train.ema > 0.0).then(|| Block::zeros_like(&model.params));
         let state = match &checkpoint {
-            None => State { sources, ..State::default() },
+            None => State { sources, started: seconds_since_1970(), ..State::default() },
             Some(checkpoint) => {
                 check_sources(&checkpoint.state.sources, &sources)?;
                 checkpoint.read("params", model.params.flat_mut())?;
@@ -129,7 +130,7 @@ impl Run {
         if let (Some(average), None) = (&mut average, &checkpoint) {
             average.flat_mut().copy_from_slice(model.params.flat());
         }
-        let metrics = Metrics::open(&folder.join("metrics.jsonl"), state.metrics_bytes)?;
+        let metrics = Metrics::open(folder, state.metrics_bytes, state.started)?;
         let folder = folder.to_path_buf();
         Ok(Self { config, folder, tokenizer, model, examples, stepper, average, metrics, state, steps })
     }
@@ -203,17 +204,17 @@ impl Run {
             let last = step == self.steps;
             if step.is_multiple_of(train.log_every) || last {
                 let since = std::mem::take(&mut since);
-                let metric = Metric::Train {
+                let metric = report::Train {
                     step,
-                    epoch: self.examples.epoch(step * train.accumulate as u64),
-                    tokens: self.state.tokens,
                     loss: since.loss / since.targets,
-                    lr,
-                    grad_norm: report.norm,
-                    seconds: self.state.seconds,
-                    tokens_per_second: since.tokens as f64 / since.seconds.max(1e-9),
+                    epoch: Some(self.examples.epoch(step * train.accumulate as u64)),
+                    tokens: Some(self.state.tokens),
+                    lr: Some(f64::from(lr)),
+                    grad_norm: Some(f64::from(report.norm)),
+                    seconds: Some(self.state.seconds),
+                    tokens_per_second: Some(since.tokens as f64 / since.seconds.max(1e-9)),
                 };
-                self.note(metric, news)?;
+                self.note(Metric::Train(metric), news)?;
             }
             if last || (train.validate_every > 0 && step.is_multiple_of(train.validate_every)) {
                 self.validate(news)?;
@@ -267,13 +268,26 @@ impl Run {
         } else {
             self.state.since_best += 1;
         }
-        let Validation { loss, bits_per_character, .. } = found;
+        self.note_validation(found, best, news)?;
         let step = self.state.step;
-        self.note(Metric::Validation { step, loss, perplexity: loss.exp(), best, bits_per_character }, news)?;
         for (prompt, text, reference) in self.with_weights(|run| run.samples())? {
-            self.note(Metric::Sample { step, prompt, text, reference }, news)?;
+            self.note(Metric::Sample(report::Sample { step, prompt, text, reference }), news)?;
         }
         Ok(())
+    }
+
+    fn note_validation(
+        &mut self,
+        found: Validation,
+        best: bool,
+        news: &mut dyn FnMut(News) -> Signal,
+    ) -> Result<()> {
+        let Validation { loss, bits_per_character, .. } = found;
+        let step = self.state.step;
+        let perplexity = Some(loss.exp());
+        let metric =
+            report::Validation { step, loss, perplexity, bits_per_character, best, ..Default::default() };
+        self.note(Metric::Validation(metric), news)
     }
 
     fn samples(&mut self) -> Result<Vec<(String, String, Option<String>)>> {
@@ -320,15 +334,10 @@ impl Run {
         if k > 1 && self.average_checkpoints(k)? {
             let found = self.examples.validate(&self.model.architecture, &self.model.params);
             let best = self.state.best().is_none_or(|best| found.loss < best);
-            let Validation { loss, bits_per_character, .. } = found;
-            let step = self.state.step;
-            self.note(
-                Metric::Validation { step, loss, perplexity: loss.exp(), best, bits_per_character },
-                news,
-            )?;
+            self.note_validation(found, best, news)?;
             if best {
                 chosen = "average";
-                self.state.best_bits = Some(loss.to_bits());
+                self.state.best_bits = Some(found.loss.to_bits());
                 self.save_model()?;
             }
         }
@@ -342,6 +351,8 @@ impl Run {
         });
         let text = serde_json::to_string_pretty(&summary).expect("a summary is JSON");
         write_aside(&self.folder.join("summary.json"), text.as_bytes())?;
+        let page = report::html(&report::Run::read(&self.folder)?);
+        write_aside(&self.folder.join("report.html"), page.as_bytes())?;
         Ok(ended)
     }
 
@@ -378,6 +389,10 @@ fn move_average(average: &mut Block, params: &Params, decay: f32, step: u64) {
         let from = &weights[i * CHUNK..][..chunk.len()];
         chunk.iter_mut().zip(from).for_each(|(a, w)| *a += (1.0 - decay) * (w - *a));
     });
+}
+
+fn seconds_since_1970() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 fn swap(a: &mut [f32], b: &mut [f32]) {

@@ -5,6 +5,7 @@ use super::config::{RunConfig, TaskKind};
 use super::examples::Examples;
 use super::plan;
 use super::run::Run;
+use crate::data::parallel::read_parallel;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
@@ -44,7 +45,7 @@ pub struct Opened {
 }
 
 /// Everything a run writes into its folder.
-const OURS: [&str; 9] = [
+const OURS: [&str; 8] = [
     "config.toml",
     "metrics.jsonl",
     "summary.json",
@@ -53,7 +54,6 @@ const OURS: [&str; 9] = [
     "cache",
     "checkpoints",
     "model",
-    "events",
 ];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
@@ -154,8 +154,9 @@ fn lock(folder: &Path) -> Result<File> {
 }
 
 fn clear(folder: &Path) -> Result<()> {
-    for name in OURS {
-        let path = folder.join(name);
+    let events = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let events = events.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents."));
+    for path in OURS.iter().map(|name| folder.join(name)).chain(events.map(|name| folder.join(name))) {
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match removed {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &path, &e)),
@@ -226,7 +227,13 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
             let data = &config.data;
             let files: Vec<PathBuf> = match config.task {
                 TaskKind::Gpt => data.text.clone(),
-                TaskKind::Translate => [&data.source, &data.target].into_iter().flatten().cloned().collect(),
+                TaskKind::Translate => {
+                    let files: Vec<PathBuf> =
+                        [&data.source, &data.target].into_iter().flatten().cloned().collect();
+                    // Files that are not each other's translation are refused before anything is learnt from them.
+                    drop(read_parallel(&files[0], &files[1])?);
+                    files
+                }
             };
             train_files(&config.tokenizer_spec()?, &files, &mut |stage| {
                 progress(Preparing::Vocabulary(stage))

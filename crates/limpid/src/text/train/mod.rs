@@ -51,6 +51,17 @@ pub struct TokenizerSpec {
     pub min_frequency: u64,
     /// What happens to capital letters.
     pub case: Case,
+    /// What happens if the text gives fewer tokens.
+    pub shortage: Shortage,
+}
+
+/// What happens if a text does not give as many tokens as were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// An error that says how many it gives: somebody wanted that number.
+    Refuse,
+    /// As many as it gives are taken: the number was only what is usual. For BPE, WordPiece and Unigram.
+    Accept,
 }
 
 impl TokenizerSpec {
@@ -60,7 +71,14 @@ impl TokenizerSpec {
             TokenizerKind::Bpe | TokenizerKind::Unigram | TokenizerKind::WordPiece => 2,
             TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Word => 1,
         };
-        Self { kind, purpose: kind.usual_purpose(), vocab_size: None, min_frequency, case: Case::Keep }
+        Self {
+            kind,
+            purpose: kind.usual_purpose(),
+            vocab_size: None,
+            min_frequency,
+            case: Case::Keep,
+            shortage: Shortage::Refuse,
+        }
     }
 
     fn special_tokens(&self) -> Vec<String> {
@@ -221,7 +239,7 @@ fn merged(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) 
         learn_merges(&words.words, &special, &alphabet, asked, spec.min_frequency.max(1), &mut |done| {
             progress(Stage::Learning(done, asked));
         });
-    if learnt.tokens.len() < asked {
+    if learnt.tokens.len() < asked && spec.shortage == Shortage::Refuse {
         return Err(too_large(asked, learnt.tokens.len()));
     }
     Ok(match spec.kind {

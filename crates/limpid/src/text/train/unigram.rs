@@ -6,7 +6,7 @@
 use super::count::Words;
 use super::lattice::{GAP, Lattice, Trie};
 use super::seeds::substrings;
-use super::{Stage, TokenizerSpec, needed_vocabulary, too_large, too_small};
+use super::{Shortage, Stage, TokenizerSpec, needed_vocabulary, too_large, too_small};
 use crate::error::Result;
 use limpid_tensor::team;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn learn(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMu
     }
     let seeds = corpus.seeds(spec.min_frequency.max(2), &special);
     let learnt = corpus.learn(&seeds, asked - special.len(), progress);
-    if learnt.pieces.len() + special.len() < asked {
+    if learnt.pieces.len() + special.len() < asked && spec.shortage == Shortage::Refuse {
         // Fewer are worth keeping. How many can be asked for is found by asking for what came out.
         let mut there = learnt.pieces.len();
         loop {
