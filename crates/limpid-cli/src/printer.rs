@@ -62,15 +62,7 @@ pub fn say(line: impl std::fmt::Display) {
 
 /// A number with commas between its thousands.
 pub fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    limpid::report::thousands(n as u64)
 }
 
 /// Seconds as a person says them.

@@ -129,6 +129,16 @@ fn measure(make: impl FnOnce() -> Model, loss: impl Fn(&Architecture, &mut Tape)
     (peak_bytes() - before, model.params.count())
 }
 
+fn measure_gpt(config: &GptConfig, batch: &LmBatch) -> (usize, usize) {
+    measure(
+        || Model::gpt(config, 1).unwrap(),
+        |model, tape| match model {
+            Architecture::Gpt(gpt) => gpt.loss(tape, batch, SPEC),
+            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
+        },
+    )
+}
+
 #[track_caller]
 fn check(name: &str, peak: usize, budget: &Budget) {
     let (most, share) = (budget.bytes(), peak as f64 / budget.bytes() as f64);
@@ -147,13 +157,7 @@ fn a_training_step_takes_16_bytes_a_parameter_and_what_its_tokens_need() {
     let (b, t) = (2, 512);
     let config = GptConfig::gpt2(256, t, 2, 4, 32);
     let batch = LmBatch::new(&sequences(b, t + 1, 256));
-    let (peak, parameters) = measure(
-        || Model::gpt(&config, 1).unwrap(),
-        |model, tape| match model {
-            Architecture::Gpt(gpt) => gpt.loss(tape, &batch, SPEC),
-            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
-        },
-    );
+    let (peak, parameters) = measure_gpt(&config, &batch);
     let budget = gpt_budget(&config, parameters, b * t, t);
     check("GPT, long context", peak, &budget);
     let weights = 4 * b * config.n_head * t * t;
@@ -163,13 +167,7 @@ fn a_training_step_takes_16_bytes_a_parameter_and_what_its_tokens_need() {
     let (b, t, v) = (4, 128, 32_768);
     let config = GptConfig::gpt2(v, t, 2, 2, 32);
     let batch = LmBatch::new(&sequences(b, t + 1, v));
-    let (peak, parameters) = measure(
-        || Model::gpt(&config, 1).unwrap(),
-        |model, tape| match model {
-            Architecture::Gpt(gpt) => gpt.loss(tape, &batch, SPEC),
-            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
-        },
-    );
+    let (peak, parameters) = measure_gpt(&config, &batch);
     let budget = gpt_budget(&config, parameters, b * t, t);
     check("GPT, large vocabulary", peak, &budget);
     assert!(peak + 4 * (b * t * v - LOGITS_AT_A_TIME) > budget.bytes(), "all logits would go unnoticed");

@@ -61,9 +61,7 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
     }
     check_ids(&ids, gpt.config().vocab_size)?;
     let loss = text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context);
-    // The first token is given, so its characters are not predicted.
-    let bits =
-        loss.sum / std::f64::consts::LN_2 / (characters as f64 * loss.tokens as f64 / ids.len() as f64);
+    let bits = loss.bits_per_character(characters as f64 / ids.len() as f64);
     if args.json {
         println!(
             "{}",

@@ -65,6 +65,18 @@ pub fn multiply_assign(y: &mut [f32], x: &[f32]) {
     for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len())));
 }
 
+/// y += share · (x − y): y goes that part of the way to x. With x the weights of each step, y is their moving average.
+#[track_caller]
+pub fn move_towards(y: &mut [f32], x: &[f32], share: f32) {
+    check_len("move", y.len(), x.len());
+    vectorized! {
+        fn part(y: &mut [f32], x: &[f32], share: f32) {
+            y.iter_mut().zip(x).for_each(|(y, x)| *y += share * (x - *y));
+        }
+    }
+    for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len()), share));
+}
+
 /// out = Σ over the rows of x (n, c), or added to it: the gradient of a bias.
 ///
 /// Each task owns some columns and goes down all rows, so the order of additions is fixed.
@@ -134,6 +146,9 @@ mod tests {
             assert!(y.iter().zip(&a).all(|(y, a)| *y == 1.5 * a));
             multiply_assign(&mut y, &b);
             assert!(y.iter().zip(&a).zip(&b).all(|((y, a), b)| *y == 1.5 * a * b));
+            scale_forward(&mut y, &a, 1.0);
+            move_towards(&mut y, &b, 0.25);
+            assert!(y.iter().zip(&a).zip(&b).all(|((y, a), b)| *y == a + 0.25 * (b - a)));
             let want: f64 = a.iter().map(|a| f64::from(*a) * f64::from(*a)).sum();
             assert!((sum_of_squares(&a) - want).abs() <= 1e-12 * want);
         }

@@ -214,6 +214,8 @@ mod tests {
         let error = PairOrder::new(1, &[5, 30, 7], 10, Bucketing::Mixed).err().unwrap();
         assert_eq!(error.to_string(), "a pair of 30 tokens does not fit into a batch of 10");
         assert!(error.hint_text().unwrap().contains("30 tokens"));
+        // Where nobody has refused it, it is a batch of its own.
+        assert_eq!(epoch_batches(&[30], 10, Bucketing::Mixed, 0, 0), [[0]]);
     }
 
     #[test]

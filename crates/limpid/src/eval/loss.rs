@@ -32,6 +32,11 @@ impl Loss {
         self.mean().exp()
     }
 
+    /// Bits a character, for a text in which a token stands for so many characters on average.
+    pub fn bits_per_character(&self, characters_per_token: f64) -> f64 {
+        self.mean() / std::f64::consts::LN_2 / characters_per_token
+    }
+
     fn add(&mut self, params: &Params, targets: usize, loss: impl FnOnce(&mut Tape, LossSpec) -> Var) {
         let mut tape = Tape::inference(params);
         let loss = loss(&mut tape, LossSpec { smoothing: 0.0, weight: 1.0 });

@@ -97,7 +97,8 @@ fn show(value: f64, kind: Kind) -> String {
 }
 
 /// 1234567 as 1,234,567.
-fn thousands(number: u64) -> String {
+/// A number with commas between its thousands.
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap_or("")).collect();

@@ -236,8 +236,8 @@ fn without_line(error: &serde_json::Error) -> String {
     }
 }
 
-/// Keys with dots and their values, in the order of the keys.
-fn parse_settings(text: &str, path: &Path) -> Result<Vec<(String, String)>> {
+/// Keys with dots (`train.steps`) and their values, in the order of the keys.
+pub(crate) fn parse_settings(text: &str, path: &Path) -> Result<Vec<(String, String)>> {
     let table: toml::Table =
         text.parse().map_err(|e: toml::de::Error| Error::format(path, e.to_string().trim_end()))?;
     let mut settings = Vec::new();

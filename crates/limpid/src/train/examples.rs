@@ -159,7 +159,7 @@ impl Examples {
             _ => unreachable!("examples and model are made from one configuration"),
         };
         let bits_per_character = match self {
-            Examples::Text(text) => Some(found.mean() / std::f64::consts::LN_2 / text.characters_per_token),
+            Examples::Text(text) => Some(found.bits_per_character(text.characters_per_token)),
             Examples::Pairs(_) => None,
         };
         Validation { loss: found.mean(), tokens: found.tokens, bits_per_character }

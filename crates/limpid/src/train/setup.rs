@@ -9,6 +9,7 @@ use crate::data::parallel::read_parallel;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
+use crate::report::parse_settings;
 use crate::text::Tokenizer;
 use crate::text::train::{Stage, train_files};
 use std::fs::{self, File};
@@ -168,22 +169,8 @@ fn clear(folder: &Path) -> Result<()> {
 
 /// Every key that differs and may not.
 fn check_same(then: &RunConfig, now: &RunConfig) -> Result<()> {
-    let flat = |config: &RunConfig| -> Vec<(String, String)> {
-        let table: toml::Table = config.to_toml().parse().expect("we wrote it");
-        let mut keys = Vec::new();
-        for (section, value) in table {
-            match value {
-                toml::Value::Table(table) => {
-                    keys.extend(
-                        table.into_iter().map(|(key, value)| (format!("{section}.{key}"), value.to_string())),
-                    );
-                }
-                value => keys.push((section, value.to_string())),
-            }
-        }
-        keys
-    };
-    let (then, now) = (flat(then), flat(now));
+    let settings = |config: &RunConfig| parse_settings(&config.to_toml(), Path::new("config.toml"));
+    let (then, now) = (settings(then)?, settings(now)?);
     let of = |side: &[(String, String)], key: &str| {
         side.iter().find(|(k, _)| k == key).map_or("nothing".to_string(), |(_, value)| value.clone())
     };

@@ -2,7 +2,8 @@
 
 use super::Stepper;
 use crate::data::batch::PairBatch;
-use crate::data::pairs::{TokenPair, batches};
+use crate::data::order::{Bucketing, PairOrder};
+use crate::data::pairs::TokenPair;
 use crate::error::{Error, Result};
 use crate::model::Seq2Seq;
 use crate::optim::{AdamConfig, Rate};
@@ -82,15 +83,10 @@ pub fn train_translator(
     check_pairs(model, pairs)?;
     let mut stepper = Stepper::new(params, settings.adam, settings.seed);
     let start = model.config().decoder_start_token_id;
-    let mut epoch = 0;
-    let mut waiting = Vec::new();
+    let lengths: Vec<usize> = pairs.iter().map(|(source, target)| source.len() + target.len()).collect();
+    let mut order = PairOrder::new(settings.seed, &lengths, settings.batch_tokens, Bucketing::Mixed)?;
     for step in 1..=settings.rate.total {
-        if waiting.is_empty() {
-            waiting = batches(pairs, settings.batch_tokens, settings.seed, epoch)?;
-            waiting.reverse();
-            epoch += 1;
-        }
-        let chosen = waiting.pop().expect("an epoch has batches");
+        let chosen = order.batch(step - 1);
         let chosen: Vec<(&[u32], &[u32])> =
             chosen.iter().map(|i| (&pairs[*i].0[..], &pairs[*i].1[..])).collect();
         let batch = PairBatch::new(&chosen, start);

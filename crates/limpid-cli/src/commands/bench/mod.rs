@@ -9,6 +9,7 @@ mod step;
 
 use crate::args::Bench;
 use limpid::error::{Error, Result};
+use limpid::train::plan::available_memory;
 use limpid_tensor::rng::Stream;
 
 /// Measures what was asked for.
@@ -51,12 +52,10 @@ fn check_tokens(tokens: usize) -> Result<()> {
 
 /// Refuses a model whose weights, gradients and moments (16 bytes a parameter) do not fit this machine, where the system tells.
 fn check_memory(parameters: f64) -> Result<()> {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"));
-    let Some(available) = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok()) else {
+    let Some(available) = available_memory() else {
         return Ok(());
     };
-    let (needed, available) = (parameters * 16e-9, available * 1024e-9);
+    let (needed, available) = (parameters * 16e-9, available * 1e-9);
     if needed <= available {
         return Ok(());
     }

@@ -1,0 +1,114 @@
+//! From a configuration to what it stands for: model, tokenizer, optimizer.
+
+use super::{ModelConfig, RunConfig, TaskKind, TrainConfig};
+use crate::config::{GptConfig, NormPlacement, Seq2SeqConfig, Tie, activation_from_name};
+use crate::data::clean::Duplicates;
+use crate::data::order::Bucketing;
+use crate::error::{Error, Result};
+use crate::optim::{AdamConfig, Rate, Schedule};
+use crate::text::train::{Shortage, TokenizerSpec};
+use crate::text::{Case, Purpose, TokenizerKind};
+use limpid_tensor::kernels::adam::DecayKind;
+
+impl RunConfig {
+    /// The learning rate over so many steps.
+    pub fn rate(&self, steps: u64) -> Result<Rate> {
+        let TrainConfig { lr, min_lr, warmup, ref schedule, .. } = self.train;
+        Ok(Rate { schedule: Schedule::from_name(schedule)?, peak: lr, floor: min_lr, warmup, total: steps })
+    }
+
+    /// The optimizer.
+    pub fn adam(&self) -> AdamConfig {
+        let TrainConfig { beta1, beta2, eps, weight_decay, clip, .. } = self.train;
+        let clip_norm = (clip > 0.0).then_some(clip);
+        AdamConfig { beta1, beta2, eps, weight_decay, kind: DecayKind::Decoupled, clip_norm }
+    }
+
+    /// Which pairs share a batch.
+    pub fn bucketing(&self) -> Result<Bucketing> {
+        match self.train.bucketing.as_str() {
+            "mixed" => Ok(Bucketing::Mixed),
+            "by-length" => Ok(Bucketing::ByLength),
+            other => Err(Error::config(format!("train.bucketing = '{other}' is not known"))
+                .hint("known are mixed and by-length")),
+        }
+    }
+
+    /// What becomes of duplicates.
+    pub fn duplicates(&self) -> Duplicates {
+        if self.data.drop_duplicates { Duplicates::Drop } else { Duplicates::Keep }
+    }
+
+    /// The tokenizer to learn.
+    pub fn tokenizer_spec(&self) -> Result<TokenizerSpec> {
+        let usual = match self.task {
+            TaskKind::Gpt => TokenizerKind::Character,
+            TaskKind::Translate => TokenizerKind::Bpe,
+        };
+        let kind = match self.tokenizer.kind.as_deref() {
+            None => usual,
+            Some("char") => TokenizerKind::Character,
+            Some("byte") => TokenizerKind::Byte,
+            Some("word") => TokenizerKind::Word,
+            Some("bpe") => TokenizerKind::Bpe,
+            Some("wordpiece") => TokenizerKind::WordPiece,
+            Some("unigram") => TokenizerKind::Unigram,
+            Some(other) => {
+                return Err(Error::config(format!("tokenizer.kind = '{other}' is not known"))
+                    .hint("known are char, byte, word, bpe, wordpiece, unigram"));
+            }
+        };
+        let learnt = [TokenizerKind::Bpe, TokenizerKind::WordPiece, TokenizerKind::Unigram].contains(&kind);
+        let purpose = match self.task {
+            TaskKind::Gpt => Purpose::LanguageModel,
+            TaskKind::Translate => Purpose::Translation,
+        };
+        let case = if self.tokenizer.lowercase { Case::Lower } else { Case::Keep };
+        let vocab_size = self.tokenizer.vocab.or(learnt.then_some(8_000));
+        let shortage = if self.tokenizer.vocab.is_some() { Shortage::Refuse } else { Shortage::Accept };
+        Ok(TokenizerSpec { purpose, vocab_size, case, shortage, ..TokenizerSpec::new(kind) })
+    }
+
+    fn norm(&self, usual: NormPlacement) -> Result<NormPlacement> {
+        match self.model.norm.as_deref() {
+            None => Ok(usual),
+            Some("pre") => Ok(NormPlacement::Pre),
+            Some("post") => Ok(NormPlacement::Post),
+            Some(other) => {
+                Err(Error::config(format!("model.norm = '{other}' is not known"))
+                    .hint("known are pre and post"))
+            }
+        }
+    }
+
+    /// The language model for a vocabulary.
+    pub fn gpt(&self, vocab: usize) -> Result<GptConfig> {
+        let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
+        let usual = GptConfig::gpt2(vocab, context, layers, heads, width);
+        let activation_function = match activation {
+            Some(name) => activation_from_name(name)?,
+            None => usual.activation_function,
+        };
+        let (norm, n_inner) = (self.norm(usual.norm)?, ffn.unwrap_or(4 * width));
+        Ok(GptConfig {
+            n_inner,
+            activation_function,
+            norm,
+            tie_word_embeddings: Tie::Shared,
+            dropout,
+            ..usual
+        })
+    }
+
+    /// The encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers.
+    pub fn seq2seq(&self, vocab: usize) -> Result<Seq2SeqConfig> {
+        let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
+        let usual = Seq2SeqConfig::new(vocab, layers, heads, width, ffn.unwrap_or(4 * width));
+        let activation_function = match activation {
+            Some(name) => activation_from_name(name)?,
+            None => usual.activation_function,
+        };
+        let norm = self.norm(usual.norm)?;
+        Ok(Seq2SeqConfig { max_position_embeddings: context, activation_function, norm, dropout, ..usual })
+    }
+}

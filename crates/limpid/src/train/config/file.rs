@@ -1,0 +1,103 @@
+//! A configuration as text: TOML in, overrides applied, TOML out.
+
+use super::{DataConfig, RunConfig, TaskKind};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+impl RunConfig {
+    /// Reads a TOML file, with `overrides` such as `train.steps=500` applied to it. Its paths become relative to its folder.
+    pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+        let mut config = Self::parse(&text, overrides).map_err(|e| e.in_file(path))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let data = std::env::var_os("LIMPID_DATA").map(PathBuf::from);
+        let mut unset = false;
+        config.each_path(|file| match (file.strip_prefix("$LIMPID_DATA"), &data) {
+            (Ok(rest), Some(data)) => *file = data.join(rest),
+            (Ok(_), None) => unset = true,
+            (Err(_), _) => *file = folder.join(&*file),
+        });
+        if unset {
+            return Err(Error::config("its files are in $LIMPID_DATA, which is not set")
+                .in_file(path)
+                .hint("LIMPID_DATA=path/to/data limpid train …"));
+        }
+        Ok(config)
+    }
+
+    /// The same from text; paths stay as they are.
+    pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
+        let bad = |e: &dyn std::fmt::Display| {
+            Error::config(e.to_string().trim_end().to_string())
+                .hint("docs/formats.md lists all keys of a run")
+        };
+        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| bad(&e))?;
+        let task = table.get("task").and_then(toml::Value::as_str).unwrap_or("");
+        let task = match task {
+            "gpt" => TaskKind::Gpt,
+            "translate" => TaskKind::Translate,
+            _ => {
+                return Err(Error::config(format!("task = '{task}' is not known"))
+                    .hint("task = \"gpt\" or task = \"translate\""));
+            }
+        };
+        overrides.iter().try_for_each(|change| set(&mut table, change))?;
+        // What the file does not say is as usual for its task.
+        let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
+        merge(&mut whole, table);
+        let config: Self = whole.try_into().map_err(|e: toml::de::Error| bad(&e))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// The same with some keys changed: `train.steps=500`.
+    pub fn with(&self, overrides: &[String]) -> Result<Self> {
+        Self::parse(&self.to_toml(), overrides)
+    }
+
+    /// As a TOML file has it: every key, so that a run can be read without knowing what was usual then.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is a table")
+    }
+
+    /// Calls `change` on every file it names.
+    pub fn each_path(&mut self, mut change: impl FnMut(&mut PathBuf)) {
+        let DataConfig {
+            text, source, target, validation_text, validation_source, validation_target, ..
+        } = &mut self.data;
+        let one = [source, target, validation_source, validation_target, &mut self.tokenizer.from];
+        text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
+    }
+}
+
+/// Applies `a.b=value`; a value that is not TOML is a string.
+fn set(table: &mut toml::Table, change: &str) -> Result<()> {
+    let usage = || {
+        Error::config(format!("--set {change} is not of the form key=value")).hint("--set train.steps=500")
+    };
+    let (key, value) = change.split_once('=').ok_or_else(usage)?;
+    let (key, value) = (key.trim(), value.trim());
+    let parsed = format!("v = {value}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("v"));
+    let value = parsed.unwrap_or_else(|| toml::Value::String(value.into()));
+    let mut at = table;
+    let mut parts = key.split('.').collect::<Vec<_>>();
+    let last = parts.pop().filter(|last| !last.is_empty()).ok_or_else(usage)?;
+    for part in parts {
+        let next = at.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        at = next.as_table_mut().ok_or_else(|| {
+            Error::config(format!("--set {change}: {part} has no keys of its own"))
+                .hint("--set train.steps=500")
+        })?;
+    }
+    at.insert(last.into(), value);
+    Ok(())
+}
+
+fn merge(into: &mut toml::Table, from: toml::Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(into)), toml::Value::Table(from)) => merge(into, from),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+use super::*;
+use std::path::PathBuf;
+
+const GPT: &str = "task = \"gpt\"\n[data]\ntext = [\"a.txt\"]\n";
+
+#[test]
+fn overrides_win_over_the_file_and_the_file_over_what_is_usual() {
+    let text = format!("{GPT}[train]\nsteps = 7\nlr = 0.5\n");
+    let config = RunConfig::parse(&text, &["train.lr=0.25".into(), "tokenizer.kind=bpe".into()]).unwrap();
+    assert_eq!((config.train.steps, config.train.lr), (7, 0.25));
+    assert_eq!(config.train.batch, TrainConfig::default().batch);
+    assert_eq!(config.tokenizer.kind.as_deref(), Some("bpe"));
+}
+
+#[test]
+fn a_configuration_is_the_same_after_it_was_saved() {
+    let config = RunConfig::parse(GPT, &["train.ema=0.99".into(), "model.ffn=33".into()]).unwrap();
+    assert_eq!(RunConfig::parse(&config.to_toml(), &[]).unwrap(), config);
+    assert_eq!(config.with(&["train.steps=3".into()]).unwrap().train.steps, 3);
+}
+
+#[test]
+fn what_a_run_cannot_be_is_refused_by_name() {
+    let error = |text: &str, set: &str| {
+        let overrides: Vec<String> = set.split_whitespace().map(String::from).collect();
+        RunConfig::parse(text, &overrides).unwrap_err().to_string()
+    };
+    assert!(error("task = \"sing\"", "").contains("'sing'"));
+    assert!(error(GPT, "train.stepps=4").contains("stepps"));
+    assert!(error(GPT, "train.steps=0").contains("train.steps = 0"));
+    assert!(error(GPT, "train.steps=many").contains("steps"));
+    assert!(error(GPT, "train.schedule=zigzag").contains("zigzag"));
+    assert!(error(GPT, "train.lr=nan").contains("train.lr"));
+    assert!(error(GPT, "train.beta2=1").contains("train.beta2"));
+    assert!(error(GPT, "train.average_last=5").contains("train.keep"));
+    assert!(error(GPT, "model.heads=3").contains("3 heads"));
+    assert!(error(GPT, "nonsense").contains("key=value"));
+    assert!(error("task = \"gpt\"", "").contains("no text"));
+    assert!(error("task = \"translate\"\n[data]\nsource = \"a\"", "").contains("translations"));
+}
+
+#[test]
+fn paths_of_a_file_are_relative_to_its_folder() {
+    let folder = std::env::temp_dir().join(format!("limpid-config-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("run.toml"), GPT).unwrap();
+    let config = RunConfig::read(&folder.join("run.toml"), &[]).unwrap();
+    assert_eq!(config.data.text, [folder.join("a.txt")]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    let text = include_str!("../../../../../docs/formats.md");
+    let table: toml::Table = full().to_toml().parse().unwrap();
+    for (section, value) in table {
+        let keys = match value {
+            toml::Value::Table(table) => {
+                table.into_iter().map(|(key, _)| format!("{section}.{key}")).collect()
+            }
+            _ => vec![section],
+        };
+        keys.iter().for_each(|key| assert!(text.contains(&format!("`{key}`")), "{key}"));
+    }
+}
+
+/// A configuration that says everything there is to say.
+fn full() -> RunConfig {
+    let path = || Some(PathBuf::from("a"));
+    let mut config = RunConfig::new(TaskKind::Translate);
+    config.data = DataConfig {
+        text: vec!["a".into()],
+        source: path(),
+        target: path(),
+        validation_text: vec!["a".into()],
+        validation_source: path(),
+        validation_target: path(),
+        validation_share: Some(0.5),
+        max_tokens: Some(9),
+        drop_duplicates: true,
+    };
+    config.tokenizer =
+        TokenizerConfig { from: path(), kind: Some("word".into()), vocab: Some(99), lowercase: true };
+    config.model = ModelConfig {
+        ffn: Some(7),
+        norm: Some("pre".into()),
+        activation: Some("relu".into()),
+        ..config.model
+    };
+    config
+}

@@ -1,0 +1,136 @@
+//! How good a run is: validation, samples, the best model so far, and the end.
+
+use super::{Ended, News, Run, Signal};
+use crate::error::{Error, Result};
+use crate::files::{create_folder, write_aside};
+use crate::hub;
+use crate::model::Architecture;
+use crate::report::{self, Metric};
+use crate::train::checkpoint::{self, Checkpoint};
+use crate::train::examples::{Examples, Validation};
+use limpid_tensor::team;
+use std::path::PathBuf;
+
+impl Run {
+    pub(super) fn validate(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<()> {
+        let found =
+            self.with_weights(|run| run.examples.validate(&run.model.architecture, &run.model.params));
+        if !found.loss.is_finite() {
+            return Err(Error::numeric(format!(
+                "the validation loss after step {} is {}: the training has diverged",
+                self.state.step, found.loss
+            ))
+            .hint(format!("use a learning rate below {:.1e}: --set train.lr=…", self.config.train.lr)));
+        }
+        let best = self.state.best().is_none_or(|best| found.loss < best);
+        if best {
+            self.state.best_bits = Some(found.loss.to_bits());
+            self.state.best_step = self.state.step;
+            self.state.since_best = 0;
+            self.with_weights(|run| run.save_model())?;
+        } else {
+            self.state.since_best += 1;
+        }
+        self.note_validation(found, best, news)?;
+        let step = self.state.step;
+        for (prompt, text, reference) in self.with_weights(|run| run.samples())? {
+            self.note(Metric::Sample(report::Sample { step, prompt, text, reference }), news)?;
+        }
+        Ok(())
+    }
+
+    fn note_validation(
+        &mut self,
+        found: Validation,
+        best: bool,
+        news: &mut dyn FnMut(News) -> Signal,
+    ) -> Result<()> {
+        let Validation { loss, bits_per_character, .. } = found;
+        let step = self.state.step;
+        let perplexity = Some(loss.exp());
+        let metric =
+            report::Validation { step, loss, perplexity, bits_per_character, best, ..Default::default() };
+        self.note(Metric::Validation(metric), news)
+    }
+
+    fn samples(&mut self) -> Result<Vec<(String, String, Option<String>)>> {
+        let count = self.config.train.samples;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        match (&self.model.architecture, &self.examples) {
+            (Architecture::Gpt(gpt), Examples::Text(text)) => {
+                text.samples((gpt, &self.model.params), &self.tokenizer, count, self.state.step)
+            }
+            (Architecture::Seq2Seq(model), Examples::Pairs(pairs)) => {
+                let chosen = &pairs.validation_texts[..count.min(pairs.validation_texts.len())];
+                let sources: Vec<&str> = chosen.iter().map(|(source, _)| source.as_str()).collect();
+                let texts = crate::decode::translate(model, &self.model.params, &self.tokenizer, &sources)?;
+                let sample = |((source, target), text): (&(String, String), String)| {
+                    (source.clone(), text, Some(target.clone()))
+                };
+                Ok(chosen.iter().zip(texts).map(sample).collect())
+            }
+            _ => unreachable!("model and examples are made from one configuration"),
+        }
+    }
+
+    fn save_model(&self) -> Result<()> {
+        let folder = self.folder.join("model");
+        create_folder(&folder)?;
+        self.tokenizer.save(&folder)?;
+        hub::save(&self.model, &folder)
+    }
+
+    /// The average of the last checkpoints, if that is wished and better; then the summary.
+    pub(super) fn finish(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
+        let mut chosen = "best";
+        let k = self.config.train.average_last;
+        if k > 1 && self.average_checkpoints(k)? {
+            let found = self.examples.validate(&self.model.architecture, &self.model.params);
+            let best = self.state.best().is_none_or(|best| found.loss < best);
+            self.note_validation(found, best, news)?;
+            if best {
+                chosen = "average";
+                self.state.best_bits = Some(found.loss.to_bits());
+                self.save_model()?;
+            }
+        }
+        self.metrics.flush()?;
+        let ended = if self.state.step == self.steps { Ended::Done } else { Ended::Early };
+        let state = &self.state;
+        let summary = serde_json::json!({
+            "steps": state.step, "tokens": state.tokens, "seconds": state.seconds, "parameters": self.model.params.count(),
+            "validation_loss": state.best(), "validation_perplexity": state.best().map(f64::exp), "best_step": state.best_step,
+            "model": chosen, "ended": if ended == Ended::Done { "done" } else { "early" }, "threads": team::threads(),
+        });
+        let text = serde_json::to_string_pretty(&summary).expect("a summary is JSON");
+        write_aside(&self.folder.join("summary.json"), text.as_bytes())?;
+        let page = report::html(&report::Run::read(&self.folder)?);
+        write_aside(&self.folder.join("report.html"), page.as_bytes())?;
+        Ok(ended)
+    }
+
+    /// Replaces the weights by the mean of those of the last `k` regular checkpoints, if there are so many.
+    fn average_checkpoints(&mut self, k: usize) -> Result<bool> {
+        let every = self.config.train.checkpoint_every.max(1);
+        let regular = |step: u64| step.is_multiple_of(every) || step == self.steps;
+        let all: Vec<PathBuf> = checkpoint::list(&self.folder)?
+            .into_iter()
+            .filter(|(step, _)| regular(*step))
+            .map(|(_, place)| place)
+            .collect();
+        if all.len() < k {
+            return Ok(false);
+        }
+        let mut one = vec![0.0; self.model.params.flat().len()];
+        let mut sum = vec![0.0_f64; one.len()];
+        for place in &all[all.len() - k..] {
+            Checkpoint::open(place)?.read("params", &mut one)?;
+            sum.iter_mut().zip(&one).for_each(|(sum, x)| *sum += f64::from(*x));
+        }
+        let flat = self.model.params.flat_mut();
+        flat.iter_mut().zip(&sum).for_each(|(x, sum)| *x = (sum / k as f64) as f32);
+        Ok(true)
+    }
+}
