@@ -18,6 +18,9 @@ use std::ops::Range;
 /// The most k's a micro-kernel sums in one go.
 const DEPTH: usize = 384;
 
+/// Rows so many elements apart (4 KB) begin in the same set of the L1 cache, which holds eight lines; a tile reads twelve rows at once.
+const SAME_SET: usize = 1024;
+
 /// Columns whose panels are used together: 384 · 512 · 4 bytes = 768 KB of L2.
 pub(super) const CHUNK: usize = 512;
 
@@ -143,8 +146,10 @@ impl Job<'_> {
     /// As for [`Self::compute`].
     unsafe fn row_tiles(&self, rows: Range<usize>, chunk: Range<usize>, depth: Range<usize>, panels: Panels) {
         let size = micro::size(self.level);
-        // A row-major a is read as it lies. Rows side by side are copied together if they are used often enough.
-        let pack_a = self.a.col_stride != 1 && chunk.len() > 2 * size.cols;
+        // A row-major a is read as it lies, unless its rows would push each other out of the cache. Those, and rows side by side,
+        // are copied together if they are used often enough.
+        let lies_badly = self.a.col_stride != 1 || self.a.row_stride.is_multiple_of(SAME_SET);
+        let pack_a = lies_badly && chunk.len() > 2 * size.cols;
         let accumulate = if depth.start == 0 { self.accumulate } else { Accumulate::Add };
         with_scratch(Purpose::A, |scratch| {
             // Tiles of nearly equal height: 64 rows are 10 and 11 at a time, not 12, 12, 12, 12, 12 and 4.

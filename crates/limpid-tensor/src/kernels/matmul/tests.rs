@@ -73,6 +73,23 @@ fn product_agrees_with_the_definition_for_every_shape_transpose_and_accumulation
 }
 
 #[test]
+fn rows_a_page_apart_are_copied_together_and_give_the_same_bits() {
+    let (m, k, n) = (29, 40, 131);
+    let mut rng = Stream::new(3, 1);
+    let (wide, b) = (random(&mut rng, m * 1024), random(&mut rng, k * n));
+    let close: Vec<f32> = wide.chunks(1024).flat_map(|row| &row[..k]).copied().collect();
+    let results = [(&wide, 1024), (&close, k)].map(|(a, apart)| {
+        let mut c = vec![0.0; m * n];
+        let a = Mat::with_stride(a, m, k, apart);
+        product(MatMut::new(&mut c, m, n), a, Mat::new(&b, k, n), 1.0, Accumulate::Overwrite);
+        c
+    });
+    let want = naive(m, k, n, |i, p| close[i * k + p], |p, j| b[p * n + j]);
+    results[0].iter().zip(&want).for_each(|(c, want)| assert!((f64::from(*c) - want).abs() < 1e-5));
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
 fn columns_of_a_wider_matrix_are_read_and_written_in_place() {
     let a: Vec<f32> = (0..12).map(|x| x as f32).collect();
     let mut c = vec![-1.0; 3 * 5];
