@@ -28,7 +28,7 @@ pub fn print_error(error: &Error) {
 /// Names what in a model folder was passed over.
 pub fn warnings(warnings: &[Warning]) {
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        say(format_args!("warning: {warning}"));
     }
 }
 
@@ -55,9 +55,9 @@ pub fn how_to_call() -> &'static str {
     if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "limpid" }
 }
 
-/// A heading on standard error: what happens now.
+/// A line on standard error: what happens now. That it cannot be written (the log is on a disk that is full) is no reason to stop working.
 pub fn say(line: impl std::fmt::Display) {
-    eprintln!("{line}");
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// A number with commas between its thousands.
@@ -111,7 +111,7 @@ impl Training {
 
     /// A line above the bar.
     pub fn say(&self, line: &str) {
-        if self.plain { eprintln!("{line}") } else { self.bar.println(line) }
+        if self.plain { say(line) } else { self.bar.println(line) }
     }
 
     /// One step done.
@@ -125,13 +125,15 @@ impl Training {
         self.bar.set_message(format!("loss {:.3}  {:.0}k tokens/s", self.loss, rate / 1e3));
         if self.plain && (step == self.next_line || step == steps) {
             let left = seconds / (step - self.before) as f64 * (steps - step) as f64;
-            eprintln!(
-                "  step {step}/{steps}  loss {:.3}  {:.1}k tokens/s  {left:.0}s to go",
-                self.loss,
-                rate / 1e3
-            );
+            let (loss, rate) = (self.loss, rate / 1e3);
+            say(format_args!("  step {step}/{steps}  loss {loss:.3}  {rate:.1}k tokens/s  {left:.0}s to go"));
             self.next_line = (step + steps / 10).max(step + 1).min(steps);
         }
+    }
+
+    /// The bar goes: what follows says more.
+    pub fn clear(self) {
+        self.bar.finish_and_clear();
     }
 
     /// The end: how long it took, in seconds.

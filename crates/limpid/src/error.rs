@@ -63,7 +63,11 @@ impl Error {
         match source.kind() {
             std::io::ErrorKind::NotFound => error.hint("check the path"),
             std::io::ErrorKind::PermissionDenied => error.hint("check who may read and write there"),
-            std::io::ErrorKind::StorageFull => error.hint("free some space, then run the same command again"),
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge => {
+                error.hint("free some space, then run the same command again")
+            }
             _ => error,
         }
     }

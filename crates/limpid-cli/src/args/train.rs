@@ -17,6 +17,9 @@ pub struct Train {
     /// Their translations, line by line
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// Sentences and their translations in one file, as its first two columns: .tsv, .csv or .jsonl
+    #[arg(long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
     /// Folder of the run [default: runs/ and the name of the configuration]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -32,6 +35,10 @@ pub struct Train {
     /// Remove a run that is in the folder already
     #[arg(long)]
     pub force: bool,
+    /// Train nothing, but try learning rates from 1e-6 to 1 from a fresh start, one a step, and suggest one; with --out, draw the curve into
+    /// that folder
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, require_equals = true, default_missing_value = "200", conflicts_with_all = ["resume", "force"])]
+    pub find_lr: Option<u64>,
     /// Print the configuration with all its keys, and do nothing
     #[arg(long)]
     pub show_config: bool,

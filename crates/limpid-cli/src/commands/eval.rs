@@ -2,12 +2,11 @@
 
 use crate::args::Eval;
 use crate::printer::{self, say};
-use limpid::data::pairs::tokenize_pairs;
 use limpid::data::parallel::read_parallel;
-use limpid::decode::{TranslateOptions, translate_with};
 use limpid::error::{Error, Result};
-use limpid::eval::loss::{pairs_loss, text_loss};
-use limpid::eval::{Bleu, Case, Chrf};
+use limpid::eval::Case;
+use limpid::eval::loss::text_loss;
+use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
 use limpid::files::write_aside;
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
@@ -79,14 +78,6 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
     Ok(())
 }
 
-fn check_ids(ids: &[u32], vocabulary: usize) -> Result<()> {
-    match ids.iter().find(|id| **id as usize >= vocabulary) {
-        Some(id) => Err(Error::data(format!("the tokenizer gives token {id}, the model knows {vocabulary}"))
-            .hint("the tokenizer and the model do not belong together")),
-        None => Ok(()),
-    }
-}
-
 fn translation(
     args: &Eval,
     (source, target): (&Path, &Path),
@@ -94,48 +85,16 @@ fn translation(
     model: &Model,
     tokenizer: &Tokenizer,
 ) -> Result<()> {
-    let config = seq2seq.config();
     let pairs = read_parallel(source, target)?;
-    let texts = pairs.iter().map(|(source, target)| (source.as_str(), target.as_str()));
-    let ids = tokenize_pairs(tokenizer, texts, config.eos_token_id)?;
-    let longest = config.max_position_embeddings;
-    if let Some(i) = ids.iter().position(|(source, target)| source.len().max(target.len()) > longest) {
-        let tokens = ids[i].0.len().max(ids[i].1.len());
-        return Err(Error::data(format!(
-            "line {} has {tokens} tokens, the model has positions for {longest}",
-            i + 1
-        ))
-        .hint("leave the line out"));
-    }
-    ids.iter().try_for_each(|(source, target)| {
-        check_ids(source, config.vocab_size)?;
-        check_ids(target, config.decoder_vocab_size)
-    })?;
-    let loss = pairs_loss((seq2seq, &model.params), &ids);
-    say(format_args!("Translating {} sentences …", pairs.len()));
-    let (mut generation, warnings) = hub::load_generation(&args.model)?;
+    let (decoding, warnings) = decoding_of(&args.model, seq2seq, &args.how.request())?;
     printer::warnings(&warnings);
-    if generation.ends.is_empty() {
-        generation.ends = vec![config.eos_token_id];
-    }
-    let decoding = args.how.request().resolve(&generation, config.decoder_vocab_size)?;
-    let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
-    let found = translate_with(
-        (seq2seq, &model.params),
-        tokenizer,
-        &sources,
-        &decoding,
-        &TranslateOptions::default(),
-        &mut |_| Ok(()),
-    )?;
-    let translations: Vec<&str> = found.iter().map(|best| best[0].text.as_str()).collect();
+    let case = if args.lowercase { Case::Lower } else { Case::Mixed };
+    say(format_args!("Translating {} sentences …", pairs.len()));
+    let found = score_translator((seq2seq, &model.params), tokenizer, &pairs, &decoding, case)?;
+    let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;
     }
-    let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
-    let case = if args.lowercase { Case::Lower } else { Case::Mixed };
-    let bleu = Bleu { case, ..Bleu::default() }.corpus(&translations, &references)?;
-    let chrf = Chrf { case, ..Chrf::default() }.corpus(&translations, &references)?;
     if args.json {
         println!(
             "{}",

@@ -1,6 +1,7 @@
 //! `limpid generate`: a language model continues a text, and the text is seen while it is written.
 
 use super::decoding::TraceFile;
+use super::terminal;
 use crate::args::Generate;
 use crate::printer;
 use limpid::decode::{self, Decoding, Ended, Event, GenerateOptions, Generated, Overflow};
@@ -8,7 +9,7 @@ use limpid::error::{Error, Result};
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model};
 use limpid::text::Tokenizer;
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 /// Continues the prompts, or standard input.
@@ -55,15 +56,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn interactive(&mut self) -> Result<()> {
-        printer::say("Type a beginning and press Enter; Ctrl-D ends.");
-        for line in std::io::stdin().lock().lines() {
-            let line = line.map_err(|e| Error::io("read", Path::new("standard input"), &e))?;
-            // One line that cannot be continued does not end the conversation.
-            if let Err(error) = self.generate(&[line]) {
-                printer::print_error(&error);
-            }
-        }
-        Ok(())
+        printer::say("Type a beginning and press Enter. Ctrl-C ends an answer, Ctrl-D the program.");
+        terminal::converse(|line| self.generate(&[line]))
     }
 
     fn generate(&mut self, prompts: &[String]) -> Result<()> {
@@ -79,6 +73,9 @@ impl Job<'_> {
                 print!("{}{text}", if begun { "" } else { echo });
                 begun = true;
                 let _ = std::io::stdout().flush();
+            }
+            if terminal::stopped() {
+                return Err(terminal::stop_here());
             }
             trace.take(&event, first, tokenizer)
         };

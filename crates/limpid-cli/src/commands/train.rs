@@ -2,20 +2,21 @@
 
 use crate::args::Train;
 use crate::printer::{self, Progress, say};
-use limpid::error::{Error, Result};
+use limpid::error::{Error, ErrorKind, Result};
 use limpid::report::Metric;
 use limpid::text::text_size;
 use limpid::text::train::Stage;
+use limpid::train::checkpoint;
 use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Beginning, Opened, Preparing};
-use limpid::train::{Ended, News, RunConfig, Signal, TaskKind};
+use limpid::train::{Ended, Judged, News, RunConfig, Signal, TaskKind};
 use limpid_tensor::team;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a shell gives to a program that ended by Ctrl-C.
-const INTERRUPTED: i32 = 130;
+pub(super) const INTERRUPTED: i32 = 130;
 
 static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
 
@@ -35,6 +36,9 @@ pub fn run(args: Train) -> Result<ExitCode> {
     if let Some(error) = lost {
         return Err(error);
     }
+    if let Some(steps) = args.find_lr {
+        return super::find_lr::run(&config, steps, args.out.as_deref());
+    }
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(name(&args.what)));
     let beginning = match (args.resume, args.force) {
         (true, _) => Beginning::Resume,
@@ -43,7 +47,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     };
     let Opened { mut run, damaged, lock } = open(&config, &folder, beginning)?;
     for error in &damaged {
-        eprintln!("warning: {error}; an older checkpoint is used");
+        say(format_args!("warning: {error}; an older checkpoint is used"));
     }
     let (done, steps) = run.steps();
     if done >= steps {
@@ -51,7 +55,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     } else {
         announce(&config, &mut run)?;
     }
-    watch_interrupts()?;
+    watch_interrupts("Saving after this step …")?;
     let mut bar = printer::Training::resumed(done, steps);
     let ended = run.train(&mut |news| {
         match news {
@@ -61,11 +65,14 @@ pub fn run(args: Train) -> Result<ExitCode> {
                     bar.say(&line);
                 }
             }
+            News::Scoring { sentences, on } => {
+                bar.say(&format!("translating {sentences} sentences ({}) …", on.name()))
+            }
         }
-        if INTERRUPTS.load(Ordering::Relaxed) > 0 { Signal::Stop } else { Signal::GoOn }
+        if interrupted() { Signal::Stop } else { Signal::GoOn }
     });
     let seconds = bar.finish();
-    let ended = ended?;
+    let ended = ended.map_err(|error| when_it_can_go_on(error, &folder))?;
     drop(lock);
     let limpid = printer::how_to_call();
     match ended {
@@ -82,6 +89,9 @@ pub fn run(args: Train) -> Result<ExitCode> {
         )),
         Ended::Done => say(format_args!("Done after {seconds:.0} s.")),
     }
+    if let Some(judged) = run.judged() {
+        print_scores(judged);
+    }
     println!(
         "The best model is in {}, what happened in {}.",
         folder.join("model").display(),
@@ -95,6 +105,36 @@ pub fn run(args: Train) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A file that could not be written has cost the steps since the last checkpoint, no more.
+fn when_it_can_go_on(error: Error, folder: &Path) -> Error {
+    if error.kind() != ErrorKind::Io {
+        return error;
+    }
+    let step = checkpoint::list(folder).ok().and_then(|all| all.last().map(|(step, _)| *step));
+    error.hint(match step {
+        Some(step) => format!("make room, then type the same with --resume: it goes on after step {step}"),
+        None => "make room, then type the same with --resume: no checkpoint was written yet".to_string(),
+    })
+}
+
+/// How good the translations are, at the end.
+fn print_scores(judged: &Judged) {
+    let Judged { on, beams, kept, last } = judged;
+    let (sentences, search) = (
+        kept.translations.len(),
+        match beams {
+            1 => "greedy".to_string(),
+            beams => format!("{beams} beams"),
+        },
+    );
+    println!("The best model on {sentences} sentences ({}, {search}):", on.name());
+    println!("  BLEU {:.2}  {}", kept.bleu.score, kept.bleu.signature);
+    println!("  chrF {:.2}  {}", kept.chrf.score, kept.chrf.signature);
+    if let Some(last) = last {
+        println!("  after the last step: BLEU {:.2}, chrF {:.2}", last.bleu.score, last.chrf.score);
+    }
+}
+
 fn config(args: &Train) -> Result<RunConfig> {
     let mut overrides = args.set.clone();
     overrides.extend(args.steps.map(|steps| format!("train.steps={steps}")));
@@ -106,6 +146,13 @@ fn config(args: &Train) -> Result<RunConfig> {
                 return Err(Error::config(format!("'{file}' is neither a TOML file nor something to learn"))
                     .hint("limpid train gpt --data text.txt, limpid train translate --source a.fr --target a.en, or limpid train CONFIG.toml"));
             }
+            let given =
+                [!args.data.is_empty(), args.source.is_some(), args.target.is_some(), args.pairs.is_some()];
+            if given.contains(&true) {
+                return Err(Error::config(format!("{file} names its own files")).hint(
+                    "change them with --set data.text='[\"a.txt\"]', --set data.source=a.fr and so on",
+                ));
+            }
             return RunConfig::read(Path::new(file), &overrides);
         }
     };
@@ -113,6 +160,7 @@ fn config(args: &Train) -> Result<RunConfig> {
     config.data.text = args.data.clone();
     config.data.source = args.source.clone();
     config.data.target = args.target.clone();
+    config.data.pairs = args.pairs.clone();
     config.with(&overrides)
 }
 
@@ -120,7 +168,7 @@ fn name(what: &str) -> PathBuf {
     Path::new(what).file_stem().map_or_else(|| PathBuf::from("run"), PathBuf::from)
 }
 
-fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> Result<Opened> {
+pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> Result<Opened> {
     let bytes = text_size(&config.data.text).unwrap_or(0);
     let (mut vocabulary, mut tokens) = (None, None);
     setup::open(config.clone(), folder, beginning, &mut |preparing| match preparing {
@@ -186,13 +234,18 @@ fn line(metric: &Metric) -> Option<String> {
     }
 }
 
-/// The first Ctrl-C ends the run after the step under way, with a checkpoint; the second ends the program at once.
-fn watch_interrupts() -> Result<()> {
-    ctrlc::set_handler(|| {
+/// Whether somebody pressed Ctrl-C.
+pub(super) fn interrupted() -> bool {
+    INTERRUPTS.load(Ordering::Relaxed) > 0
+}
+
+/// The first Ctrl-C says `what` happens now (it is for the caller to do so, after the step under way); the second ends the program at once.
+pub(super) fn watch_interrupts(what: &'static str) -> Result<()> {
+    ctrlc::set_handler(move || {
         if INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0 {
             std::process::exit(INTERRUPTED);
         }
-        eprintln!("\nSaving after this step … (Ctrl-C again ends at once)");
+        say(format_args!("\n{what} (Ctrl-C again ends at once)"));
     })
     .map_err(|e| Error::data(format!("Ctrl-C cannot be watched: {e}")))
 }

@@ -1,6 +1,7 @@
 //! `limpid translate`: text in, text out, line by line.
 
 use super::decoding::TraceFile;
+use super::terminal;
 use crate::args::Translate;
 use crate::printer;
 use limpid::decode::{self, Decoding, TranslateOptions, Translation};
@@ -69,18 +70,18 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Line by line in the order they came. At a terminal each line is answered at once; from a pipe, what has arrived is
-    /// translated together.
+    /// Line by line in the order they came. At a terminal each line is answered at once, and what is wrong with one does not end the
+    /// conversation; from a pipe, what has arrived is translated together.
     fn standard_input(&mut self) -> Result<()> {
         let stdin = std::io::stdin();
-        let terminal = stdin.is_terminal();
-        if terminal {
-            printer::say("Type a sentence and press Enter; Ctrl-D ends.");
+        if stdin.is_terminal() {
+            printer::say("Type a sentence and press Enter. Ctrl-D ends.");
+            return terminal::converse(|line| self.translate(&[line], |_| "this line".to_string()));
         }
         let mut reader = BufReader::new(stdin.lock());
         let mut done = 0;
         loop {
-            let (lines, failed) = arrived(&mut reader, if terminal { 1 } else { LINES_AT_A_TIME }, done);
+            let (lines, failed) = arrived(&mut reader, LINES_AT_A_TIME, done);
             if lines.is_empty() && failed.is_none() {
                 break;
             }
@@ -91,7 +92,7 @@ impl Job<'_> {
             }
             done += lines.len();
         }
-        if done == 0 && !terminal {
+        if done == 0 {
             return Err(Error::data("standard input has no lines to translate")
                 .hint("give the text as an argument, or pipe a file in: limpid translate MODEL < text.fr"));
         }

@@ -10,6 +10,9 @@ mod report;
 mod score;
 mod tokenizer;
 mod train;
+mod train_find_lr;
+mod train_full_disk;
+mod train_score;
 mod translate;
 
 use std::path::{Path, PathBuf};

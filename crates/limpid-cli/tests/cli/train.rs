@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 /// Some text with words that come again.
-fn text(folder: &Path, lines: usize) -> PathBuf {
+pub(super) fn text(folder: &Path, lines: usize) -> PathBuf {
     let words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "dog", "run"];
     let line =
         |i: usize| (0..8).map(|j| words[(i * 7 + j * j * 3 + i / 5) % 10]).collect::<Vec<_>>().join(" ");
@@ -15,7 +15,7 @@ fn text(folder: &Path, lines: usize) -> PathBuf {
 }
 
 /// A parallel corpus whose target is its source in capitals, reversed.
-fn pairs(folder: &Path, lines: usize) -> (PathBuf, PathBuf) {
+pub(super) fn pairs(folder: &Path, lines: usize) -> (PathBuf, PathBuf) {
     let text = fs::read_to_string(text(folder, lines)).unwrap();
     let turned = |line: &str| line.to_uppercase().split(' ').rev().collect::<Vec<_>>().join(" ") + "\n";
     let (source, target) = (folder.join("a.src"), folder.join("a.tgt"));
@@ -25,7 +25,7 @@ fn pairs(folder: &Path, lines: usize) -> (PathBuf, PathBuf) {
 }
 
 /// A run that takes a second or two; `more` comes last and wins.
-fn gpt_args(data: &Path, out: &Path, more: &[&str]) -> Vec<String> {
+pub(super) fn gpt_args(data: &Path, out: &Path, more: &[&str]) -> Vec<String> {
     let mut args = vec!["train".to_string(), "gpt".into(), "--data".into(), data.display().to_string()];
     args.extend(["--out".to_string(), out.display().to_string()]);
     let set = [
@@ -47,18 +47,18 @@ fn gpt_args(data: &Path, out: &Path, more: &[&str]) -> Vec<String> {
     args
 }
 
-fn start(args: &[String]) -> Command {
+pub(super) fn start(args: &[String]) -> Command {
     limpid(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn finish(args: &[String]) -> String {
+pub(super) fn finish(args: &[String]) -> String {
     let output = start(args).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     stdout(&output) + &stderr(&output)
 }
 
 /// The bytes of the best model and of the last checkpoint's numbers.
-fn result(run: &Path) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn result(run: &Path) -> (Vec<u8>, Vec<u8>) {
     let mut checkpoints: Vec<_> =
         fs::read_dir(run.join("checkpoints")).unwrap().map(|e| e.unwrap().path()).collect();
     checkpoints.sort();
@@ -67,6 +67,18 @@ fn result(run: &Path) -> (Vec<u8>, Vec<u8>) {
         fs::read(run.join("model/model.safetensors")).unwrap(),
         fs::read(last.join("numbers.safetensors")).unwrap(),
     )
+}
+
+/// The lines of metrics without what a clock says.
+pub(super) fn timeless(run: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let line = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let object = line.as_object_mut().unwrap();
+        ["seconds", "tokens_per_second"].iter().for_each(|key| drop(object.remove(*key)));
+        line
+    };
+    text.lines().map(line).collect()
 }
 
 #[test]
@@ -138,6 +150,23 @@ fn a_run_that_is_killed_again_and_again_ends_with_the_same_bytes() {
     }
     assert!(kills >= 2, "{kills} kills prove little");
     assert!(result(&whole) == result(&killed), "other bytes after {kills} kills");
+    assert_eq!(timeless(&whole), timeless(&killed));
+}
+
+#[test]
+fn the_first_line_of_metrics_after_a_resume_is_about_all_its_steps() {
+    let folder = scratch("train-since");
+    let (data, whole, cut) = (text(&folder, 300), folder.join("whole"), folder.join("cut"));
+    let args = |out: &Path| gpt_args(&data, out, &["--resume", "--steps", "30", "--set", "train.keep=9"]);
+    finish(&args(&whole));
+    finish(&args(&cut));
+    // As if it had been killed after the checkpoint of step 7: the line of step 10 is about steps 1 to 10 all the same.
+    for step in [14, 21, 28, 30] {
+        fs::remove_dir_all(cut.join(format!("checkpoints/step-{step:08}"))).unwrap();
+    }
+    finish(&args(&cut));
+    assert_eq!(timeless(&whole), timeless(&cut));
+    assert_eq!(timeless(&whole).iter().filter(|line| line["kind"] == "train").count(), 3);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod metric;
 pub mod resample;
 pub mod rouge;
 mod tokenize;
+pub mod translator;
 
 pub use bleu::{Bleu, BleuScore};
 pub use chrf::Chrf;

@@ -44,11 +44,16 @@ impl KvCache {
 
     /// Keeps these sequences, in this order; one may be kept twice, or not at all.
     pub fn select(&mut self, sequences: &[usize]) {
+        if sequences.iter().copied().eq(0..self.lengths.len()) {
+            return;
+        }
         let (_, width) = self.rows.rows_cols();
         let block = self.capacity * width;
         let mut rows = Tensor::uninit([sequences.len() * self.capacity, width]);
         for (to, from) in rows.data_mut().chunks_exact_mut(block.max(1)).zip(sequences) {
-            to.copy_from_slice(&self.rows.data()[from * block..][..block]);
+            // What lies behind a sequence's tokens is not read before it is written.
+            let filled = self.lengths[*from] * width;
+            to[..filled].copy_from_slice(&self.rows.data()[from * block..][..filled]);
         }
         self.lengths = sequences.iter().map(|from| self.lengths[*from]).collect();
         self.rows = rows;

@@ -5,13 +5,13 @@ use crate::data::batch::{LmBatch, PairBatch};
 use crate::data::clean::{Cleaning, clean_pairs, drop_long};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::pairs::{TokenPair, tokenize_pairs};
-use crate::data::parallel::read_parallel;
 use crate::data::split::{Split, split, split_text};
 use crate::data::tokens::TokenFile;
 use crate::decode::filter::Filter;
 use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
 use crate::error::{Error, Result};
 use crate::eval::loss::{pairs_loss, text_loss};
+use crate::eval::translator::tokens_to_score;
 use crate::model::{Architecture, Gpt};
 use crate::text::Tokenizer;
 use limpid_tensor::ops::LossSpec;
@@ -50,6 +50,8 @@ pub struct PairExamples {
     validation: Vec<TokenPair>,
     /// The sentences themselves.
     pub validation_texts: Vec<(String, String)>,
+    /// Sentences for the end, if there are such.
+    pub test_texts: Option<Vec<(String, String)>>,
     order: PairOrder,
     start: u32,
     /// What was left out.
@@ -247,16 +249,14 @@ fn characters(files: &[PathBuf]) -> Result<u64> {
 impl PairExamples {
     fn read(config: &RunConfig, tokenizer: &Tokenizer) -> Result<Self> {
         let data = &config.data;
-        let need = |path: &Option<PathBuf>| path.clone().expect("validated");
-        let (pairs, mut cleaning) =
-            clean_pairs(read_parallel(&need(&data.source), &need(&data.target))?, config.duplicates());
-        let (train, kept) = match (&data.validation_source, &data.validation_target) {
-            (Some(source), Some(target)) => {
+        let (pairs, mut cleaning) = clean_pairs(config.pairs().read()?, config.duplicates());
+        let (train, kept) = match config.validation_pairs() {
+            Some(files) => {
                 // What is measured is not cleaned of duplicates, only of what cannot be measured.
-                let (kept, _) = clean_pairs(read_parallel(source, target)?, Default::default());
+                let (kept, _) = clean_pairs(files.read()?, Default::default());
                 (pairs, kept)
             }
-            _ => {
+            None => {
                 let share = data.validation_share.unwrap_or(USUAL_SHARE);
                 let (train, kept) = split(pairs.len(), Split::Random { share, seed: config.train.seed })?;
                 let pick = |which: &[usize]| which.iter().map(|i| pairs[*i].clone()).collect::<Vec<_>>();
@@ -283,11 +283,20 @@ impl PairExamples {
             return Err(Error::data("no pair is left for validation")
                 .hint("give more pairs, or a larger --set model.context=…"));
         }
+        let test_texts = match config.test_pairs() {
+            Some(files) => {
+                let test = files.read()?;
+                // Now, not when the training is over.
+                tokens_to_score(tokenizer, &test, end, context).map_err(|e| e.in_file(files.path()))?;
+                Some(test)
+            }
+            None => None,
+        };
         let lengths: Vec<usize> = train.iter().map(|(source, target)| source.len() + target.len()).collect();
         let (seed, budget) = (config.train.seed, config.train.batch_tokens);
         let order = PairOrder::new(seed, &lengths, budget, config.bucketing()?)?;
         let start = config.seq2seq(tokenizer.vocab_size())?.decoder_start_token_id;
-        Ok(Self { train, validation, validation_texts, order, start, cleaning })
+        Ok(Self { train, validation, validation_texts, test_texts, order, start, cleaning })
     }
 
     fn batch(&mut self, n: u64) -> PairBatch {

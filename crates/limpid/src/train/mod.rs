@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod config;
 mod examples;
+pub mod find_rate;
 mod metrics;
 pub mod plan;
 mod run;
@@ -12,6 +13,6 @@ mod translate;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
-pub use run::{Ended, News, Run, Signal};
+pub use run::{Ended, Judged, JudgedOn, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

@@ -1,17 +1,17 @@
 //! From a configuration and a folder to a run that is ready to go on.
 
 use super::checkpoint::Checkpoint;
-use super::config::{RunConfig, TaskKind};
+use super::config::{PairFiles, RunConfig, TaskKind};
 use super::examples::Examples;
 use super::plan;
 use super::run::Run;
-use crate::data::parallel::read_parallel;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
 use crate::report::parse_settings;
 use crate::text::Tokenizer;
-use crate::text::train::{Stage, train_files};
+use crate::text::train::{Stage, train, train_files};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -46,11 +46,12 @@ pub struct Opened {
 }
 
 /// Everything a run writes into its folder.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "config.toml",
     "metrics.jsonl",
     "summary.json",
     "report.html",
+    "translations.txt",
     "tokenizer",
     "cache",
     "checkpoints",
@@ -58,13 +59,18 @@ const OURS: [&str; 8] = [
 ];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
-const MAY_CHANGE: [&str; 6] = [
+const MAY_CHANGE: [&str; 11] = [
     "train.steps",
     "train.epochs",
     "train.checkpoint_every",
     "train.keep",
     "train.patience",
     "train.average_last",
+    "data.test_source",
+    "data.test_target",
+    "data.test_pairs",
+    "score.beams",
+    "score.lowercase",
 ];
 
 /// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.
@@ -127,7 +133,9 @@ fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()>
             .hint("--resume goes on with it, --force begins anew, --out DIR names another folder"));
     }
     let holds_something = match fs::read_dir(folder) {
-        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)),
+        Ok(mut entries) => entries.any(|entry| {
+            entry.is_ok_and(|entry| ![LOCK, FIND_LR].map(OsStr::new).contains(&entry.file_name().as_os_str()))
+        }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
         Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
     };
@@ -139,6 +147,9 @@ fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()>
 }
 
 const LOCK: &str = ".lock";
+
+/// The picture that `--find-lr` leaves in a folder, which may become a run's.
+pub const FIND_LR: &str = "find-lr.svg";
 
 /// The system lets go of it when the process ends, however it ends.
 fn lock(folder: &Path) -> Result<File> {
@@ -193,6 +204,8 @@ fn check_same(then: &RunConfig, now: &RunConfig) -> Result<()> {
 fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut config = config.clone();
+    // Nothing is learnt from these.
+    (config.data.test_source, config.data.test_target, config.data.test_pairs) = (None, None, None);
     config.each_path(|path| files.push(path.clone()));
     files
         .iter()
@@ -211,24 +224,32 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
     let tokenizer = match &config.tokenizer.from {
         Some(from) => Tokenizer::load(from)?,
         None => {
-            let data = &config.data;
-            let files: Vec<PathBuf> = match config.task {
-                TaskKind::Gpt => data.text.clone(),
-                TaskKind::Translate => {
-                    let files: Vec<PathBuf> =
-                        [&data.source, &data.target].into_iter().flatten().cloned().collect();
-                    // Files that are not each other's translation are refused before anything is learnt from them.
-                    drop(read_parallel(&files[0], &files[1])?);
-                    files
-                }
+            let (data, spec) = (&config.data, config.tokenizer_spec()?);
+            let mut learn = |files: &[PathBuf]| {
+                train_files(&spec, files, &mut |stage| progress(Preparing::Vocabulary(stage)))
             };
-            train_files(&config.tokenizer_spec()?, &files, &mut |stage| {
-                progress(Preparing::Vocabulary(stage))
-            })?
-            .tokenizer
+            match config.task {
+                TaskKind::Gpt => learn(&data.text)?.tokenizer,
+                TaskKind::Translate => {
+                    let files = config.pairs();
+                    // Files that are not each other's translation are refused before anything is learnt from them.
+                    let pairs = files.read()?;
+                    match files {
+                        PairFiles::Parallel(source, target) => learn(&[source, target])?.tokenizer,
+                        PairFiles::Table { .. } => train(&spec, columns(&pairs))?.tokenizer,
+                    }
+                }
+            }
         }
     };
     create_folder(folder)?;
     tokenizer.save(folder)?;
     Ok(tokenizer)
+}
+
+/// Both columns of a table as texts, some hundred lines at a time.
+fn columns(pairs: &[(String, String)]) -> impl Iterator<Item = Result<String>> {
+    pairs
+        .chunks(512)
+        .map(|some| Ok(some.iter().map(|(source, target)| format!("{source}\n{target}\n")).collect()))
 }

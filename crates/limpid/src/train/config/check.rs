@@ -13,16 +13,7 @@ impl RunConfig {
                     Error::config("there is no text to learn from").hint("name a file: --data input.txt")
                 );
             }
-            TaskKind::Translate if data.source.is_none() || data.target.is_none() => {
-                return Err(Error::config(
-                    "translation needs a file of sentences and one of their translations",
-                )
-                .hint("--source a.fr --target a.en"));
-            }
-            TaskKind::Translate if data.validation_source.is_some() != data.validation_target.is_some() => {
-                return Err(Error::config("for validation one of two files is missing")
-                    .hint("give data.validation_source and data.validation_target, or neither"));
-            }
+            TaskKind::Translate => self.check_pairs()?,
             _ => {}
         }
         let counts = [
@@ -33,6 +24,7 @@ impl RunConfig {
             ("train.log_every", train.log_every as usize),
             ("train.keep", train.keep),
             ("model.context", self.model.context),
+            ("score.beams", self.score.beams),
         ];
         if let Some((key, _)) = counts.iter().find(|(_, n)| *n == 0) {
             return Err(

@@ -63,9 +63,31 @@ impl RunConfig {
     /// Calls `change` on every file it names.
     pub fn each_path(&mut self, mut change: impl FnMut(&mut PathBuf)) {
         let DataConfig {
-            text, source, target, validation_text, validation_source, validation_target, ..
+            text,
+            source,
+            target,
+            pairs,
+            validation_text,
+            validation_source,
+            validation_target,
+            validation_pairs,
+            test_source,
+            test_target,
+            test_pairs,
+            ..
         } = &mut self.data;
-        let one = [source, target, validation_source, validation_target, &mut self.tokenizer.from];
+        let one = [
+            source,
+            target,
+            pairs,
+            validation_source,
+            validation_target,
+            validation_pairs,
+            test_source,
+            test_target,
+            test_pairs,
+            &mut self.tokenizer.from,
+        ];
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
     }
 }

@@ -5,8 +5,11 @@
 mod build;
 mod check;
 mod file;
+mod pairs;
 #[cfg(test)]
 mod tests;
+
+pub use pairs::PairFiles;
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -29,6 +32,9 @@ pub struct RunConfig {
     /// The training.
     #[serde(default)]
     pub train: TrainConfig,
+    /// How translations are judged at the end.
+    #[serde(default)]
+    pub score: ScoreConfig,
 }
 
 /// What is learnt.
@@ -52,12 +58,28 @@ pub struct DataConfig {
     pub source: Option<PathBuf>,
     /// Their translations, line by line.
     pub target: Option<PathBuf>,
+    /// Both in one file instead, as columns: TSV, CSV or JSON Lines.
+    pub pairs: Option<PathBuf>,
+    /// The column of sentences, by number or name: 1 unless said otherwise, `source` in JSON Lines.
+    pub source_column: Option<String>,
+    /// The column of translations: 2 unless said otherwise, `target` in JSON Lines.
+    pub target_column: Option<String>,
+    /// Whether the first line of such files names the columns; so it does if a column is meant by name.
+    pub header: bool,
     /// Texts kept for validation.
     pub validation_text: Vec<PathBuf>,
     /// Sentences kept for validation.
     pub validation_source: Option<PathBuf>,
     /// Their translations.
     pub validation_target: Option<PathBuf>,
+    /// Both in one file.
+    pub validation_pairs: Option<PathBuf>,
+    /// Sentences on which a translator is judged at the end; without them, those kept for validation.
+    pub test_source: Option<PathBuf>,
+    /// Their translations.
+    pub test_target: Option<PathBuf>,
+    /// Both in one file.
+    pub test_pairs: Option<PathBuf>,
     /// Without files for validation: the part of the data that is kept for it, 0.1 unless said otherwise.
     pub validation_share: Option<f64>,
     /// Pairs with more tokens on a side are left out, and counted.
@@ -208,6 +230,22 @@ impl Default for TrainConfig {
     }
 }
 
+/// How translations are judged at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScoreConfig {
+    /// Beams of the search; 1 is greedy.
+    pub beams: usize,
+    /// Whether BLEU and chrF pass over capital letters.
+    pub lowercase: bool,
+}
+
+impl Default for ScoreConfig {
+    fn default() -> Self {
+        Self { beams: 1, lowercase: false }
+    }
+}
+
 impl RunConfig {
     /// The usual for a task.
     pub fn new(task: TaskKind) -> Self {
@@ -217,6 +255,7 @@ impl RunConfig {
             tokenizer: TokenizerConfig::default(),
             model: ModelConfig::default(),
             train: TrainConfig::default(),
+            score: ScoreConfig::default(),
         };
         if task == TaskKind::Translate {
             config.model = ModelConfig { layers: 3, heads: 8, width: 256, dropout: 0.1, ..config.model };

@@ -36,7 +36,12 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(error(GPT, "model.heads=3").contains("3 heads"));
     assert!(error(GPT, "nonsense").contains("key=value"));
     assert!(error("task = \"gpt\"", "").contains("no text"));
-    assert!(error("task = \"translate\"\n[data]\nsource = \"a\"", "").contains("translations"));
+    let translate = |data: &str| error(&format!("task = \"translate\"\n[data]\n{data}"), "");
+    assert!(translate("").contains("translations"));
+    assert!(translate("source = \"a\"").contains("only one is given"));
+    assert!(translate("pairs = \"a.tsv\"\nsource = \"a\"").contains("as well"));
+    assert!(translate("pairs = \"a.tsv\"\ntest_target = \"a\"").contains("data.test_source"));
+    assert!(translate("pairs = \"a.xls\"").contains("a.xls"));
 }
 
 #[test]
@@ -72,9 +77,17 @@ fn full() -> RunConfig {
         text: vec!["a".into()],
         source: path(),
         target: path(),
+        pairs: path(),
+        source_column: Some("1".into()),
+        target_column: Some("2".into()),
+        header: true,
         validation_text: vec!["a".into()],
         validation_source: path(),
         validation_target: path(),
+        validation_pairs: path(),
+        test_source: path(),
+        test_target: path(),
+        test_pairs: path(),
         validation_share: Some(0.5),
         max_tokens: Some(9),
         drop_duplicates: true,

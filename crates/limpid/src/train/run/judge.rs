@@ -86,6 +86,9 @@ impl Run {
     pub(super) fn finish(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
         let mut chosen = "best";
         let k = self.config.train.average_last;
+        // Before the weights are averaged. Where the last step was the best, they are what was kept.
+        let last_is_best = self.state.best_step == self.state.step;
+        let last = if last_is_best && k < 2 { None } else { self.score_now(news)? };
         if k > 1 && self.average_checkpoints(k)? {
             let found = self.examples.validate(&self.model.architecture, &self.model.params);
             let best = self.state.best().is_none_or(|best| found.loss < best);
@@ -97,13 +100,17 @@ impl Run {
             }
         }
         self.metrics.flush()?;
+        self.judge(last.filter(|_| !last_is_best || chosen == "average"), news)?;
         let ended = if self.state.step == self.steps { Ended::Done } else { Ended::Early };
         let state = &self.state;
-        let summary = serde_json::json!({
+        let mut summary = serde_json::json!({
             "steps": state.step, "tokens": state.tokens, "seconds": state.seconds, "parameters": self.model.params.count(),
             "validation_loss": state.best(), "validation_perplexity": state.best().map(f64::exp), "best_step": state.best_step,
             "model": chosen, "ended": if ended == Ended::Done { "done" } else { "early" }, "threads": team::threads(),
         });
+        if let (Some(judged), Some(summary)) = (&self.judged, summary.as_object_mut()) {
+            summary.extend(judged.summary());
+        }
         let text = serde_json::to_string_pretty(&summary).expect("a summary is JSON");
         write_aside(&self.folder.join("summary.json"), text.as_bytes())?;
         let page = report::html(&report::Run::read(&self.folder)?);

@@ -9,7 +9,11 @@
 //! Everything is a function of the configuration and the number of the step: batches and dropout by (seed, step), the rest by what the
 //! checkpoint holds.
 
+mod find;
 mod judge;
+mod score;
+
+pub use score::{Judged, JudgedOn};
 
 use super::checkpoint::{self, Checkpoint, State};
 use super::config::{RunConfig, TaskKind};
@@ -61,6 +65,13 @@ pub enum News<'a> {
     },
     /// A line of `metrics.jsonl`.
     Metric(&'a Metric),
+    /// The training is over, and sentences are translated to judge it.
+    Scoring {
+        /// How many.
+        sentences: usize,
+        /// Which.
+        on: JudgedOn,
+    },
 }
 
 /// A run that is ready to go on.
@@ -75,15 +86,7 @@ pub struct Run {
     metrics: Metrics,
     state: State,
     steps: u64,
-}
-
-/// Since the last line of metrics.
-#[derive(Default)]
-struct Since {
-    loss: f64,
-    targets: f64,
-    tokens: u64,
-    seconds: f64,
+    judged: Option<Judged>,
 }
 
 impl Run {
@@ -132,7 +135,19 @@ impl Run {
         }
         let metrics = Metrics::open(folder, state.metrics_bytes, state.started)?;
         let folder = folder.to_path_buf();
-        Ok(Self { config, folder, tokenizer, model, examples, stepper, average, metrics, state, steps })
+        Ok(Self {
+            config,
+            folder,
+            tokenizer,
+            model,
+            examples,
+            stepper,
+            average,
+            metrics,
+            state,
+            steps,
+            judged: None,
+        })
     }
 
     /// Steps done, and steps in all.
@@ -175,17 +190,16 @@ impl Run {
     pub fn train(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
         let rate = self.config.rate(self.steps)?;
         let train = self.config.train.clone();
-        let mut since = Since::default();
         // Also after a checkpoint that was saved just then.
         let out_of_patience = |state: &State| train.patience > 0 && state.since_best >= train.patience;
         while self.state.step < self.steps && !out_of_patience(&self.state) {
             let lr = rate.at(self.state.step + 1);
-            let (report, tokens) = self.step(lr, &mut since)?;
+            let (report, tokens) = self.step(lr)?;
             let step = self.state.step;
             let last = step == self.steps;
             let due = |every: u64| last || (every > 0 && step.is_multiple_of(every));
             if due(train.log_every) {
-                let line = self.line(std::mem::take(&mut since), lr, report.norm);
+                let line = self.line(lr, report.norm);
                 self.note(Metric::Train(line), news)?;
             }
             if due(train.validate_every) {
@@ -204,7 +218,7 @@ impl Run {
     }
 
     /// One step of all its batches; tells of it, and of its tokens.
-    fn step(&mut self, lr: f32, since: &mut Since) -> Result<(StepReport, usize)> {
+    fn step(&mut self, lr: f32) -> Result<(StepReport, usize)> {
         let before = Instant::now();
         let batches = self.batches(self.state.step);
         let targets: usize = batches.iter().map(Batch::targets).sum();
@@ -224,19 +238,17 @@ impl Run {
         }
         let seconds = before.elapsed().as_secs_f64();
         self.state.seconds += seconds;
-        since.loss += f64::from(report.loss) * targets as f64;
-        since.targets += targets as f64;
-        since.tokens += tokens as u64;
-        since.seconds += seconds;
+        self.state.since.add(report.loss, targets, tokens, seconds);
         Ok((report, tokens))
     }
 
     /// What happened since the last line of metrics.
-    fn line(&mut self, since: Since, lr: f32, norm: f32) -> report::Train {
+    fn line(&mut self, lr: f32, norm: f32) -> report::Train {
+        let since = std::mem::take(&mut self.state.since);
         let State { step, tokens, seconds, .. } = self.state;
         report::Train {
             step,
-            loss: since.loss / since.targets,
+            loss: since.loss(),
             epoch: Some(self.examples.epoch(step * self.config.train.accumulate as u64)),
             tokens: Some(tokens),
             lr: Some(f64::from(lr)),

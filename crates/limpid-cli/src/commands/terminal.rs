@@ -1,0 +1,79 @@
+//! A conversation at a terminal: a prompt, a line, an answer, until Ctrl-D.
+//!
+//! Ctrl-C while an answer is written ends that answer, pressed again or at the prompt it ends the program.
+
+use crate::printer;
+use limpid::error::{Error, Result};
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a shell gives to a program that ended by Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+static ANSWERING: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C was pressed while this answer was written.
+pub fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// An error by which a listener ends an answer; nobody sees it.
+pub fn stop_here() -> Error {
+    Error::data("stopped")
+}
+
+/// Asks for lines and calls `answer` for each that is not empty. What is wrong with one line is said, and the conversation goes on.
+pub fn converse(mut answer: impl FnMut(String) -> Result<()>) -> Result<()> {
+    ctrlc::set_handler(|| {
+        if !ANSWERING.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
+            // What the terminal shows as ^C stays on its line.
+            printer::say("");
+            std::process::exit(INTERRUPTED);
+        }
+    })
+    .map_err(|e| Error::data(format!("Ctrl-C cannot be watched: {e}")))?;
+    let mut lines = std::io::stdin().lock();
+    loop {
+        prompt();
+        let mut line = Vec::new();
+        let read = lines
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::io("read", Path::new("standard input"), &e))?;
+        if read == 0 {
+            // Ctrl-D leaves the cursor behind the prompt.
+            printer::say("");
+            return Ok(());
+        }
+        let line = match String::from_utf8(line) {
+            Ok(line) => line.trim_end_matches(['\n', '\r']).to_string(),
+            Err(_) => {
+                printer::print_error(
+                    &Error::data("this line is not UTF-8").hint("set the terminal to UTF-8"),
+                );
+                continue;
+            }
+        };
+        if line.trim().is_empty() {
+            continue;
+        }
+        STOP.store(false, Ordering::Relaxed);
+        ANSWERING.store(true, Ordering::Relaxed);
+        let answered = answer(line);
+        ANSWERING.store(false, Ordering::Relaxed);
+        match answered {
+            Err(_) if stopped() => println!(),
+            Err(error) => printer::print_error(&error),
+            Ok(()) => {}
+        }
+    }
+}
+
+/// On standard error, so that standard output has answers only.
+fn prompt() {
+    let mut err = std::io::stderr().lock();
+    let bold = err.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let _ = if bold { write!(err, "\x1b[1m>\x1b[0m ") } else { write!(err, "> ") };
+    let _ = err.flush();
+}

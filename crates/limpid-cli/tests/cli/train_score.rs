@@ -1,0 +1,171 @@
+//! The end of a translator's training: what `summary.json` says is what `limpid eval` finds. And pairs in tables.
+
+use super::train::{finish, pairs, result, start, text};
+use super::*;
+use serde_json::Value;
+use std::fs;
+
+const SMALL: [&str; 10] = [
+    "train.steps=60",
+    "model.layers=1",
+    "model.width=32",
+    "model.heads=2",
+    "model.ffn=64",
+    "tokenizer.kind=word",
+    "train.batch_tokens=400",
+    "train.warmup=10",
+    "train.lr=0.005",
+    "train.validate_every=20",
+];
+
+fn translate_args(out: &Path, files: &[(&str, &Path)], more: &[&str]) -> Vec<String> {
+    let mut args: Vec<String> = ["train", "translate", "--out"].map(String::from).to_vec();
+    args.push(out.display().to_string());
+    for (flag, path) in files {
+        match flag.strip_prefix("--") {
+            Some(_) => args.extend([flag.to_string(), path.display().to_string()]),
+            None => args.extend(["--set".to_string(), format!("{flag}={}", path.display())]),
+        }
+    }
+    args.extend(SMALL.iter().flat_map(|pair| ["--set".to_string(), pair.to_string()]));
+    args.extend(more.iter().map(|arg| arg.to_string()));
+    args
+}
+
+/// Lines `range` of a file, as a file of their own.
+fn part(path: &Path, name: &str, range: std::ops::Range<usize>) -> PathBuf {
+    let whole = fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let to = path.with_file_name(name);
+    fs::write(&to, lines[range].join("\n") + "\n").unwrap();
+    to
+}
+
+fn summary(run: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.join("summary.json")).unwrap()).unwrap()
+}
+
+fn eval(run: &Path, source: &Path, target: &Path, more: &[&str]) -> Value {
+    let mut args = vec!["eval", run.to_str().unwrap(), "--json", "--source", source.to_str().unwrap()];
+    args.extend(["--target", target.to_str().unwrap()]);
+    args.extend(more);
+    let output = super::run(&args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).unwrap()
+}
+
+#[test]
+fn the_end_of_a_translators_run_says_what_eval_finds() {
+    let folder = scratch("train-score");
+    let (source, target) = pairs(&folder, 300);
+    let (val_source, val_target) = (part(&source, "v.src", 240..270), part(&target, "v.tgt", 240..270));
+    let (test_source, test_target) = (part(&source, "t.src", 270..300), part(&target, "t.tgt", 270..300));
+    let run = folder.join("run");
+    let files: [(&str, &Path); 4] = [
+        ("--source", &part(&source, "l.src", 0..240)),
+        ("--target", &part(&target, "l.tgt", 0..240)),
+        ("data.validation_source", &val_source),
+        ("data.validation_target", &val_target),
+    ];
+    let said = finish(&translate_args(&run, &files, &[]));
+    let found = summary(&run);
+    let expected = eval(&run, &val_source, &val_target, &[]);
+    for key in ["bleu", "bleu_signature", "chrf", "chrf_signature"] {
+        assert_eq!(found[key], expected[key], "{key}");
+    }
+    assert_eq!((&found["judged_on"], &found["judged_sentences"]), (&"validation".into(), &30.into()));
+    assert!(found["bleu"].as_f64().unwrap() > 0.0, "{found}");
+    let printed = format!("BLEU {:.2}  nrefs:1|case:mixed", found["bleu"].as_f64().unwrap());
+    assert!(said.contains(&printed), "'{printed}' is not in:\n{said}");
+
+    // Nothing has to be learnt again to be judged on something else, in another way.
+    let weights = result(&run);
+    let test: [(&str, &Path); 2] = [("data.test_source", &test_source), ("data.test_target", &test_target)];
+    let more = ["--resume", "--set", "score.beams=3", "--set", "score.lowercase=true"];
+    finish(&translate_args(&run, &[&files[..], &test].concat(), &more));
+    assert!(weights == result(&run));
+    let found = summary(&run);
+    let expected = eval(&run, &test_source, &test_target, &["--beams", "3", "--lowercase"]);
+    for key in ["bleu", "bleu_signature", "chrf", "chrf_signature"] {
+        assert_eq!(found[key], expected[key], "{key}");
+    }
+    assert_eq!((&found["judged_on"], &found["test_loss"]), (&"test".into(), &expected["loss"]));
+    assert!(found["bleu_signature"].as_str().unwrap().contains("case:lc"));
+
+    // By length: every sentence is in one group, and the page draws them.
+    let groups = found["bleu_by_length"].as_array().unwrap();
+    let sentences: u64 = groups.iter().map(|group| group["sentences"].as_u64().unwrap()).sum();
+    assert_eq!(sentences, 30, "{groups:?}");
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("BLEU by sentence length") && page.contains("words of the source"));
+
+    // And `score` finds the same in the translations that were kept.
+    let hypotheses = run.join("translations.txt");
+    let score = super::run(&[
+        "score",
+        "--hyp",
+        hypotheses.to_str().unwrap(),
+        "--ref",
+        test_target.to_str().unwrap(),
+        "--lowercase",
+        "--json",
+    ]);
+    assert!(score.status.success(), "{}", stderr(&score));
+    let shown = format!("{:.4}", found["bleu"].as_f64().unwrap());
+    assert!(stdout(&score).contains(&shown[..shown.len() - 1]), "{shown} is not in {}", stdout(&score));
+}
+
+#[test]
+fn test_files_that_cannot_be_used_are_refused_before_the_training() {
+    let folder = scratch("train-score-bad");
+    let (source, target) = pairs(&folder, 100);
+    let out = folder.join("never");
+    let with = |test_source: &Path, test_target: Option<&Path>| {
+        let mut files: Vec<(&str, &Path)> =
+            vec![("--source", &source), ("--target", &target), ("data.test_source", test_source)];
+        files.extend(test_target.map(|path| ("data.test_target", path)));
+        start(&translate_args(&out, &files, &[])).output().unwrap()
+    };
+    refused(&with(&source, None), "data.test_source and data.test_target", "data.test_pairs");
+    refused(&with(&part(&source, "one.src", 0..1), Some(&target)), "has 1 lines", "");
+    let long = folder.join("long.src");
+    fs::write(&long, "the cat ".repeat(200) + "\n").unwrap();
+    refused(&with(&long, Some(&part(&target, "one.tgt", 0..1))), "long.src: line 1 has", "");
+    assert!(!out.exists());
+}
+
+#[test]
+fn pairs_in_a_table_teach_what_two_files_teach() {
+    let folder = scratch("train-table");
+    let (source, target) = pairs(&folder, 150);
+    let (a, b) = (fs::read_to_string(&source).unwrap(), fs::read_to_string(&target).unwrap());
+    let table = |name: &str, head: &str, row: &dyn Fn(&str, &str) -> String| {
+        let rows: String = a.lines().zip(b.lines()).map(|(a, b)| row(a, b) + "\n").collect();
+        let path = folder.join(name);
+        fs::write(&path, head.to_string() + &rows).unwrap();
+        path
+    };
+    let train = |out: &str, files: &[(&str, &Path)], more: &[&str]| {
+        finish(&translate_args(&folder.join(out), files, more));
+        result(&folder.join(out))
+    };
+    let whole = train("two", &[("--source", &source), ("--target", &target)], &["--steps", "8"]);
+    let tsv = table("plain.tsv", "", &|a, b| format!("{a}\t{b}"));
+    assert!(whole == train("tsv", &[("--pairs", &tsv)], &["--steps", "8"]));
+    let jsonl = table("keys.jsonl", "", &|a, b| serde_json::json!({ "source": a, "target": b }).to_string());
+    assert!(whole == train("jsonl", &[("--pairs", &jsonl)], &["--steps", "8"]));
+    let csv = table("named.csv", "english,id,turned\n", &|a, b| format!("\"{a}\",7,\"{b}\""));
+    let columns =
+        ["--steps", "8", "--set", "data.source_column=english", "--set", "data.target_column=turned"];
+    assert!(whole == train("csv", &[("--pairs", &csv)], &columns));
+
+    let refuse = |path: &Path, more: &[&str]| {
+        start(&translate_args(&folder.join("never"), &[("--pairs", path)], more)).output().unwrap()
+    };
+    let torn = folder.join("torn.tsv");
+    fs::write(&torn, "un\tone\ndeux\n").unwrap();
+    refused(&refuse(&torn, &[]), "line 2 has 1 columns", "");
+    refused(&refuse(&csv, &["--set", "data.source_column=french"]), "no column \"french\"", "english");
+    refused(&refuse(&tsv, &["--source", "a.src"]), "data.pairs as well", "one with two columns");
+    refused(&refuse(&text(&folder, 9).with_extension("xml"), &[]), "text.xml", ".tsv");
+}

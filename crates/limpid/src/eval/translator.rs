@@ -1,0 +1,97 @@
+//! A translator on sentence pairs: how well it predicts them, and how good its own translations are. `limpid eval` and the end of a
+//! training both come here, so that they cannot disagree.
+
+use super::lengths::{LONGEST, LengthGroup, bleu_by_length};
+use super::loss::{Loss, pairs_loss};
+use super::{Bleu, BleuScore, Case, Chrf, Tokenizer as Words, chrf::ChrfScore};
+use crate::data::pairs::{TokenPair, tokenize_pairs};
+use crate::decode::{Decoding, Request, TranslateOptions, translate_with};
+use crate::error::{Error, Result};
+use crate::hub::{self, Warning};
+use crate::model::Seq2Seq;
+use crate::text::Tokenizer;
+use limpid_tensor::params::Params;
+use std::path::Path;
+
+/// What a translator is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TranslatorScores {
+    /// −ln p of the given translations.
+    pub loss: Loss,
+    /// Its own translations, in order.
+    pub translations: Vec<String>,
+    /// Their BLEU.
+    pub bleu: BleuScore,
+    /// Their chrF.
+    pub chrf: ChrfScore,
+    /// BLEU by words of the source.
+    pub by_length: Vec<LengthGroup>,
+}
+
+/// How the model in `folder` is to write: as asked, then as its files say.
+pub fn decoding_of(folder: &Path, model: &Seq2Seq, request: &Request) -> Result<(Decoding, Vec<Warning>)> {
+    let (mut generation, warnings) = hub::load_generation(folder)?;
+    if generation.ends.is_empty() {
+        generation.ends = vec![model.config().eos_token_id];
+    }
+    Ok((request.resolve(&generation, model.config().decoder_vocab_size)?, warnings))
+}
+
+/// Pairs as ids, if a model with positions for `longest` tokens can read and predict all of them.
+pub fn tokens_to_score(
+    tokenizer: &Tokenizer,
+    pairs: &[(String, String)],
+    end: u32,
+    longest: usize,
+) -> Result<Vec<TokenPair>> {
+    let texts = pairs.iter().map(|(source, target)| (source.as_str(), target.as_str()));
+    let ids = tokenize_pairs(tokenizer, texts, end)?;
+    match ids.iter().position(|(source, target)| source.len().max(target.len()) > longest) {
+        None => Ok(ids),
+        Some(i) => {
+            let tokens = ids[i].0.len().max(ids[i].1.len());
+            Err(Error::data(format!(
+                "line {} has {tokens} tokens, the model has positions for {longest}",
+                i + 1
+            ))
+            .hint("leave the line out"))
+        }
+    }
+}
+
+/// Translates the first of every pair and compares with the second.
+pub fn score_translator(
+    (model, params): (&Seq2Seq, &Params),
+    tokenizer: &Tokenizer,
+    pairs: &[(String, String)],
+    decoding: &Decoding,
+    case: Case,
+) -> Result<TranslatorScores> {
+    let config = model.config();
+    let ids = tokens_to_score(tokenizer, pairs, config.eos_token_id, config.max_position_embeddings)?;
+    ids.iter().try_for_each(|(source, target)| {
+        check_ids(source, config.vocab_size)?;
+        check_ids(target, config.decoder_vocab_size)
+    })?;
+    let loss = pairs_loss((model, params), &ids);
+    let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
+    let options = TranslateOptions::default();
+    let found = translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;
+    let translations: Vec<String> = found.into_iter().map(|mut best| best.swap_remove(0).text).collect();
+    let texts: Vec<&str> = translations.iter().map(String::as_str).collect();
+    let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
+    let bleu = Bleu { case, ..Bleu::default() };
+    let by_length = bleu_by_length(&bleu, Words::V13a, &LONGEST, &sources, &texts, &references)?;
+    let chrf = Chrf { case, ..Chrf::default() }.corpus(&texts, &references)?;
+    let bleu = bleu.corpus(&texts, &references)?;
+    Ok(TranslatorScores { loss, translations, bleu, chrf, by_length })
+}
+
+/// Refuses ids that a model with so many tokens does not know.
+pub fn check_ids(ids: &[u32], vocabulary: usize) -> Result<()> {
+    match ids.iter().find(|id| **id as usize >= vocabulary) {
+        Some(id) => Err(Error::data(format!("the tokenizer gives token {id}, the model knows {vocabulary}"))
+            .hint("the tokenizer and the model do not belong together")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,128 @@
+//! Where sentence pairs are: two files side by side, or two columns of one.
+
+use super::{DataConfig, RunConfig};
+use crate::data::parallel::{read_pair_table, read_parallel};
+use crate::data::table::{Column, Header, TableFormat};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Pairs on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairFiles {
+    /// Line n of the second translates line n of the first.
+    Parallel(PathBuf, PathBuf),
+    /// A TSV, CSV or JSON Lines file.
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Whether its first line names the columns.
+        header: Header,
+        /// The column of sentences.
+        source: Column,
+        /// The column of their translations.
+        target: Column,
+    },
+}
+
+impl PairFiles {
+    /// All pairs, in order.
+    pub fn read(&self) -> Result<Vec<(String, String)>> {
+        match self {
+            PairFiles::Parallel(source, target) => read_parallel(source, target),
+            PairFiles::Table { path, header, source, target } => {
+                read_pair_table(path, *header, source, target)
+            }
+        }
+    }
+
+    /// The file that an error is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            PairFiles::Parallel(path, _) | PairFiles::Table { path, .. } => path,
+        }
+    }
+}
+
+impl RunConfig {
+    /// The pairs to learn from. Call it after `validate`.
+    pub fn pairs(&self) -> PairFiles {
+        let DataConfig { source, target, pairs, .. } = &self.data;
+        self.pair_files(source, target, pairs).expect("validated")
+    }
+
+    /// The pairs kept for validation, if they are in files of their own.
+    pub fn validation_pairs(&self) -> Option<PairFiles> {
+        let DataConfig { validation_source, validation_target, validation_pairs, .. } = &self.data;
+        self.pair_files(validation_source, validation_target, validation_pairs)
+    }
+
+    /// The pairs on which a translator is judged at the end.
+    pub fn test_pairs(&self) -> Option<PairFiles> {
+        let DataConfig { test_source, test_target, test_pairs, .. } = &self.data;
+        self.pair_files(test_source, test_target, test_pairs)
+    }
+
+    fn pair_files(
+        &self,
+        source: &Option<PathBuf>,
+        target: &Option<PathBuf>,
+        table: &Option<PathBuf>,
+    ) -> Option<PairFiles> {
+        match (source, target, table) {
+            (_, _, Some(path)) => Some(self.table(path)),
+            (Some(source), Some(target), None) => Some(PairFiles::Parallel(source.clone(), target.clone())),
+            _ => None,
+        }
+    }
+
+    fn table(&self, path: &Path) -> PairFiles {
+        let keyed = matches!(TableFormat::of(path), Ok(TableFormat::JsonLines));
+        let column = |said: &Option<String>, key: &str, number: usize| match said {
+            Some(text) => Column::parse(text),
+            None if keyed => Column::Name(key.into()),
+            None => Column::Number(number),
+        };
+        let source = column(&self.data.source_column, "source", 1);
+        let target = column(&self.data.target_column, "target", 2);
+        // Whoever names a column says that the first line has names.
+        let named = matches!(source, Column::Name(_)) || matches!(target, Column::Name(_));
+        let header = if named || self.data.header { Header::First } else { Header::Missing };
+        PairFiles::Table { path: path.to_path_buf(), header, source, target }
+    }
+
+    /// Refuses pairs that are half there, or there twice.
+    pub(super) fn check_pairs(&self) -> Result<()> {
+        let data = &self.data;
+        let all = [
+            ("", &data.source, &data.target, &data.pairs),
+            ("validation_", &data.validation_source, &data.validation_target, &data.validation_pairs),
+            ("test_", &data.test_source, &data.test_target, &data.test_pairs),
+        ];
+        for (prefix, source, target, pairs) in all {
+            let keys = format!("data.{prefix}source and data.{prefix}target");
+            match (source, target, pairs) {
+                (None, None, None) if prefix.is_empty() => {
+                    return Err(Error::config(
+                        "translation needs a file of sentences and one of their translations",
+                    )
+                    .hint("--source a.fr --target a.en, or --pairs a.tsv"));
+                }
+                (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+                    return Err(Error::config(format!("{keys} are given, and data.{prefix}pairs as well"))
+                        .hint("give two files, or one with two columns"));
+                }
+                (Some(_), None, None) | (None, Some(_), None) => {
+                    return Err(Error::config(format!(
+                        "of {keys} only one is given: translations come in two files"
+                    ))
+                    .hint(format!("give both, or data.{prefix}pairs with two columns")));
+                }
+                _ => {}
+            }
+            if let Some(path) = pairs {
+                TableFormat::of(path)?;
+            }
+        }
+        Ok(())
+    }
+}

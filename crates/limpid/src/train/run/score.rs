@@ -1,0 +1,126 @@
+//! The end of a translator's run: what it makes of sentences it has not learnt from.
+
+use super::{News, Run, Signal};
+use crate::decode::Request;
+use crate::error::Result;
+use crate::eval::Case;
+use crate::eval::translator::{TranslatorScores, decoding_of, score_translator};
+use crate::files::write_aside;
+use crate::hub;
+use crate::model::{Architecture, Model};
+use crate::train::examples::Examples;
+use serde_json::{Map, Value, json};
+
+/// Where a translator was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgedOn {
+    /// On the test files of the configuration.
+    Test,
+    /// On what was kept for validation.
+    Validation,
+}
+
+/// A run's translations, judged.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// On which sentences.
+    pub on: JudgedOn,
+    /// By how many beams; 1 is greedy.
+    pub beams: usize,
+    /// The model that was kept.
+    pub kept: TranslatorScores,
+    /// The weights after the last step, if those are not the ones that were kept.
+    pub last: Option<TranslatorScores>,
+}
+
+impl JudgedOn {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            JudgedOn::Test => "test",
+            JudgedOn::Validation => "validation",
+        }
+    }
+}
+
+impl Run {
+    /// What came of it, after the end of a translator's run.
+    pub fn judged(&self) -> Option<&Judged> {
+        self.judged.as_ref()
+    }
+
+    /// The scores of the weights after the last step; nothing for what does not translate.
+    pub(super) fn score_now(
+        &mut self,
+        news: &mut dyn FnMut(News) -> Signal,
+    ) -> Result<Option<TranslatorScores>> {
+        self.with_weights(|run| run.score(&run.model, news))
+    }
+
+    /// Loads the model that was kept, as a user would, judges it, and writes its translations beside it.
+    pub(super) fn judge(
+        &mut self,
+        last: Option<TranslatorScores>,
+        news: &mut dyn FnMut(News) -> Signal,
+    ) -> Result<()> {
+        if !matches!(self.examples, Examples::Pairs(_)) {
+            return Ok(());
+        }
+        let (kept, _) = hub::load(&self.folder.join("model"))?;
+        let Some(scores) = self.score(&kept, news)? else { return Ok(()) };
+        let text = scores.translations.join("\n") + "\n";
+        write_aside(&self.folder.join("translations.txt"), text.as_bytes())?;
+        let on = self.to_judge().map_or(JudgedOn::Validation, |(on, _)| on);
+        self.judged = Some(Judged { on, beams: self.config.score.beams, kept: scores, last });
+        Ok(())
+    }
+
+    /// The sentences, and where they are from.
+    fn to_judge(&self) -> Option<(JudgedOn, &[(String, String)])> {
+        match &self.examples {
+            Examples::Pairs(pairs) => Some(match &pairs.test_texts {
+                Some(test) => (JudgedOn::Test, test),
+                None => (JudgedOn::Validation, &pairs.validation_texts),
+            }),
+            _ => None,
+        }
+    }
+
+    fn score(&self, model: &Model, news: &mut dyn FnMut(News) -> Signal) -> Result<Option<TranslatorScores>> {
+        let (Architecture::Seq2Seq(seq2seq), Some((on, pairs))) = (&model.architecture, self.to_judge())
+        else {
+            return Ok(None);
+        };
+        news(News::Scoring { sentences: pairs.len(), on });
+        let score = &self.config.score;
+        let request = Request { beams: Some(score.beams), ..Request::default() };
+        // What its files say cannot be a surprise: we have written them.
+        let (decoding, _) = decoding_of(&self.folder.join("model"), seq2seq, &request)?;
+        let case = if score.lowercase { Case::Lower } else { Case::Mixed };
+        score_translator((seq2seq, &model.params), &self.tokenizer, pairs, &decoding, case).map(Some)
+    }
+}
+
+impl Judged {
+    /// What `summary.json` says of it.
+    pub(super) fn summary(&self) -> Map<String, Value> {
+        let TranslatorScores { loss, translations, bleu, chrf, by_length } = &self.kept;
+        let group = |group: &crate::eval::lengths::LengthGroup| json!({ "from": group.from, "to": group.to, "sentences": group.lines, "bleu": group.score.score });
+        let mut summary = json!({
+            "judged_on": self.on.name(), "judged_sentences": translations.len(), "beams": self.beams,
+            "bleu": bleu.score, "bleu_signature": bleu.signature, "chrf": chrf.score, "chrf_signature": chrf.signature,
+            "bleu_by_length": by_length.iter().map(group).collect::<Vec<_>>(),
+        });
+        if self.on == JudgedOn::Test {
+            summary["test_loss"] = json!(loss.mean());
+        }
+        if let Some(last) = &self.last {
+            summary["bleu_after_last_step"] = json!(last.bleu.score);
+            summary["chrf_after_last_step"] = json!(last.chrf.score);
+        }
+        match summary {
+            Value::Object(map) => map,
+            _ => unreachable!("it was written as one"),
+        }
+    }
+}
