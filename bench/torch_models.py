@@ -1,6 +1,6 @@
 """The models of the speed comparison in PyTorch, written as its users would write them for speed.
 
-Four shapes: T, S, G are GPTs, D is an encoder-decoder. No dropout: it would time random numbers.
+Five shapes: T, S, G are GPTs, D is an encoder-decoder, B is a BERT. No dropout: it would time random numbers.
 """
 
 import math
@@ -35,6 +35,18 @@ class Seq2SeqShape:
     label_smoothing: float
 
 
+@dataclass(frozen=True)
+class BertShape:
+    layers: int
+    heads: int
+    width: int
+    ffn: int
+    context: int
+    batch: int
+    vocab: int
+    masked: float
+
+
 SHAPES = {
     "T": GptShape(layers=4, heads=4, width=128, context=64, batch=12, vocab=65),
     "S": GptShape(layers=6, heads=6, width=384, context=256, batch=8, vocab=256),
@@ -51,6 +63,7 @@ SHAPES = {
         vocab=8000,
         label_smoothing=0.1,
     ),
+    "B": BertShape(layers=6, heads=12, width=384, ffn=1536, context=128, batch=16, vocab=30522, masked=0.15),
 }
 
 
@@ -170,6 +183,54 @@ class Seq2Seq(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=self.label_smoothing)
 
 
+class BertLayer(nn.Module):
+    """Post-norm with the exact GELU."""
+
+    def __init__(self, shape):
+        super().__init__()
+        c = shape.width
+        self.attention, self.norm1 = SelfAttention(c, shape.heads, is_causal=False), nn.LayerNorm(c, eps=1e-12)
+        self.up, self.down = nn.Linear(c, shape.ffn), nn.Linear(shape.ffn, c)
+        self.norm2 = nn.LayerNorm(c, eps=1e-12)
+
+    def forward(self, x):
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.down(F.gelu(self.up(x))))
+
+
+class Bert(nn.Module):
+    """With the head of BertForMaskedLM in transformers: every position goes through the decoder, and cross-entropy passes over those
+    whose target is -100."""
+
+    def __init__(self, shape):
+        super().__init__()
+        c = shape.width
+        self.tokens, self.positions = nn.Embedding(shape.vocab, c), nn.Embedding(shape.context, c)
+        self.types, self.norm = nn.Embedding(2, c), nn.LayerNorm(c, eps=1e-12)
+        self.layers = nn.ModuleList(BertLayer(shape) for _ in range(shape.layers))
+        self.transform, self.head_norm = nn.Linear(c, c), nn.LayerNorm(c, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(shape.vocab))
+        small_weights(self)
+
+    def forward(self, ids, types, targets):
+        x = self.tokens(ids) + self.types(types) + self.positions.weight[: ids.shape[1]]
+        x = self.norm(x)
+        for layer in self.layers:
+            x = layer(x)
+        x = self.head_norm(F.gelu(self.transform(x)))
+        logits = F.linear(x, self.tokens.weight, self.bias)  # tied
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def masked_targets(shape):
+    """Random words at as many random places of each sequence, -100 elsewhere."""
+    targets = torch.full((shape.batch, shape.context), -100)
+    for row in targets:
+        places = torch.randperm(shape.context)[: max(1, round(shape.context * shape.masked))]
+        row[places] = torch.randint(shape.vocab, (len(places),))
+    return targets
+
+
 def sinusoids(length, width):
     """Sines in the first half of a row, cosines in the second, as Marian has them."""
     rates = torch.exp(-math.log(10000) * torch.arange(0, width, 2) / width)
@@ -192,6 +253,9 @@ def make(shape):
     if isinstance(shape, GptShape):
         ids = random(shape.context + 1)
         return Gpt(shape), (ids[:, :-1].contiguous(), ids[:, 1:].contiguous())
+    if isinstance(shape, BertShape):
+        ids = random(shape.context)
+        return Bert(shape), (ids, torch.zeros_like(ids), masked_targets(shape))
     target = random(shape.target_len + 1)
     batch = random(shape.source_len), target[:, :-1].contiguous(), target[:, 1:].contiguous()
     return Seq2Seq(shape), batch

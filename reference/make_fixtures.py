@@ -17,11 +17,25 @@ from safetensors.torch import load_file, save_file
 from transformers.utils import logging
 
 import attention_cells
-from models import DECODER_IDS, FIXTURES, PROMPT, make_model
+from models import (
+    CLASSES,
+    DECODER_IDS,
+    ENCODER_IDS,
+    ENCODER_TYPES,
+    FIXTURES,
+    FOLLOWS,
+    MASKED,
+    PROMPT,
+    make_model,
+)
 from quantities import (
     LABEL_SMOOTHING,
     adamw_run,
+    bert_class_loss,
+    bert_outputs,
+    bert_word_loss,
     check_padded_batch,
+    check_padded_encoder,
     gpt_greedy,
     gpt_logits,
     gpt_loss,
@@ -82,6 +96,42 @@ def expected_seq2seq(fixture, model):
     return expected
 
 
+def expected_bert(fixture, model):
+    """Logits of words, of classes or both; the hidden states and the pooled ones of an encoder alone."""
+    name = type(model).__name__
+    batch = (ENCODER_IDS, ENCODER_TYPES)
+    expected = {}
+    expected["ids"], expected["lengths"] = packed(ENCODER_IDS)
+    expected["types"], _ = packed(ENCODER_TYPES)
+    losses = []
+    if name == "BertModel":
+        hidden, pooled = (lambda o: o.last_hidden_state), (lambda o: o.pooler_output)
+        check_padded_encoder(model, *batch, hidden)
+        expected["hidden"] = bert_outputs(model, *batch, hidden)
+        expected["pooled"] = bert_outputs(model, *batch, lambda o: pooled(o).unsqueeze(0))
+        return expected
+    if name in ("BertForMaskedLM", "BertForPreTraining"):
+        words = (lambda o: o.logits) if name == "BertForMaskedLM" else (lambda o: o.prediction_logits)
+        check_padded_encoder(model, *batch, words)
+        expected["masked"], _ = packed(MASKED)
+        expected["logits"] = bert_outputs(model, *batch, words)
+        losses.append(lambda m: bert_word_loss(m, *batch, MASKED, words))
+    if name in ("BertForSequenceClassification", "BertForPreTraining"):
+        classifier = name == "BertForSequenceClassification"
+        classes = (lambda o: o.logits) if classifier else (lambda o: o.seq_relationship_logits)
+        right = CLASSES if classifier else FOLLOWS
+        check_padded_encoder(model, *batch, classes)
+        expected["classes"] = torch.tensor(right)
+        expected["class_logits"] = bert_outputs(model, *batch, lambda o: classes(o).unsqueeze(0))
+        losses.append(lambda m: bert_class_loss(m, *batch, right, classes))
+    loss_of = lambda m: sum(loss(m) for loss in losses)
+    expected["loss"] = loss_of(model)
+    expected |= {f"grad.{key}": g for key, g in gradients(model, loss_of).items()}
+    if "adamw" in fixture.quantities:
+        expected["adamw_losses"], expected["adamw_grad_norms"] = adamw_run(model, loss_of)
+    return expected
+
+
 def load(fixture):
     model = fixture.model_class.from_pretrained(FOLDER / fixture.name).eval()
     for name, parameter in model.named_parameters():
@@ -101,7 +151,11 @@ def check_saved(made, loaded):
 def recompute(fixture):
     """Expected values of the model stored in the fixture's folder."""
     model = load(fixture)
-    expected = (expected_seq2seq if fixture.sources else expected_gpt)(fixture, model)
+    if fixture.config.model_type == "bert":
+        compute = expected_bert
+    else:
+        compute = expected_seq2seq if fixture.sources else expected_gpt
+    expected = compute(fixture, model)
     return {name: value.detach().contiguous() for name, value in expected.items()}
 
 

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForSequenceClassification,
+    BertModel,
     GPT2Config,
     GPT2LMHeadModel,
     MarianConfig,
@@ -21,6 +26,13 @@ from transformers import (
 
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
+# Sequences of an encoder: one text, one token, and two texts, None contains padding.
+ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
+ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
+# What stood at masked places; -100 where nothing is asked.
+MASKED = [[-100, -100, 21, -100, 8, 12, -100], [-100], [-100] * 6 + [5, 31, -100, 19, -100]]
+CLASSES = [2, 0, 1]
+FOLLOWS = [0, 1, 1]
 # Targets end in the end-of-sentence token; none contains padding.
 MARIAN_SOURCES = [[7, 22, 13, 5, 0], [31, 0], [2, 9, 9, 38, 16, 4, 27, 11, 0]]
 MARIAN_TARGETS = [[19, 3, 33, 0], [25, 8, 14, 6, 1, 10, 0], [30, 0]]
@@ -54,6 +66,18 @@ def gpt1_config():
     return OpenAIGPTConfig(**sizes, afn="gelu", resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 
 
+def bert_config(**changes):
+    sizes = dict(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, intermediate_size=40)
+    tables = dict(vocab_size=37, max_position_embeddings=16, type_vocab_size=2)
+    dropouts = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    return BertConfig(**{**sizes, **tables, **dropouts, **changes})
+
+
+def bert_labels():
+    labels = ["against", "for", "neither"]
+    return dict(id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)})
+
+
 def seq2seq_sizes():
     # Different numbers of heads and feed-forward widths on each side, so that mixing them up is an error.
     encoder = dict(encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40)
@@ -76,6 +100,7 @@ def pegasus_config():
 FORWARD = frozenset({"logits", "loss"})
 GRADIENTS = FORWARD | {"gradients"}
 EVERYTHING = GRADIENTS | {"adamw", "greedy"}
+TRAINING = GRADIENTS | {"adamw"}
 
 FIXTURES = [
     Fixture("gpt2-tiny", GPT2LMHeadModel, gpt2_config(), 1, EVERYTHING),
@@ -97,6 +122,16 @@ FIXTURES = [
         PEGASUS_SOURCES,
         PEGASUS_TARGETS,
     ),
+    Fixture("bert-mlm", BertForMaskedLM, bert_config(), 7, TRAINING),
+    Fixture("bert-pretraining", BertForPreTraining, bert_config(hidden_act="gelu_new"), 8, GRADIENTS),
+    Fixture(
+        "bert-classifier",
+        BertForSequenceClassification,
+        bert_config(layer_norm_eps=1e-5, hidden_act="relu", **bert_labels()),
+        9,
+        TRAINING,
+    ),
+    Fixture("bert-bare", BertModel, bert_config(), 10, FORWARD),
 ]
 
 

@@ -103,6 +103,43 @@ def check_padded_batch(model, sources, targets):
     assert (together - alone).abs().max() < 1e-5 * alone.abs().max(), "padding changes the logits"
 
 
+# --- encoder: BERT ---------------------------------------------------------------------------------
+
+
+def bert_run(model, ids, types, **labels):
+    return model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types]), **labels)
+
+
+def bert_outputs(model, sequences, types, of):
+    """A packed output of the sequences, run one at a time; `of` picks it."""
+    return torch.cat([of(bert_run(model, ids, kinds))[0] for ids, kinds in zip(sequences, types)])
+
+
+def bert_word_loss(model, sequences, types, masked, of):
+    """Mean over every masked position of the batch, with all positions through the decoder as usual."""
+    return F.cross_entropy(bert_outputs(model, sequences, types, of), packed(masked)[0])
+
+
+def bert_class_loss(model, sequences, types, classes, of):
+    """Mean over the sequences."""
+    logits = torch.cat([of(bert_run(model, ids, kinds)) for ids, kinds in zip(sequences, types)])
+    return F.cross_entropy(logits, torch.tensor(classes))
+
+
+@torch.no_grad()
+def check_padded_encoder(model, sequences, types, of):
+    """One padded batch must give what the sequences gave one at a time."""
+    pad = lambda rows: torch.tensor([r + [0] * (max(map(len, rows)) - len(r)) for r in rows])
+    mask = pad([[1] * len(ids) for ids in sequences])
+    together = of(model(input_ids=pad(sequences), token_type_ids=pad(types), attention_mask=mask))
+    if together.dim() == 3:
+        together = torch.cat([rows[: len(ids)] for rows, ids in zip(together, sequences)])
+        alone = bert_outputs(model, sequences, types, of)
+    else:
+        alone = torch.cat([of(bert_run(model, ids, kinds)) for ids, kinds in zip(sequences, types)])
+    assert (together - alone).abs().max() < 1e-5 * alone.abs().max(), "padding changes the result"
+
+
 # --- training -----------------------------------------------------------------------------------------
 
 

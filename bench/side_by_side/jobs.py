@@ -16,6 +16,8 @@ LIMPID = {
     "G": "step gpt --layers 12 --heads 12 --width 768 --context 128 --batch 2 --vocab 50257",
     "D": "step seq2seq --encoder-layers 3 --decoder-layers 3 --heads 8 --width 256 --ffn 1024 --batch 64"
     " --source-len 24 --target-len 24 --vocab 8000 --label-smoothing 0.1",
+    "B": "step bert --layers 6 --heads 12 --width 384 --ffn 1536 --context 128 --batch 16 --vocab 30522"
+    " --masked 0.15",
     "decode": "decode",
     "encode": "encode",
     "encode-mixed": "encode --mixed",
@@ -26,12 +28,15 @@ ABOUT = {
     "S": "train S: GPT, 6 layers, width 384, 8 x 256",
     "D": "train D: encoder-decoder 3 + 3, width 256, 64 x (24 + 24)",
     "G": "train G: GPT-2 small, 2 x 128",
+    "B": "train B: BERT, 6 layers, width 384, 16 x 128, 15% masked (torch: all positions through the decoder)",
     "decode": "decode: GPT-2 small, one stream, a token",
     "encode": "encode: 6 layers, width 384, 32 x 128",
     "encode-mixed": "encode, mixed: the same, 32 of 8 to 128 (peers: padded)",
 }
 
-TRAINING = ("T", "S", "D", "G")
+TRAINING = ("T", "S", "D", "G", "B")
+# PyTorch alone has these.
+TORCH_ALONE = ("B",)
 # Where one thread is measured too.
 ONE_THREAD_JOBS = ("S", "D")
 ONE_THREAD = "limpid, 1 thread"
@@ -66,6 +71,8 @@ def peer(name, job, threads):
         return Start(name, python("torch_encode.py", *compiling)) if job.startswith("encode") else None
     if name == "onnxruntime":
         return Start(name, python("ort_encode.py")) if job.startswith("encode") else None
+    if job in TORCH_ALONE:
+        return None
     if job in TRAINING or (name, job) == ("candle", "decode"):
         binary = BENCH / "peers" / "target" / "release" / f"peer-{name}"
         return Start(name, [str(binary), job], {"RAYON_NUM_THREADS": str(threads)})

@@ -1,5 +1,9 @@
 //! What a model is: one validated value per family, with the names Hugging Face's `config.json` uses.
 
+mod bert;
+
+pub use bert::{BertConfig, BertHead};
+
 use crate::error::{Error, Result};
 use limpid_tensor::kernels::activation::Activation;
 

@@ -41,10 +41,11 @@
 //! | [`data`] | files of text, pairs and labels; the built-in corpus; from tokens to packed batches |
 //! | [`config`] | what a model is, as one validated value |
 //! | [`nn`] | layers: their parameters, the names files know them by, how they compose |
-//! | [`model`] | GPT and the encoder-decoder, each a screenful over packed batches |
+//! | [`model`] | GPT, BERT and the encoder-decoder, each a screenful over packed batches |
 //! | [`optim`] | from gradients to new weights: clipping, AdamW, the learning rate |
 //! | [`hub`] | model folders in Hugging Face's layout, read and written |
 //! | [`decode`] | one autoregressive interface, caches, greedy search, drawing, beam search |
+//! | [`encode`] | what an encoder is used for: words for gaps, vectors, labels |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
 //! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
@@ -59,6 +60,7 @@
 pub mod config;
 pub mod data;
 pub mod decode;
+pub mod encode;
 pub mod error;
 pub mod eval;
 pub mod files;

@@ -2,6 +2,9 @@
 //!
 //! Logits agree within 1e-5 of the largest of their row, gradients within 1e-4 of the largest of their tensor.
 
+#[path = "parity/bert.rs"]
+mod bert;
+
 use limpid::data::batch::{LmBatch, Packed, PairBatch};
 use limpid::decode::{GptSession, Seq2SeqSession, greedy};
 use limpid::hub;

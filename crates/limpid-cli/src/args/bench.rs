@@ -127,6 +127,8 @@ pub enum BenchStep {
     Gpt(BenchGpt),
     /// An encoder-decoder
     Seq2seq(BenchSeq2seq),
+    /// A BERT with masked words
+    Bert(BenchBert),
 }
 
 #[derive(ClapArgs)]
@@ -149,6 +151,36 @@ pub struct BenchGpt {
     /// Size of the vocabulary
     #[arg(long, default_value_t = 256)]
     pub vocab: usize,
+    #[command(flatten)]
+    pub how: BenchHow,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchBert {
+    /// Layers
+    #[arg(long, default_value_t = 6)]
+    pub layers: usize,
+    /// Heads of each attention layer
+    #[arg(long, default_value_t = 12)]
+    pub heads: usize,
+    /// Width of the model
+    #[arg(long, default_value_t = 384)]
+    pub width: usize,
+    /// Width of the feed-forward layers
+    #[arg(long, default_value_t = 1536)]
+    pub ffn: usize,
+    /// Tokens of a sequence
+    #[arg(long, default_value_t = 128)]
+    pub context: usize,
+    /// Sequences of a batch
+    #[arg(long, default_value_t = 16)]
+    pub batch: usize,
+    /// Size of the vocabulary
+    #[arg(long, default_value_t = 30_522)]
+    pub vocab: usize,
+    /// The part of the tokens that is masked, 0 to 1; one a sequence at least
+    #[arg(long, default_value_t = 0.15)]
+    pub masked: f64,
     #[command(flatten)]
     pub how: BenchHow,
 }

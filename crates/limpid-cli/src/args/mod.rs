@@ -2,6 +2,7 @@
 
 mod bench;
 mod decoding;
+mod encode;
 mod eval;
 mod generate;
 mod report;
@@ -12,6 +13,7 @@ mod translate;
 
 pub use bench::*;
 pub use decoding::*;
+pub use encode::*;
 pub use eval::*;
 pub use generate::*;
 pub use report::*;
@@ -45,6 +47,14 @@ pub enum Command {
     Train(Train),
     /// Translate text with a model
     Translate(Translate),
+    /// Say which words may stand at [MASK]
+    FillMask(FillMask),
+    /// Texts as vectors
+    Embed(Embed),
+    /// How near texts are to each other: the cosine of their vectors
+    Similarity(Similarity),
+    /// Say which label a text has
+    Classify(Classify),
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
     Score(Score),
     /// Measure a model on text it has not seen: loss, perplexity, bits per character; BLEU and chrF of its translations
@@ -127,6 +137,9 @@ pub struct Logits {
     /// Token ids of the source, for an encoder-decoder
     #[arg(long, value_delimiter = ',', value_name = "4,2,1")]
     pub source_ids: Option<Vec<u32>>,
+    /// For an encoder: 0 for ids of the first text, 1 for those of the second [default: all 0]
+    #[arg(long, value_delimiter = ',', value_name = "0,0,1")]
+    pub type_ids: Option<Vec<u32>>,
     /// Machine-readable: {"logits": [[…], …]}
     #[arg(long)]
     pub json: bool,

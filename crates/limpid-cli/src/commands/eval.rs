@@ -28,6 +28,7 @@ pub fn run(args: Eval) -> Result<()> {
             let flags = match architecture {
                 Architecture::Gpt(_) => "--data FILE",
                 Architecture::Seq2Seq(_) => "--source FILE --target FILE",
+                Architecture::Bert(_) => "--data FILE",
             };
             Err(Error::config(format!(
                 "{} is {}, which is measured with {flags}",

@@ -158,6 +158,11 @@ fn language_model<'a>(model: &'a Model, folder: &Path) -> Result<&'a Gpt> {
             folder.display(),
             other.kind()
         ))
-        .hint(format!("use `limpid translate {}`", folder.display()))),
+        .hint(match other {
+            Architecture::Bert(_) => {
+                "an encoder does not write: `limpid fill-mask`, `limpid embed` or `limpid classify`".into()
+            }
+            _ => format!("use `limpid translate {}`", folder.display()),
+        })),
     }
 }

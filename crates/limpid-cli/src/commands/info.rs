@@ -68,6 +68,7 @@ pub fn run(args: Info) -> Result<()> {
             "{}",
             json!({
                 "kind": model.architecture.kind(), "parameters": model.params.count(), "tokenizer": tokenizer, "parts": parts,
+                "labels": labels(&model),
             })
         );
         return Ok(());
@@ -89,6 +90,13 @@ pub fn run(args: Info) -> Result<()> {
     }
     root.print(0, args.depth);
     Ok(())
+}
+
+fn labels(model: &Model) -> Option<&[String]> {
+    match &model.architecture {
+        Architecture::Bert(bert) => bert.labels(),
+        _ => None,
+    }
 }
 
 fn sizes(model: &Model) -> String {
@@ -120,6 +128,20 @@ fn sizes(model: &Model) -> String {
                 c.max_position_embeddings,
                 placement(c.norm),
                 thousands(c.vocab_size)
+            )
+        }
+        Architecture::Bert(bert) => {
+            let c = bert.config();
+            let labels = labels(model).map(|labels| format!("\nlabels {}", labels.join(", ")));
+            format!(
+                "{} layers, width {}, {} heads, feed-forward {}, positions {}, post-norm, vocabulary {}{}",
+                c.num_hidden_layers,
+                c.hidden_size,
+                c.num_attention_heads,
+                c.intermediate_size,
+                c.max_position_embeddings,
+                thousands(c.vocab_size),
+                labels.unwrap_or_default()
             )
         }
     }

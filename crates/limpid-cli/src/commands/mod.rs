@@ -1,12 +1,16 @@
 //! One file per verb.
 
 mod bench;
+mod classify;
 mod compare;
 mod corpus;
 mod decoding;
 mod demo;
+mod embed;
+mod encoder;
 mod eval;
 mod explain;
+mod fill_mask;
 mod find_lr;
 mod generate;
 mod info;
@@ -50,6 +54,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Generate(args) => generate::run(args)?,
         Command::Train(args) => return train::run(args),
         Command::Translate(args) => translate::run(args)?,
+        Command::FillMask(args) => fill_mask::run(&args)?,
+        Command::Embed(args) => embed::run(&args)?,
+        Command::Similarity(args) => embed::similarity(&args)?,
+        Command::Classify(args) => classify::run(&args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(args)?,
         Command::Info(args) => info::run(args)?,

@@ -191,6 +191,7 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     let vocab = match &run.model().architecture {
         limpid::model::Architecture::Gpt(gpt) => gpt.config().vocab_size,
         limpid::model::Architecture::Seq2Seq(model) => model.config().vocab_size,
+        limpid::model::Architecture::Bert(model) => model.config().vocab_size,
     };
     let (seconds, tokens) = run.measure()?;
     let memory = Memory::of(config, vocab)?.bytes();

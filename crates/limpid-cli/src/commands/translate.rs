@@ -216,7 +216,7 @@ impl Job<'_> {
 
 /// The next line, waiting for it if need be, and up to `most` lines in all that have arrived with it. A line that cannot be
 /// read ends them.
-fn arrived(
+pub(super) fn arrived(
     reader: &mut BufReader<impl std::io::Read>,
     most: usize,
     done: usize,
@@ -250,8 +250,13 @@ fn translator<'a>(model: &'a Model, folder: &Path) -> Result<&'a Seq2Seq> {
     match &model.architecture {
         Architecture::Seq2Seq(model) => Ok(model),
         other => {
+            let usable = match other {
+                Architecture::Bert(bert) if bert.labels().is_some() => "; `limpid classify` uses this one",
+                Architecture::Bert(_) => "; `limpid embed` uses this one",
+                _ => "",
+            };
             Err(Error::config(format!("{} holds {}: it cannot translate", folder.display(), other.kind()))
-                .hint("`limpid demo` trains a translator"))
+                .hint(format!("`limpid demo` trains a translator{usable}")))
         }
     }
 }

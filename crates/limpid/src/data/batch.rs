@@ -60,6 +60,61 @@ impl Packed {
     }
 }
 
+/// What an encoder reads: packed tokens, and which of two texts each of them belongs to.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// The tokens.
+    pub tokens: Packed,
+    /// 0 for the first text of a sequence, 1 for the second.
+    pub types: Arc<[u32]>,
+}
+
+impl Typed {
+    /// Packs sequences of (tokens, types).
+    #[track_caller]
+    pub fn new<S: AsRef<[u32]>, T: AsRef<[u32]>>(sequences: &[(S, T)]) -> Self {
+        let ids: Vec<&[u32]> = sequences.iter().map(|(ids, _)| ids.as_ref()).collect();
+        let fits = |(ids, types): &(S, T)| ids.as_ref().len() == types.as_ref().len();
+        assert!(sequences.iter().all(fits), "a type for each token");
+        let types = sequences.iter().flat_map(|(_, types)| types.as_ref()).copied().collect();
+        Self { tokens: Packed::new(&ids), types }
+    }
+
+    /// Sequences of one text each.
+    pub fn single<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
+        let tokens = Packed::new(sequences);
+        let types = vec![0; tokens.tokens()].into();
+        Self { tokens, types }
+    }
+
+    /// The first row of each sequence: `[CLS]`.
+    pub fn first_rows(&self) -> Arc<[u32]> {
+        self.tokens.spans.iter().map(|span| span.start as u32).collect()
+    }
+}
+
+/// A batch for an encoder that fills masks.
+#[derive(Clone, Debug)]
+pub struct MaskedBatch {
+    /// What it reads, some tokens masked.
+    pub input: Typed,
+    /// The rows where something is to be said, ascending.
+    pub rows: Arc<[u32]>,
+    /// What stood there.
+    pub targets: Vec<u32>,
+    /// For sequences of two texts: 0 where the second follows the first, 1 where it does not.
+    pub follows: Option<Vec<u32>>,
+}
+
+/// A batch for a classifier.
+#[derive(Clone, Debug)]
+pub struct LabelledBatch {
+    /// The texts.
+    pub input: Typed,
+    /// The number of the right label of each.
+    pub labels: Vec<u32>,
+}
+
 /// A batch for a language model: what it reads, and what it should say next at each place.
 #[derive(Clone, Debug)]
 pub struct LmBatch {

@@ -3,6 +3,8 @@
 pub mod batch;
 pub mod clean;
 pub mod corpus;
+pub mod frame;
+pub mod masking;
 pub mod order;
 pub mod pairs;
 pub mod parallel;

@@ -24,7 +24,7 @@ const BUCKET: usize = 4;
 
 /// Streams of a seed: bit 61 is the order of data, beside initial values (63), dropout (62), splits (60) and the corpora.
 const ORDER: u64 = 1 << 61;
-/// Bit 59: positions in a text.
+/// Bit 59: positions in a text. Bits 58 and 57 are masks (`masking.rs`), 56 pairs of lines (`train/masked.rs`).
 const WINDOWS: u64 = 1 << 59;
 
 /// The batches of one epoch: lists of numbers of examples. A batch holds as many as fit into `budget` tokens, at least one.

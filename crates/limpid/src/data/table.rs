@@ -16,9 +16,23 @@ pub enum TableFormat {
     Csv,
     /// An object a line.
     JsonLines,
+    /// The label, a space, the text: columns `label` and `text`, as SST-2 is often written. Never guessed from a name.
+    LabelFirst,
 }
 
 impl TableFormat {
+    /// By what people call it.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "tsv" => Ok(Self::Tsv),
+            "csv" => Ok(Self::Csv),
+            "jsonl" => Ok(Self::JsonLines),
+            "label-first" => Ok(Self::LabelFirst),
+            other => Err(Error::config(format!("'{other}' is not a way to write a table"))
+                .hint("known are tsv, csv, jsonl and label-first (a label, a space, the text)")),
+        }
+    }
+
     /// By the end of the file's name.
     pub fn of(path: &Path) -> Result<Self> {
         match path.extension().and_then(|end| end.to_str()) {
@@ -29,7 +43,7 @@ impl TableFormat {
                 "{}: how it is written cannot be seen from its name",
                 path.display()
             ))
-            .hint("name it .tsv, .csv or .jsonl")),
+            .hint("name it .tsv, .csv or .jsonl, or say it with --format (label-first: a label, a space, the text)")),
         }
     }
 }
@@ -91,6 +105,12 @@ pub fn columns_of(
 ) -> Result<Vec<Row>> {
     match format {
         TableFormat::JsonLines => json_lines(text, path, columns),
+        TableFormat::LabelFirst => {
+            let names = ["label".to_string(), "text".to_string()];
+            let chosen = columns.iter().map(|column| place(path, column, Some(&names)));
+            let chosen = chosen.collect::<Result<Vec<usize>>>()?;
+            label_first(text, path)?.iter().map(|row| choose(path, row, &chosen)).collect()
+        }
         TableFormat::Tsv | TableFormat::Csv => {
             let mut rows = match format {
                 TableFormat::Tsv => tsv(text)?,
@@ -116,6 +136,22 @@ fn tsv(text: Text) -> Result<Vec<Row>> {
         Ok(Row { line: i as u64 + 1, fields })
     });
     rows.collect()
+}
+
+fn label_first(text: Text, path: &Path) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let (label, text) = line.split_once(' ').ok_or_else(|| {
+            Error::format(path, format!("line {} has no space between a label and a text", i + 1))
+                .hint("each line should be: a label, a space, the text")
+        })?;
+        rows.push(Row { line: i as u64 + 1, fields: vec![label.to_string(), text.to_string()] });
+    }
+    Ok(rows)
 }
 
 fn csv_rows(text: Text, path: &Path) -> Result<Vec<Row>> {
@@ -234,6 +270,32 @@ pub fn read_labelled(
     labelled(path, rows, duplicates)
 }
 
+/// How a labelled set is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSpec {
+    /// Without it, by the end of the file's name.
+    pub format: Option<TableFormat>,
+    /// Whether the first line names the columns.
+    pub header: Header,
+    /// The columns of the text or texts.
+    pub texts: Vec<Column>,
+    /// The column of the label.
+    pub label: Column,
+}
+
+impl TableSpec {
+    /// Reads one or several files as one labelled set.
+    pub fn read(&self, paths: &[std::path::PathBuf], duplicates: Duplicates) -> Result<Labelled> {
+        let columns: Vec<Column> = self.texts.iter().chain([&self.label]).cloned().collect();
+        let mut rows = Vec::new();
+        for path in paths {
+            let format = self.format.map_or_else(|| TableFormat::of(path), Ok)?;
+            rows.extend(read_columns(path, format, self.header, &columns)?);
+        }
+        labelled(paths.first().map_or(Path::new("no file"), |path| path), rows, duplicates)
+    }
+}
+
 fn labelled(path: &Path, rows: Vec<Row>, duplicates: Duplicates) -> Result<Labelled> {
     let mut examples = Vec::new();
     for mut row in rows {
@@ -327,6 +389,20 @@ mod tests {
         assert!(error("x\n", Tsv, Header::Missing, &["text"]).1.contains("number"));
         assert!(error("x\n\0", Csv, Header::Missing, &["1"]).0.contains("line 2 holds a zero byte"));
         assert!(TableFormat::of(Path::new("a.xlsx")).is_err());
+    }
+
+    #[test]
+    fn a_label_before_the_text_is_a_format_of_its_own() {
+        let text = "1 a fine , long film\n\n0 a bad one\n";
+        let wanted = [["a fine , long film", "1"], ["a bad one", "0"]];
+        for header in [Header::First, Header::Missing] {
+            assert_eq!(fields(text, TableFormat::LabelFirst, header, &["text", "label"]), wanted);
+        }
+        let (text, hint) = error("1 a\n0\n", TableFormat::LabelFirst, Header::Missing, &["text"]);
+        assert_eq!(text, "t: line 2 has no space between a label and a text");
+        assert!(hint.contains("a label, a space"));
+        assert_eq!(TableFormat::from_name("label-first").unwrap(), TableFormat::LabelFirst);
+        assert!(TableFormat::from_name("xlsx").unwrap_err().hint_text().unwrap().contains("label-first"));
     }
 
     #[test]

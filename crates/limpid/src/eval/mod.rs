@@ -14,6 +14,7 @@ pub mod baselines;
 pub mod bleu;
 pub mod chrf;
 pub mod classification;
+pub mod encoder;
 pub mod lengths;
 pub mod loss;
 mod metric;

@@ -3,19 +3,22 @@
 //! What is trained here opens in `transformers` with the same logits, and what `transformers` saves opens here. Loading
 //! runs no code: the weights are numbers and a table of contents, the rest is JSON.
 
+mod bert;
 mod config;
 mod generation;
+mod pooling;
 mod weights;
 
 pub use config::{Warning, read_config, write_config};
 pub use generation::{Generation, load_generation};
-use weights::{check_positions, check_weights};
+pub use pooling::{SentenceSettings, load_sentence_settings};
+use weights::{check_positions, check_weights, holds};
 pub use weights::{read_weights, write_weights};
 
-use crate::config::{GptConfig, Seq2SeqConfig};
+use crate::config::{BertConfig, BertHead, GptConfig, Seq2SeqConfig};
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
-use crate::model::{Architecture, Gpt, Model, Seq2Seq};
+use crate::model::{Architecture, Bert, Gpt, Model, Seq2Seq};
 use crate::nn::Builder;
 use std::fs;
 use std::path::Path;
@@ -27,6 +30,8 @@ pub enum AnyConfig {
     Gpt(GptConfig),
     /// Marian, or its pre-norm relative Pegasus.
     Seq2Seq(Seq2SeqConfig),
+    /// BERT.
+    Bert(BertConfig),
 }
 
 /// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
@@ -36,16 +41,23 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
         return Err(Error::config(format!("{} is not a model folder: {what}", folder.display()))
             .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
     }
-    let (config, mut warnings) = read_config(&folder.join("config.json"))?;
-    let mut builder = Builder::default();
-    let architecture = match &config {
-        AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
-        AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
-    };
+    let (mut config, mut warnings) = read_config(&folder.join("config.json"))?;
     let path = folder.join("model.safetensors");
     let bytes = fs::read(&path).map_err(|e| {
         Error::io("read", &path, &e).hint("a model folder needs config.json and model.safetensors")
     })?;
+    if let AnyConfig::Bert(config) = &mut config
+        && config.head == BertHead::Pooler
+        && !holds(&path, &bytes, "pooler.dense.weight")?
+    {
+        config.head = BertHead::Bare;
+    }
+    let mut builder = Builder::default();
+    let architecture = match &config {
+        AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
+        AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
+        AnyConfig::Bert(config) => Architecture::Bert(Bert::new(config, &mut builder)?),
+    };
     // Before memory is taken for a model that the file does not hold.
     warnings.extend(check_weights(&path, &bytes, &builder)?.into_iter().map(Warning::UnusedTensor));
     let (mut params, files) = builder.build_zeroed();
@@ -61,7 +73,10 @@ pub fn save(model: &Model, folder: &Path) -> Result<()> {
     create_folder(folder)?;
     write_aside(&folder.join("model.safetensors"), &write_weights(model)?)?;
     let (config, generation) = write_config(&model.architecture)?;
-    write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;
+    // An encoder does not write.
+    if !matches!(model.architecture, Architecture::Bert(_)) {
+        write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;
+    }
     // Last: a folder with a config.json is complete.
     write_aside(&folder.join("config.json"), config.as_bytes())
 }

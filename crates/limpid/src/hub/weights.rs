@@ -7,7 +7,7 @@ use crate::nn::{Builder, FileForm, FileTensor};
 use limpid_tensor::params::{Params, Role};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>> {
@@ -42,19 +42,19 @@ pub(super) fn check_weights(path: &Path, bytes: &[u8], builder: &Builder) -> Res
         }
     }
     // Copies of a table that the model has under another name, positions (checked elsewhere), and masks.
-    const KNOWN: [&str; 6] = [
+    const KNOWN: [&str; 9] = [
         "lm_head.weight",
         "embed_tokens.weight",
         "embed_positions.weight",
         "attn.bias",
         "attn.masked_bias",
         "shared.weight",
+        "cls.predictions.decoder.weight",
+        "cls.predictions.decoder.bias",
+        "embeddings.position_ids",
     ];
-    let used = |name: &str| {
-        let is =
-            |file: &FileTensor| file.name == name || file.name.strip_prefix("transformer.") == Some(name);
-        builder.files().any(|(file, _)| is(file)) || KNOWN.iter().any(|known| name.ends_with(known))
-    };
+    let read: BTreeSet<String> = builder.files().flat_map(|(file, _)| names(&file.name)).collect();
+    let used = |name: &str| read.contains(name) || KNOWN.iter().any(|known| name.ends_with(known));
     let mut unused: Vec<String> =
         tensors.names().into_iter().filter(|name| !used(name)).map(String::from).collect();
     unused.sort_unstable();
@@ -102,10 +102,31 @@ pub(super) fn check_positions(path: &Path, bytes: &[u8], model: &Seq2Seq) -> Res
     Ok(())
 }
 
-/// Some files of GPT-2 leave out the first word of every name.
+/// The names under which a tensor may be in a file: some of GPT-2 and BERT leave out the first word of every name, a bare BERT may have
+/// it, and old files of BERT call γ and β of a norm by those names.
+fn names(name: &str) -> Vec<String> {
+    let mut names = vec![name.to_string()];
+    for prefix in ["transformer.", "bert."] {
+        names.extend(name.strip_prefix(prefix).map(String::from));
+    }
+    if name.starts_with("embeddings.") || name.starts_with("encoder.layer.") || name.starts_with("pooler.") {
+        names.push(format!("bert.{name}"));
+    }
+    for (ours, theirs) in [("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")] {
+        let old: Vec<String> =
+            names.iter().filter_map(|name| Some(format!("{}{theirs}", name.strip_suffix(ours)?))).collect();
+        names.extend(old);
+    }
+    names
+}
+
 fn find<'a>(tensors: &SafeTensors<'a>, name: &str) -> Option<TensorView<'a>> {
-    let without_prefix = || name.strip_prefix("transformer.").and_then(|name| tensors.tensor(name).ok());
-    tensors.tensor(name).ok().or_else(without_prefix)
+    names(name).iter().find_map(|name| tensors.tensor(name).ok())
+}
+
+/// Whether a file has a tensor, under any of its names.
+pub(super) fn holds(path: &Path, bytes: &[u8], name: &str) -> Result<bool> {
+    Ok(find(&open(path, bytes)?, name).is_some())
 }
 
 /// to (rows, cols) from `values` (cols, rows).

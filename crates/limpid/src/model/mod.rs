@@ -1,13 +1,15 @@
 //! Models: each a screenful of composition over packed batches. The numbers live outside, in
 //! [`limpid_tensor::params::Params`].
 
+pub mod bert;
 pub mod gpt;
 pub mod seq2seq;
 
+pub use bert::Bert;
 pub use gpt::Gpt;
 pub use seq2seq::Seq2Seq;
 
-use crate::config::{GptConfig, Seq2SeqConfig};
+use crate::config::{BertConfig, BertHead, GptConfig, Seq2SeqConfig};
 use crate::error::Result;
 use crate::nn::{Builder, FileTensor};
 use limpid_tensor::params::Params;
@@ -19,6 +21,8 @@ pub enum Architecture {
     Gpt(Gpt),
     /// Encoder and decoder.
     Seq2Seq(Seq2Seq),
+    /// Encoder only.
+    Bert(Bert),
 }
 
 impl Architecture {
@@ -27,6 +31,11 @@ impl Architecture {
         match self {
             Architecture::Gpt(_) => "a language model (GPT)",
             Architecture::Seq2Seq(_) => "an encoder-decoder (translation)",
+            Architecture::Bert(bert) => match bert.config().head {
+                BertHead::Bare | BertHead::Pooler => "an encoder (BERT)",
+                BertHead::MaskedLm | BertHead::PreTraining => "an encoder for masked words (BERT)",
+                BertHead::Classifier(_) => "a classifier (BERT)",
+            },
         }
     }
 }
@@ -57,6 +66,14 @@ impl Model {
         let (params, files) = builder.build(seed);
         Ok(Self { architecture: Architecture::Seq2Seq(seq2seq), params, files })
     }
+
+    /// A BERT with random weights.
+    pub fn bert(config: &BertConfig, seed: u64) -> Result<Self> {
+        let mut builder = Builder::default();
+        let bert = Bert::new(config, &mut builder)?;
+        let (params, files) = builder.build(seed);
+        Ok(Self { architecture: Architecture::Bert(bert), params, files })
+    }
 }
 
 #[cfg(test)]
@@ -82,6 +99,16 @@ mod tests {
     fn gpt2_has_124_439_808_parameters() {
         let config = GptConfig::gpt2(50_257, 1024, 12, 12, 768);
         assert_eq!(count(|b| drop(Gpt::new(&config, b).unwrap())), 124_439_808);
+    }
+
+    #[test]
+    fn bert_base_has_109_482_240_parameters_in_encoder_and_pooler() {
+        let config = BertConfig { head: BertHead::Pooler, ..BertConfig::new(30_522, 512, 12, 12, 768) };
+        assert_eq!(count(|b| drop(Bert::new(&config, b).unwrap())), 109_482_240);
+        // The head for masked words: a layer, a norm and a bias for each token, instead of the pooler.
+        let head = 768 * 768 + 768 + 2 * 768 + 30_522;
+        let config = BertConfig { head: BertHead::MaskedLm, ..config };
+        assert_eq!(count(|b| drop(Bert::new(&config, b).unwrap())), 109_482_240 - (768 * 768 + 768) + head);
     }
 
     #[test]

@@ -98,6 +98,16 @@ impl Tokenizer {
         Ok(self.inner.encode_fast(text, true).map_err(untokenizable)?.get_ids().to_vec())
     }
 
+    /// The ids of a text, or of two, with the special tokens that its file puts around them, and for each which of the two it belongs to.
+    pub fn encode_typed(&self, text: &str, second: Option<&str>) -> Result<(Vec<u32>, Vec<u32>)> {
+        let encoding = match second {
+            None => self.inner.encode_fast(text, true),
+            Some(second) => self.inner.encode_fast((text, second), true),
+        };
+        let encoding = encoding.map_err(untokenizable)?;
+        Ok((encoding.get_ids().to_vec(), encoding.get_type_ids().to_vec()))
+    }
+
     /// The ids of a text, without special tokens, and the bytes of the text that each came from.
     pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Offsets)> {
         let encoding = self.inner.encode(text, false);
@@ -196,6 +206,11 @@ impl Tokenizer {
     /// The id of the token that ends a document or a sentence.
     pub fn end(&self) -> Option<u32> {
         ["</s>", "<|endoftext|>", "[SEP]"].iter().find_map(|token| self.id(token))
+    }
+
+    /// The token for a gap, and how it is written.
+    pub fn mask(&self) -> Option<(u32, &'static str)> {
+        ["[MASK]", "<mask>"].into_iter().find_map(|token| Some((self.id(token)?, token)))
     }
 
     /// The token of an id, as the vocabulary writes it.

@@ -2,9 +2,9 @@
 
 use super::interactive::{About, Timed, memory_mb, serve};
 use super::{check_memory, check_positive, check_seconds, check_tokens, median_and_best, random_ids};
-use crate::args::{BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
-use limpid::config::{GptConfig, Seq2SeqConfig};
-use limpid::data::batch::{LmBatch, PairBatch};
+use crate::args::{BenchBert, BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
+use limpid::config::{BertConfig, GptConfig, Seq2SeqConfig};
+use limpid::data::batch::{LmBatch, MaskedBatch, PairBatch, Typed};
 use limpid::error::{Error, Result};
 use limpid::model::{Architecture, Model};
 use limpid::optim::AdamConfig;
@@ -22,6 +22,7 @@ pub fn run(step: BenchStep) -> Result<()> {
     let (mut job, how) = match step {
         BenchStep::Gpt(args) => (gpt(&args)?, args.how),
         BenchStep::Seq2seq(args) => (seq2seq(&args)?, args.how),
+        BenchStep::Bert(args) => (bert(&args)?, args.how),
     };
     if how.interactive { job.interactive() } else { job.report(&how) }
 }
@@ -44,6 +45,7 @@ struct Job {
 enum Batch {
     Lm(LmBatch),
     Pairs(PairBatch),
+    Masked(MaskedBatch),
 }
 
 /// The batch never changes, so a usual rate would learn it by heart while being measured.
@@ -114,6 +116,53 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
     Ok(Job { own_mb, ..job })
 }
 
+fn bert(args: &BenchBert) -> Result<Job> {
+    check_positive(&[("batch", args.batch), ("context", args.context), ("vocab", args.vocab)])?;
+    if !(args.masked > 0.0 && args.masked <= 1.0) {
+        let message = format!("--masked {} is not a part of the tokens", args.masked);
+        return Err(Error::config(message).hint("usual is 0.15"));
+    }
+    let config = BertConfig {
+        intermediate_size: args.ffn,
+        ..BertConfig::new(args.vocab, args.context, args.layers, args.heads, args.width)
+    };
+    config.validate()?;
+    check_memory(config.parameters_about())?;
+    check_tokens(args.batch.saturating_mul(args.context))?;
+    check_seconds(args.how.seconds)?;
+    let own_mb = memory_mb("VmRSS");
+    let model = Model::bert(&config, 1)?;
+    let mut rng = Stream::new(1, 0);
+    let sequences: Vec<Vec<u32>> =
+        (0..args.batch).map(|_| random_ids(&mut rng, args.context, args.vocab)).collect();
+    let of_each = ((args.context as f64 * args.masked).round() as usize).clamp(1, args.context);
+    let mut rows: Vec<u32> = Vec::new();
+    for sequence in 0..args.batch {
+        let mut places: Vec<u32> = (0..args.context as u32).collect();
+        rng.shuffle(&mut places);
+        rows.extend(places[..of_each].iter().map(|place| (sequence * args.context) as u32 + place));
+    }
+    rows.sort_unstable();
+    let targets = random_ids(&mut rng, rows.len(), args.vocab);
+    let (n, masked) = (args.batch * args.context, rows.len());
+    let batch = MaskedBatch { input: Typed::single(&sequences), rows: rows.into(), targets, follows: None };
+    let (c, f) = (args.width as f64, args.ffn as f64);
+    // Per layer 4c² + 2cf weights, scores and values of all keys; the head meets the masked rows alone.
+    let encoder = args.layers as f64 * (4.0 * c * c + 2.0 * c * f + 2.0 * c * args.context as f64);
+    let flops = 6.0 * (n as f64 * encoder + masked as f64 * (c * c + c * args.vocab as f64));
+    let layer = |rows, inputs, outputs, times| (LinearShape { rows, inputs, outputs }, times);
+    let (c, f, l) = (args.width, args.ffn, args.layers);
+    let layers = vec![
+        layer(n, c, 3 * c, l),
+        layer(n, c, c, l),
+        layer(n, c, f, l),
+        layer(n, f, c, l),
+        layer(masked, c, c, 1),
+        layer(masked, c, args.vocab, 1),
+    ];
+    Ok(Job { own_mb, ..Job::new(model, Batch::Masked(batch), 0.0, n, flops, layers) })
+}
+
 /// The linear layers of an encoder-decoder, for `from` and `to` rows of source and target.
 fn layers(args: &BenchSeq2seq, from: usize, to: usize) -> Vec<(LinearShape, usize)> {
     let (c, f, encoder, decoder) = (args.width, args.ffn, args.encoder_layers, args.decoder_layers);
@@ -151,6 +200,10 @@ impl Job {
                 }
                 (Architecture::Seq2Seq(model), Batch::Pairs(batch)) => {
                     model.loss(tape, batch, LossSpec { smoothing, weight: 1.0 / batch.targets.len() as f32 })
+                }
+                (Architecture::Bert(bert), Batch::Masked(batch)) => {
+                    let weight = 1.0 / batch.targets.len() as f32;
+                    bert.masked_loss(tape, batch, LossSpec { smoothing, weight })
                 }
                 _ => unreachable!("a job's batch is of its model's kind"),
             }

@@ -1,0 +1,49 @@
+//! `limpid classify`: labels of texts, with their probabilities.
+
+use super::encoder::{Opened, Origin, each_text};
+use crate::args::Classify;
+use limpid::encode::{Labelled, Overlong, classify};
+use limpid::error::{Error, Result};
+use serde_json::{Map, json};
+
+/// Prints the labels of each text.
+pub fn run(args: &Classify) -> Result<()> {
+    let hint = "limpid train classify --data labelled.tsv trains a classifier";
+    let opened = Opened::new(&args.model, "cannot classify", hint)?;
+    let overlong = if args.truncate { Overlong::Cut(usize::MAX) } else { Overlong::Refuse };
+    let encoder = opened.encoder(overlong);
+    let labels = encoder.bert.labels().unwrap_or_default();
+    let top = args.top.unwrap_or(labels.len()).clamp(1, labels.len().max(1));
+    each_text(&args.text, "classify", &mut |texts, origin| {
+        let pairs = texts.iter().enumerate().map(|(i, text)| split(text, i, args.pair, origin));
+        let found = classify(&encoder, &pairs.collect::<Result<Vec<_>>>()?)?;
+        for (text, found) in texts.iter().zip(&found) {
+            if args.json {
+                println!("{}", as_json(text, labels, found));
+                continue;
+            }
+            let shown = found.ranked().into_iter().take(top);
+            let shown: Vec<String> =
+                shown.map(|i| format!("{} {:.4}", labels[i], found.probabilities[i])).collect();
+            println!("{}\t{text}", shown.join("  "));
+        }
+        Ok(())
+    })
+}
+
+fn split(text: &str, i: usize, pair: bool, origin: Origin) -> Result<(String, Option<String>)> {
+    match (pair, text.split_once('\t')) {
+        (false, _) => Ok((text.to_string(), None)),
+        (true, Some((first, second))) => Ok((first.to_string(), Some(second.to_string()))),
+        (true, None) => Err(origin.name(
+            Error::data(format!("text {} has no tab: --pair wants two texts", i + 1))
+                .hint("write first<TAB>second, or leave out --pair"),
+        )),
+    }
+}
+
+fn as_json(text: &str, labels: &[String], found: &Labelled) -> serde_json::Value {
+    let scores: Map<String, serde_json::Value> =
+        labels.iter().zip(&found.probabilities).map(|(label, p)| (label.clone(), json!(p))).collect();
+    json!({ "text": text, "label": labels[found.best()], "probabilities": scores })
+}

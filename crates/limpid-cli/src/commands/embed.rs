@@ -1,0 +1,115 @@
+//! `limpid embed` and `limpid similarity`: texts as vectors, and how near they are to each other.
+
+use super::encoder::{Opened, Origin, each_text};
+use crate::args::{Embed, Pool, Similarity, Vectors};
+use limpid::encode::{Encoder, Length, Overlong, Pooling, cosine, embed, npy};
+use limpid::error::{Error, Result};
+use limpid::files::write_aside;
+use limpid::hub::{self, SentenceSettings};
+use serde_json::json;
+use std::path::Path;
+
+const CANNOT: &str = "has no vectors of texts";
+const HINT: &str =
+    "an encoder (BERT) has: limpid train bert --data text.txt, or a folder with \"model_type\": \"bert\"";
+
+/// How a folder and the flags say that vectors are made.
+fn settings(folder: &Path, how: &Vectors) -> Result<(Pooling, Overlong)> {
+    let said = how.pool.map(|pool| match pool {
+        Pool::Cls => Pooling::Cls,
+        Pool::Mean => Pooling::Mean,
+    });
+    let file = match (hub::load_sentence_settings(folder), said) {
+        // What the folder asks for does not matter where a flag says otherwise.
+        (Err(_), Some(_)) => SentenceSettings::default(),
+        (file, _) => file?,
+    };
+    let overlong = match how.truncate {
+        true => Overlong::Cut(file.max_seq_length.unwrap_or(usize::MAX)),
+        false => Overlong::Refuse,
+    };
+    Ok((said.or(file.pooling).unwrap_or(Pooling::Mean), overlong))
+}
+
+/// Where vectors go.
+enum Out<'a> {
+    Lines(Option<&'a Path>),
+    Npy(&'a Path),
+}
+
+impl<'a> Out<'a> {
+    fn of(path: Option<&'a Path>) -> Result<Self> {
+        match path.map(|path| (path, path.extension().and_then(|end| end.to_str()))) {
+            None => Ok(Self::Lines(None)),
+            Some((path, Some("npy"))) => Ok(Self::Npy(path)),
+            Some((path, Some("jsonl"))) => Ok(Self::Lines(Some(path))),
+            Some((path, _)) => {
+                Err(Error::config(format!("--out {}: not a kind of file for vectors", path.display()))
+                    .hint("name it .npy or .jsonl"))
+            }
+        }
+    }
+}
+
+/// Writes a vector for each text.
+pub fn run(args: &Embed) -> Result<()> {
+    let out = Out::of(args.out.as_deref())?;
+    let opened = Opened::new(&args.model, CANNOT, HINT)?;
+    let (pooling, overlong) = settings(&args.model, &args.how)?;
+    let encoder = opened.encoder(overlong);
+    let length = if args.no_normalize { Length::AsIs } else { Length::One };
+    let (mut lines, mut rows) = (String::new(), Vec::new());
+    each_text(&args.text, "embed", &mut |texts, _| {
+        let vectors = embed(&encoder, texts, pooling, length)?;
+        match out {
+            Out::Npy(_) => rows.extend(vectors),
+            Out::Lines(path) => {
+                for (text, vector) in texts.iter().zip(vectors) {
+                    let line = json!({ "text": text, "embedding": vector });
+                    match path {
+                        Some(_) => lines += &format!("{line}\n"),
+                        None => println!("{line}"),
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    match out {
+        Out::Npy(path) => write_aside(path, &npy(&rows)),
+        Out::Lines(Some(path)) => write_aside(path, lines.as_bytes()),
+        Out::Lines(None) => Ok(()),
+    }
+}
+
+/// Prints the cosine of every two texts.
+pub fn similarity(args: &Similarity) -> Result<()> {
+    let opened = Opened::new(&args.model, CANNOT, HINT)?;
+    let (pooling, overlong) = settings(&args.model, &args.how)?;
+    let encoder = opened.encoder(overlong);
+    let (mut texts, mut vectors) = (Vec::new(), Vec::new());
+    each_text(&args.text, "similarity", &mut |some, _: Origin| {
+        vectors.extend(embed_as_is(&encoder, some, pooling)?);
+        texts.extend_from_slice(some);
+        Ok(())
+    })?;
+    if texts.len() < 2 {
+        return Err(Error::data("one text has nothing to be compared with")
+            .hint(format!("limpid similarity {} \"a cat\" \"a dog\"", args.model.display())));
+    }
+    let matrix: Vec<Vec<f64>> =
+        vectors.iter().map(|a| vectors.iter().map(|b| cosine(a, b)).collect()).collect();
+    if args.json {
+        println!("{}", json!({ "texts": texts, "cosine": matrix }));
+        return Ok(());
+    }
+    for (i, text) in texts.iter().enumerate() {
+        let row: Vec<String> = matrix[i].iter().map(|x| format!("{x:>7.4}")).collect();
+        println!("{:>3} {}  {text}", i + 1, row.join(" "));
+    }
+    Ok(())
+}
+
+fn embed_as_is(encoder: &Encoder, texts: &[String], pooling: Pooling) -> Result<Vec<Vec<f32>>> {
+    embed(encoder, texts, pooling, Length::AsIs)
+}
