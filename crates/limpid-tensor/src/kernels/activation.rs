@@ -72,7 +72,7 @@ const CUBIC: f32 = 0.044_715;
 const INV_SQRT_2PI: f32 = 0.398_942_3;
 
 #[inline(always)]
-fn sigmoid(z: f32) -> f32 {
+pub(crate) fn sigmoid(z: f32) -> f32 {
     1.0 / (1.0 + exp(-z))
 }
 

@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod adam;
+pub mod additive;
 pub mod attention;
 pub mod cross_entropy;
 pub mod dropout;
@@ -11,4 +12,5 @@ pub mod embedding;
 pub mod layer_norm;
 pub mod matmul;
 pub mod positions;
+pub mod recurrent;
 pub mod softmax;

@@ -4,15 +4,20 @@
 
 mod add;
 mod attention;
+mod attentive;
+mod concat;
 mod dropout;
 mod embedding;
 mod layer_norm;
 mod linear;
 mod output_loss;
 mod positions;
+mod recurrent;
 mod softmax;
 mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
+pub use attentive::{AdditiveWeights, SourceStates};
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;
+pub use recurrent::{RecurrentWeights, State};

@@ -11,7 +11,7 @@
 //! As in BLIS (Van Zee and van de Geijn 2015): `micro` keeps a tile of c in registers, `pack` copies panels of b (and of
 //! a transposed a) into the order in which it reads them, `block` is the loops around it, `small` the products with few
 //! rows; this file splits a product into tasks. On the team, b is packed once by all threads, then blocks of c are
-//! computed from it.
+//! computed from it; a right factor that many products share is packed once for all of them (`packed`).
 //!
 //! # Bits
 //! k is cut into blocks of a length that depends on k alone (`block::depth_block`). Each element of c is, block by block,
@@ -24,8 +24,11 @@
 mod block;
 mod micro;
 mod pack;
+mod packed;
 mod small;
 mod vector;
+
+pub use packed::{PackedRight, Right};
 
 use crate::simd::{Level, level};
 use crate::team;
