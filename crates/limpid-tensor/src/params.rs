@@ -45,6 +45,8 @@ pub enum Role {
     Trained,
     /// It is stored with the model but stays as it is, like Marian's `final_logits_bias`.
     Fixed,
+    /// It follows what passes in training, like the mean of a batch normalisation: a step moves it towards what the way back has given it.
+    Statistic,
 }
 
 /// A named range of the flat block.
@@ -97,6 +99,15 @@ impl ParamsBuilder {
     #[track_caller]
     pub fn add_fixed(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
         self.add_with_role(name.into(), shape.into(), init, Role::Fixed)
+    }
+
+    /// Adds a parameter that follows what passes in training.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    #[track_caller]
+    pub fn add_statistic(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+        self.add_with_role(name.into(), shape.into(), init, Role::Statistic)
     }
 
     #[track_caller]

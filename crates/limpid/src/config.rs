@@ -1,8 +1,10 @@
 //! What a model is: one validated value per family, with the names Hugging Face's `config.json` uses.
 
 mod bert;
+mod variant;
 
 pub use bert::{BertConfig, BertHead};
+pub use variant::{Normalisation, Positions, Residual, Scaling, Variant};
 
 use crate::error::{Error, Result};
 use limpid_tensor::kernels::activation::Activation;
@@ -50,9 +52,14 @@ pub struct GptConfig {
     pub tie_word_embeddings: Tie,
     /// Dropout on embeddings and on each sub-layer's output.
     pub dropout: f32,
+    /// Departures from the usual.
+    pub variant: Variant,
 }
 
 impl GptConfig {
+    /// GPT's usual: learned positions.
+    pub const USUAL: Variant = Variant::usual(Positions::Learned);
+
     /// GPT-2's shape of the given size.
     pub fn gpt2(vocab_size: usize, n_positions: usize, n_layer: usize, n_head: usize, n_embd: usize) -> Self {
         Self {
@@ -67,6 +74,7 @@ impl GptConfig {
             norm: NormPlacement::Pre,
             tie_word_embeddings: Tie::Shared,
             dropout: 0.0,
+            variant: Self::USUAL,
         }
     }
 
@@ -92,6 +100,7 @@ impl GptConfig {
         ])?;
         check_heads(self.n_head, self.n_embd, "heads")?;
         check_size(self.n_layer, self.parameters_about())?;
+        self.variant.check(self.n_positions, self.n_embd)?;
         check_dropout(self.dropout)
     }
 }
@@ -137,6 +146,8 @@ pub struct Seq2SeqConfig {
     pub eos_token_id: u32,
     /// What the decoder is given first.
     pub decoder_start_token_id: u32,
+    /// Departures from the usual.
+    pub variant: Variant,
 }
 
 /// Whether embeddings are multiplied by √c before positions are added.
@@ -149,6 +160,9 @@ pub enum ScaleEmbedding {
 }
 
 impl Seq2SeqConfig {
+    /// The usual of the paper: sinusoidal positions.
+    pub const USUAL: Variant = Variant::usual(Positions::Sinusoidal);
+
     /// A model with equal encoder and decoder, ReLU, post-norm and one shared table.
     pub fn new(vocab_size: usize, layers: usize, heads: usize, d_model: usize, ffn: usize) -> Self {
         Self {
@@ -171,6 +185,7 @@ impl Seq2SeqConfig {
             pad_token_id: 0,
             eos_token_id: 1,
             decoder_start_token_id: 0,
+            variant: Self::USUAL,
         }
     }
 
@@ -199,6 +214,7 @@ impl Seq2SeqConfig {
         check_heads(self.encoder_attention_heads, self.d_model, "encoder heads")?;
         check_heads(self.decoder_attention_heads, self.d_model, "decoder heads")?;
         check_size(self.encoder_layers.max(self.decoder_layers), self.parameters_about())?;
+        self.variant.check(self.max_position_embeddings, self.d_model)?;
         if self.share_encoder_decoder_embeddings == Tie::Shared && self.vocab_size != self.decoder_vocab_size
         {
             return Err(Error::config(format!(

@@ -5,6 +5,7 @@ pub mod activation;
 pub mod adam;
 pub mod additive;
 pub mod attention;
+pub mod batch_norm;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;

@@ -5,6 +5,7 @@
 mod add;
 mod attention;
 mod attentive;
+mod batch_norm;
 mod concat;
 mod dropout;
 mod embedding;
@@ -18,6 +19,7 @@ mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
 pub use attentive::{AdditiveWeights, SourceStates};
+pub use batch_norm::BatchNormParams;
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;
 pub use recurrent::{RecurrentWeights, State};

@@ -1,7 +1,7 @@
 //! `config.json`, read and written. Every key that changes the result is honoured or refused by name; one that we do not
 //! know is named in a warning.
 
-use super::{AnyConfig, bert};
+use super::{AnyConfig, bert, variant};
 use crate::config::{
     GptConfig, NormPlacement, ScaleEmbedding, Seq2SeqConfig, Tie, activation_from_name, activation_name,
 };
@@ -110,6 +110,23 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
         "bert" => AnyConfig::Bert(bert::read(&mut keys)?),
         "marian" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Post)?),
         "pegasus" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Pre)?),
+        variant::GPT => {
+            let norm = variant::placement(&mut keys)?;
+            let key = if norm == NormPlacement::Pre { "activation_function" } else { "afn" };
+            let activation = keys.text(key)?.unwrap_or_else(|| "gelu_new".into());
+            // GPT-1's "gelu" is the tanh approximation.
+            let activation =
+                if key == "afn" && activation == "gelu" { "gelu_new".into() } else { activation };
+            let config = gpt(&mut keys, norm, &activation)?;
+            let variant = variant::read(&mut keys, config.variant)?;
+            AnyConfig::Gpt(GptConfig { variant, ..config })
+        }
+        variant::SEQ2SEQ => {
+            let norm = variant::placement(&mut keys)?;
+            let config = seq2seq(&mut keys, norm)?;
+            let variant = variant::read(&mut keys, config.variant)?;
+            AnyConfig::Seq2Seq(Seq2SeqConfig { variant, ..config })
+        }
         other => {
             return Err(Error::format(path, format!("model_type '{other}' is not supported"))
                 .hint("supported are gpt2, openai-gpt, bert, marian and pegasus"));
@@ -162,6 +179,7 @@ fn gpt(keys: &mut Keys, norm: NormPlacement, activation: &str) -> Result<GptConf
         norm,
         tie_word_embeddings: keys.tie("tie_word_embeddings")?,
         dropout: residual,
+        variant: GptConfig::USUAL,
     })
 }
 
@@ -201,6 +219,7 @@ fn seq2seq(keys: &mut Keys, norm: NormPlacement) -> Result<Seq2SeqConfig> {
         pad_token_id: keys.size("pad_token_id")? as u32,
         eos_token_id: keys.size("eos_token_id")? as u32,
         decoder_start_token_id: keys.size("decoder_start_token_id")? as u32,
+        variant: Seq2SeqConfig::USUAL,
     })
 }
 
@@ -410,6 +429,9 @@ fn gpt_json(c: &GptConfig) -> Value {
         (NormPlacement::Post, "gelu_new") => json!("gelu"),
         (_, name) => json!(name),
     };
+    if c.variant != GptConfig::USUAL {
+        variant::mark(&mut value, variant::GPT, c.norm, c.variant);
+    }
     value
 }
 
@@ -418,13 +440,14 @@ fn seq2seq_json(c: &Seq2SeqConfig) -> Result<Value> {
         NormPlacement::Post => ("marian", "MarianMTModel"),
         NormPlacement::Pre => ("pegasus", "PegasusForConditionalGeneration"),
     };
-    if c.norm == NormPlacement::Pre && c.share_encoder_decoder_embeddings == Tie::Separate {
+    let usual = c.variant == Seq2SeqConfig::USUAL;
+    if usual && c.norm == NormPlacement::Pre && c.share_encoder_decoder_embeddings == Tie::Separate {
         return Err(Error::config(
             "no file format of this family holds a pre-norm model with separate embeddings",
         )
         .hint("share the embeddings, or use post-norm"));
     }
-    Ok(json!({
+    let mut value = json!({
         "model_type": family,
         "architectures": [class],
         "vocab_size": c.vocab_size,
@@ -452,5 +475,9 @@ fn seq2seq_json(c: &Seq2SeqConfig) -> Result<Value> {
         "forced_eos_token_id": null,
         "bos_token_id": null,
         "torch_dtype": "float32",
-    }))
+    });
+    if !usual {
+        variant::mark(&mut value, variant::SEQ2SEQ, c.norm, c.variant);
+    }
+    Ok(value)
 }

@@ -7,6 +7,7 @@ mod bert;
 mod config;
 mod generation;
 mod pooling;
+mod variant;
 mod weights;
 
 pub use config::{Warning, read_config, write_config};

@@ -11,7 +11,7 @@
 //! Only the masked rows go through the head: the output layer is the largest product of the model, and of the other rows nothing is asked.
 //! Reference: Devlin et al. 2019.
 
-use crate::config::{BertConfig, BertHead, NormPlacement};
+use crate::config::{BertConfig, BertHead, NormPlacement, Scaling};
 use crate::data::batch::{LabelledBatch, MaskedBatch, Typed};
 use crate::error::Result;
 use crate::nn::{Builder, FeedForward, Linear, Norm, SelfAttention, Stream};
@@ -199,6 +199,7 @@ impl Layer {
                 out: Linear::new(builder, &name("attention.output.dense"), c, c, INIT),
                 heads: config.num_attention_heads,
                 causality: Causality::Full,
+                scaling: Scaling::SqrtWidth,
             },
             attention_norm: Norm::new(builder, &name("attention.output.LayerNorm"), c, eps),
             ffn: FeedForward {

@@ -9,19 +9,22 @@
 use crate::config::{GptConfig, NormPlacement, Tie};
 use crate::data::batch::{LmBatch, Packed};
 use crate::error::Result;
-use crate::nn::{Builder, FeedForward, KvCache, Linear, Norm, SelfAttention, Stream};
+use crate::nn::{Builder, FeedForward, KvCache, Linear, Norm, PositionEncoding, SelfAttention, Stream};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::Causality;
-use limpid_tensor::ops::{LossSpec, PositionTable};
+use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Init, ParamId};
 use limpid_tensor::tape::{Tape, Var};
+
+/// The size of initial weights.
+const SIZE: f32 = 0.02;
 
 /// Which parameters a GPT has, and how it computes with them.
 #[derive(Clone, Debug)]
 pub struct Gpt {
     config: GptConfig,
     tokens: ParamId,
-    positions: ParamId,
+    positions: PositionEncoding,
     layers: Vec<Layer>,
     final_norm: Option<Norm>,
     output: ParamId,
@@ -40,16 +43,19 @@ impl Gpt {
     pub fn new(config: &GptConfig, builder: &mut Builder) -> Result<Self> {
         config.validate()?;
         let (c, v, eps) = (config.n_embd, config.vocab_size, config.layer_norm_epsilon);
-        let init = Init::Normal(0.02);
+        let init = Init::Normal(SIZE);
         let (tokens, positions) = match config.norm {
             NormPlacement::Pre => ("transformer.wte.weight", "transformer.wpe.weight"),
             NormPlacement::Post => ("transformer.tokens_embed.weight", "transformer.positions_embed.weight"),
         };
         let tokens = builder.add(tokens, &[v, c], init);
-        let positions = builder.add(positions, &[config.n_positions, c], init);
+        let (kind, shape) = (config.variant.positions, [config.n_positions, c]);
+        let positions = PositionEncoding::new(kind, builder, positions, shape, SIZE);
         let layers = (0..config.n_layer).map(|l| Layer::new(config, builder, l)).collect();
         let final_norm = match config.norm {
-            NormPlacement::Pre => Some(Norm::new(builder, "transformer.ln_f", c, eps)),
+            NormPlacement::Pre => {
+                Some(Norm::of(config.variant.normalisation, builder, "transformer.ln_f", c, eps))
+            }
             NormPlacement::Post => None,
         };
         let output = match config.tie_word_embeddings {
@@ -68,8 +74,8 @@ impl Gpt {
     #[track_caller]
     pub fn hidden(&self, t: &mut Tape, input: &Packed, mut caches: Option<&mut [KvCache]>) -> Var {
         let x = t.embedding(&input.ids, self.tokens, 1.0);
-        let x = t.add_positions(&x, &input.positions, PositionTable::Learned(self.positions));
-        let mut stream = Stream::new(t.dropout(&x, self.config.dropout));
+        let x = self.positions.add(t, &x, &input.positions);
+        let mut stream = Stream::with(t.dropout(&x, self.config.dropout), self.config.variant.residual);
         for (l, layer) in self.layers.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
             stream =
@@ -99,20 +105,21 @@ impl Gpt {
 
 impl Layer {
     fn new(config: &GptConfig, builder: &mut Builder, l: usize) -> Self {
-        let (c, f) = (config.n_embd, config.n_inner);
+        let (c, f, kind) = (config.n_embd, config.n_inner, config.variant.normalisation);
         let name = |part: &str| format!("transformer.h.{l}.{part}");
-        let init = Init::Normal(0.02);
+        let init = Init::Normal(SIZE);
         // What is added to the residual stream 2·layers times starts smaller: the sum does not grow with depth.
-        let into_stream = Init::Normal(0.02 / (2.0 * config.n_layer as f32).sqrt());
+        let into_stream = Init::Normal(SIZE / (2.0 * config.n_layer as f32).sqrt());
         Self {
-            attention_norm: Norm::new(builder, &name("ln_1"), c, config.layer_norm_epsilon),
+            attention_norm: Norm::of(kind, builder, &name("ln_1"), c, config.layer_norm_epsilon),
             attention: SelfAttention {
                 qkv: Linear::conv1d(builder, &name("attn.c_attn"), 3 * c, c, init),
                 out: Linear::conv1d(builder, &name("attn.c_proj"), c, c, into_stream),
                 heads: config.n_head,
                 causality: Causality::Causal,
+                scaling: config.variant.scaling,
             },
-            ffn_norm: Norm::new(builder, &name("ln_2"), c, config.layer_norm_epsilon),
+            ffn_norm: Norm::of(kind, builder, &name("ln_2"), c, config.layer_norm_epsilon),
             ffn: FeedForward {
                 up: Linear::conv1d(builder, &name("mlp.c_fc"), f, c, init),
                 down: Linear::conv1d(builder, &name("mlp.c_proj"), c, f, into_stream),

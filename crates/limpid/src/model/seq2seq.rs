@@ -11,14 +11,15 @@
 //! Post-norm as in the paper, pre-norm by option (then with a norm at the end of each stack).
 //! Reference: Vaswani et al. 2017.
 
-use crate::config::{NormPlacement, ScaleEmbedding, Seq2SeqConfig, Tie};
+use crate::config::{NormPlacement, ScaleEmbedding, Seq2SeqConfig, Tie, Variant};
 use crate::data::batch::{Packed, PairBatch};
 use crate::error::Result;
-use crate::nn::{Builder, CrossAttention, FeedForward, KvCache, Linear, Norm, SelfAttention, Stream};
+use crate::nn::{
+    Builder, CrossAttention, FeedForward, KvCache, Linear, Norm, PositionEncoding, SelfAttention, Stream,
+};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
-use limpid_tensor::kernels::positions::{SinusoidLayout, sinusoid_table};
-use limpid_tensor::ops::{LossSpec, PositionTable};
+use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Init, ParamId};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -33,7 +34,7 @@ pub struct Seq2Seq {
     config: Seq2SeqConfig,
     source_tokens: ParamId,
     target_tokens: ParamId,
-    positions: Tensor,
+    positions: PositionEncoding,
     encoder: Vec<EncoderLayer>,
     encoder_norm: Option<Norm>,
     decoder: Vec<DecoderLayer>,
@@ -104,7 +105,7 @@ impl Seq2Seq {
             ),
         };
         let final_norm = |builder: &mut Builder, name| match config.norm {
-            NormPlacement::Pre => Some(Norm::new(builder, name, c, EPS)),
+            NormPlacement::Pre => Some(Norm::of(config.variant.normalisation, builder, name, c, EPS)),
             NormPlacement::Post => None,
         };
         let encoder = (0..config.encoder_layers).map(|l| EncoderLayer::new(config, builder, l)).collect();
@@ -120,8 +121,11 @@ impl Seq2Seq {
         };
         let output_bias =
             builder.add_fixed("final_logits_bias", &[1, config.decoder_vocab_size], Init::Zeros);
-        let mut positions = Tensor::zeros([config.max_position_embeddings, c]);
-        sinusoid_table(positions.data_mut(), c, SinusoidLayout::Split);
+        let shape = [config.max_position_embeddings, c];
+        // Waves of amplitude 1, as in the paper.
+        let size = std::f32::consts::FRAC_1_SQRT_2;
+        let kind = config.variant.positions;
+        let positions = PositionEncoding::new(kind, builder, "model.positions.weight", shape, size);
         Ok(Self {
             config: config.clone(),
             source_tokens,
@@ -141,9 +145,12 @@ impl Seq2Seq {
         &self.config
     }
 
-    /// The sinusoidal positions, (longest, c).
-    pub fn positions(&self) -> &Tensor {
-        &self.positions
+    /// The table of positions that is computed, (longest, c); none if it is learned or there is none.
+    pub fn positions(&self) -> Option<&Tensor> {
+        match &self.positions {
+            PositionEncoding::Fixed(table) => Some(table),
+            PositionEncoding::Learned(_) | PositionEncoding::None => None,
+        }
     }
 
     fn embed(&self, t: &mut Tape, input: &Packed, table: ParamId) -> Stream {
@@ -152,8 +159,8 @@ impl Seq2Seq {
             ScaleEmbedding::One => 1.0,
         };
         let x = t.embedding(&input.ids, table, scale);
-        let x = t.add_positions(&x, &input.positions, PositionTable::Fixed(&self.positions));
-        Stream::new(t.dropout(&x, self.config.dropout))
+        let x = self.positions.add(t, &x, &input.positions);
+        Stream::with(t.dropout(&x, self.config.dropout), self.config.variant.residual)
     }
 
     /// The representation of every source token: (n_source) -> (n_source, c).
@@ -226,12 +233,16 @@ fn feed_forward(builder: &mut Builder, prefix: &str, c: usize, f: usize, phi: Ac
 impl EncoderLayer {
     fn new(config: &Seq2SeqConfig, builder: &mut Builder, l: usize) -> Self {
         let (c, heads) = (config.d_model, config.encoder_attention_heads);
+        let Variant { normalisation: kind, scaling, .. } = config.variant;
         let p = format!("model.encoder.layers.{l}");
         Self {
-            attention: SelfAttention::marian(builder, &format!("{p}.self_attn"), c, heads, Causality::Full),
-            attention_norm: Norm::new(builder, &format!("{p}.self_attn_layer_norm"), c, EPS),
+            attention: SelfAttention {
+                scaling,
+                ..SelfAttention::marian(builder, &format!("{p}.self_attn"), c, heads, Causality::Full)
+            },
+            attention_norm: Norm::of(kind, builder, &format!("{p}.self_attn_layer_norm"), c, EPS),
             ffn: feed_forward(builder, &p, c, config.encoder_ffn_dim, config.activation_function),
-            ffn_norm: Norm::new(builder, &format!("{p}.final_layer_norm"), c, EPS),
+            ffn_norm: Norm::of(kind, builder, &format!("{p}.final_layer_norm"), c, EPS),
         }
     }
 
@@ -246,14 +257,21 @@ impl EncoderLayer {
 impl DecoderLayer {
     fn new(config: &Seq2SeqConfig, builder: &mut Builder, l: usize) -> Self {
         let (c, heads) = (config.d_model, config.decoder_attention_heads);
+        let Variant { normalisation: kind, scaling, .. } = config.variant;
         let p = format!("model.decoder.layers.{l}");
         Self {
-            attention: SelfAttention::marian(builder, &format!("{p}.self_attn"), c, heads, Causality::Causal),
-            attention_norm: Norm::new(builder, &format!("{p}.self_attn_layer_norm"), c, EPS),
-            cross: CrossAttention::marian(builder, &format!("{p}.encoder_attn"), c, heads),
-            cross_norm: Norm::new(builder, &format!("{p}.encoder_attn_layer_norm"), c, EPS),
+            attention: SelfAttention {
+                scaling,
+                ..SelfAttention::marian(builder, &format!("{p}.self_attn"), c, heads, Causality::Causal)
+            },
+            attention_norm: Norm::of(kind, builder, &format!("{p}.self_attn_layer_norm"), c, EPS),
+            cross: CrossAttention {
+                scaling,
+                ..CrossAttention::marian(builder, &format!("{p}.encoder_attn"), c, heads)
+            },
+            cross_norm: Norm::of(kind, builder, &format!("{p}.encoder_attn_layer_norm"), c, EPS),
             ffn: feed_forward(builder, &p, c, config.decoder_ffn_dim, config.activation_function),
-            ffn_norm: Norm::new(builder, &format!("{p}.final_layer_norm"), c, EPS),
+            ffn_norm: Norm::of(kind, builder, &format!("{p}.final_layer_norm"), c, EPS),
         }
     }
 

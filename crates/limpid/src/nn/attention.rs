@@ -1,6 +1,7 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
 use super::{Builder, Linear};
+use crate::config::Scaling;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::ops::{AttentionPlan, Columns, PaddingMask};
@@ -71,6 +72,8 @@ pub struct SelfAttention {
     pub heads: usize,
     /// Whether a token sees later ones.
     pub causality: Causality,
+    /// What scores are divided by.
+    pub scaling: Scaling,
 }
 
 impl SelfAttention {
@@ -83,7 +86,7 @@ impl SelfAttention {
         let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
         let mut plan = AttentionPlan {
             heads: self.heads,
-            scale: 1.0 / (d as f32).sqrt(),
+            scale: self.scaling.factor(d),
             causality: self.causality,
             padding: PaddingMask::None,
             q_spans: spans.clone(),
@@ -113,6 +116,8 @@ pub struct CrossAttention {
     pub out: Linear,
     /// h.
     pub heads: usize,
+    /// What scores are divided by.
+    pub scaling: Scaling,
 }
 
 impl CrossAttention {
@@ -138,7 +143,7 @@ impl CrossAttention {
         let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
         let plan = AttentionPlan {
             heads: self.heads,
-            scale: 1.0 / (d as f32).sqrt(),
+            scale: self.scaling.factor(d),
             causality: Causality::Full,
             padding: PaddingMask::None,
             q_spans: spans.clone(),
@@ -162,7 +167,7 @@ impl SelfAttention {
             Init::XavierBlocks { rows: c },
         );
         let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
-        Self { qkv, out, heads, causality }
+        Self { qkv, out, heads, causality, scaling: Scaling::SqrtWidth }
     }
 }
 
@@ -174,6 +179,6 @@ impl CrossAttention {
         let kv =
             Linear::stacked(builder, prefix, &["k_proj", "v_proj"], c, c, Init::XavierBlocks { rows: c });
         let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
-        Self { q, kv, out, heads }
+        Self { q, kv, out, heads, scaling: Scaling::SqrtWidth }
     }
 }

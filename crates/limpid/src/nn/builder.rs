@@ -47,6 +47,13 @@ impl Builder {
         param
     }
 
+    /// A tensor that follows what passes in training.
+    pub fn add_statistic(&mut self, name: &str, shape: &[usize], init: Init) -> ParamId {
+        let param = self.params.add_statistic(name, limpid_tensor::tensor::Shape::new(shape), init);
+        self.file(name, param, 0..shape[0], FileForm::Same);
+        param
+    }
+
     /// A matrix (out, in) that files store as (in, out).
     pub fn add_transposed(&mut self, name: &str, [out, inner]: [usize; 2], init: Init) -> ParamId {
         let param = self.params.add(name, [out, inner], init);

@@ -1,7 +1,9 @@
 //! Linear layers, norms and the position-wise feed-forward network.
 
 use super::builder::Builder;
+use crate::config::Normalisation;
 use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::ops::BatchNormParams;
 use limpid_tensor::params::{Init, ParamId};
 use limpid_tensor::tape::{Tape, Var};
 
@@ -49,34 +51,70 @@ impl Linear {
     }
 }
 
-/// Layer normalisation with its learned scale and shift.
+/// A normalisation with its learned scale and shift.
 #[derive(Clone, Copy, Debug)]
-pub struct Norm {
-    gamma: ParamId,
-    beta: ParamId,
-    eps: f32,
+pub enum Norm {
+    /// Of each token by itself.
+    Layer {
+        /// γ (c).
+        gamma: ParamId,
+        /// β (c).
+        beta: ParamId,
+        /// Keeps the division finite.
+        eps: f32,
+    },
+    /// Of each number over all tokens of the batch.
+    Batch {
+        /// γ, β and what is remembered.
+        params: BatchNormParams,
+        /// Keeps the division finite.
+        eps: f32,
+    },
+    /// None: x stays x.
+    None,
 }
 
 impl Norm {
-    /// `name.weight` (γ) and `name.bias` (β).
+    /// Layer normalisation: `name.weight` (γ) and `name.bias` (β).
     pub fn new(builder: &mut Builder, name: &str, c: usize, eps: f32) -> Self {
-        Self {
-            gamma: builder.add(&format!("{name}.weight"), &[c], Init::Ones),
-            beta: builder.add(&format!("{name}.bias"), &[c], Init::Zeros),
-            eps,
+        Self::of(Normalisation::Layer, builder, name, c, eps)
+    }
+
+    /// Of any kind; batch normalisation also has `name.running_mean` and `name.running_var`, as in PyTorch.
+    pub fn of(kind: Normalisation, builder: &mut Builder, name: &str, c: usize, eps: f32) -> Self {
+        if kind == Normalisation::None {
+            return Self::None;
         }
+        let gamma = builder.add(&format!("{name}.weight"), &[c], Init::Ones);
+        let beta = builder.add(&format!("{name}.bias"), &[c], Init::Zeros);
+        if kind == Normalisation::Layer {
+            return Self::Layer { gamma, beta, eps };
+        }
+        let mean = builder.add_statistic(&format!("{name}.running_mean"), &[c], Init::Zeros);
+        let variance = builder.add_statistic(&format!("{name}.running_var"), &[c], Init::Ones);
+        Self::Batch { params: BatchNormParams { gamma, beta, remembered: Some((mean, variance)) }, eps }
     }
 
     /// norm(x).
     #[track_caller]
     pub fn forward(&self, t: &mut Tape, x: &Var) -> Var {
-        t.layer_norm(x, self.gamma, self.beta, self.eps)
+        match *self {
+            Norm::Layer { gamma, beta, eps } => t.layer_norm(x, gamma, beta, eps),
+            Norm::Batch { params, eps } if t.is_recording() => t.batch_norm(x, params, eps),
+            Norm::Batch { params, eps } => t.batch_norm_remembered(x, params, eps),
+            Norm::None => x.clone(),
+        }
     }
 
     /// (a + b, norm(a + b)).
     #[track_caller]
     pub fn add(&self, t: &mut Tape, a: &Var, b: &Var) -> (Var, Var) {
-        t.add_norm(a, b, self.gamma, self.beta, self.eps)
+        if let Norm::Layer { gamma, beta, eps } = *self {
+            return t.add_norm(a, b, gamma, beta, eps);
+        }
+        let sum = t.add(a, b);
+        let normed = self.forward(t, &sum);
+        (sum, normed)
     }
 }
 

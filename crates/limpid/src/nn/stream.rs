@@ -8,19 +8,25 @@
 //! the stream keeps what a sub-layer has made as `pending` until the next norm adds it.
 
 use super::Norm;
-use crate::config::NormPlacement;
+use crate::config::{NormPlacement, Residual};
 use limpid_tensor::tape::{Tape, Var};
 
 /// x, and a branch that has not been added to it yet.
 pub struct Stream {
     x: Var,
     pending: Option<Var>,
+    residual: Residual,
 }
 
 impl Stream {
     /// A stream that begins with embeddings.
     pub fn new(x: Var) -> Self {
-        Self { x, pending: None }
+        Self::with(x, Residual::Added)
+    }
+
+    /// The same; without residuals nothing is added: post-norm x = norm(f(x)), pre-norm x = f(norm(x)).
+    pub fn with(x: Var, residual: Residual) -> Self {
+        Self { x, pending: None, residual }
     }
 
     /// Runs one sub-layer `f` with its norm, dropout on its output, and the residual around it.
@@ -33,16 +39,27 @@ impl Stream {
         dropout: f32,
         f: impl FnOnce(&mut Tape, &Var) -> Var,
     ) -> Self {
-        match placement {
-            NormPlacement::Post => {
+        let residual = self.residual;
+        match (placement, residual) {
+            (NormPlacement::Post, Residual::Added) => {
                 let branch = f(t, &self.x);
                 let branch = t.dropout(&branch, dropout);
                 Self::new(norm.add(t, &self.x, &branch).1)
             }
-            NormPlacement::Pre => {
+            (NormPlacement::Pre, Residual::Added) => {
                 let (x, normed) = self.normed(t, norm);
                 let branch = f(t, &normed);
-                Self { x, pending: Some(t.dropout(&branch, dropout)) }
+                Self { x, pending: Some(t.dropout(&branch, dropout)), residual }
+            }
+            (NormPlacement::Post, Residual::None) => {
+                let made = f(t, &self.x);
+                let made = t.dropout(&made, dropout);
+                Self::with(norm.forward(t, &made), residual)
+            }
+            (NormPlacement::Pre, Residual::None) => {
+                let normed = norm.forward(t, &self.x);
+                let made = f(t, &normed);
+                Self::with(t.dropout(&made, dropout), residual)
             }
         }
     }
@@ -63,7 +80,7 @@ impl Stream {
     #[track_caller]
     pub fn finish(self, t: &mut Tape, norm: Option<&Norm>) -> Var {
         match (norm, self.pending) {
-            (Some(norm), pending) => Self { x: self.x, pending }.normed(t, norm).1,
+            (Some(norm), pending) => Self { pending, ..Self::new(self.x) }.normed(t, norm).1,
             (None, Some(branch)) => t.add(&self.x, &branch),
             (None, None) => self.x,
         }

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::optim::{Adam, AdamConfig};
-use limpid_tensor::params::Params;
+use limpid_tensor::kernels::elementwise::move_towards;
+use limpid_tensor::params::{ParamId, ParamSpec, Params, Role};
 use limpid_tensor::tape::{DropoutStream, Gradients, Profile, Tape, Var};
 
 /// What a run of steps needs besides the model: gradients, moments, and the seed of its dropout.
@@ -104,6 +105,19 @@ impl Stepper {
         if !norm.is_finite() {
             return Err(not_finite("gradient", norm));
         }
+        self.remember(params, parts);
         Ok(StepReport { loss, norm })
+    }
+
+    /// Moves statistics a tenth of the way (as PyTorch does) towards those of this step: the mean over its parts.
+    fn remember(&mut self, params: &mut Params, parts: usize) {
+        let is_statistic = |(_, spec): &(ParamId, &ParamSpec)| spec.role == Role::Statistic;
+        let statistics: Vec<ParamId> = params.iter().filter(is_statistic).map(|(id, _)| id).collect();
+        for id in statistics {
+            if let Some(given) = self.gradients.get_mut(params, id) {
+                given.iter_mut().for_each(|given| *given /= parts as f32);
+                move_towards(params.get_mut(id), given, 0.1);
+            }
+        }
     }
 }

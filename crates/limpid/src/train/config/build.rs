@@ -1,7 +1,10 @@
 //! From a configuration to what it stands for: model, tokenizer, optimizer.
 
 use super::{ModelConfig, RunConfig, TaskKind, TrainConfig};
-use crate::config::{GptConfig, NormPlacement, Seq2SeqConfig, Tie, activation_from_name};
+use crate::config::{
+    GptConfig, NormPlacement, Normalisation, Positions, Residual, Scaling, Seq2SeqConfig, Tie, Variant,
+    activation_from_name,
+};
 use crate::data::clean::Duplicates;
 use crate::data::order::Bucketing;
 use crate::error::{Error, Result};
@@ -81,6 +84,24 @@ impl RunConfig {
         }
     }
 
+    fn variant(&self, usual: Variant) -> Result<Variant> {
+        let ModelConfig { positions, normalisation, residual, scaling, .. } = &self.model;
+        let mut variant = usual;
+        if let Some(name) = positions {
+            variant.positions = Positions::from_name(name)?;
+        }
+        if let Some(name) = normalisation {
+            variant.normalisation = Normalisation::from_name(name)?;
+        }
+        if let Some(name) = residual {
+            variant.residual = Residual::from_name(name)?;
+        }
+        if let Some(name) = scaling {
+            variant.scaling = Scaling::from_name(name)?;
+        }
+        Ok(variant)
+    }
+
     /// The language model for a vocabulary.
     pub fn gpt(&self, vocab: usize) -> Result<GptConfig> {
         let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
@@ -96,6 +117,7 @@ impl RunConfig {
             norm,
             tie_word_embeddings: Tie::Shared,
             dropout,
+            variant: self.variant(usual.variant)?,
             ..usual
         })
     }
@@ -108,7 +130,14 @@ impl RunConfig {
             Some(name) => activation_from_name(name)?,
             None => usual.activation_function,
         };
-        let norm = self.norm(usual.norm)?;
-        Ok(Seq2SeqConfig { max_position_embeddings: context, activation_function, norm, dropout, ..usual })
+        let (norm, variant) = (self.norm(usual.norm)?, self.variant(usual.variant)?);
+        Ok(Seq2SeqConfig {
+            max_position_embeddings: context,
+            activation_function,
+            norm,
+            dropout,
+            variant,
+            ..usual
+        })
     }
 }

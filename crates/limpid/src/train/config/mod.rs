@@ -120,6 +120,14 @@ pub struct ModelConfig {
     pub dropout: f32,
     /// `pre` or `post`; pre for a language model, post for translation unless said otherwise.
     pub norm: Option<String>,
+    /// `learned`, `sinusoidal`, `one-hot`, `none`; learned for a language model, sinusoidal for translation unless said otherwise.
+    pub positions: Option<String>,
+    /// `layer`, `batch`, `none`: over what mean and variance are taken; layer unless said otherwise.
+    pub normalisation: Option<String>,
+    /// `added` or `none`: whether a sub-layer adds to its input; added unless said otherwise.
+    pub residual: Option<String>,
+    /// `sqrt-width` or `none`: what attention scores are divided by; sqrt-width unless said otherwise.
+    pub scaling: Option<String>,
     /// As Hugging Face names it.
     pub activation: Option<String>,
     /// Whether biases (of layers and norms) are trained. Without, they stay 0, so that files keep their form.
@@ -136,6 +144,10 @@ impl Default for ModelConfig {
             context: 128,
             dropout: 0.0,
             norm: None,
+            positions: None,
+            normalisation: None,
+            residual: None,
+            scaling: None,
             activation: None,
             bias: true,
         }

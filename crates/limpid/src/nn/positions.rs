@@ -1,0 +1,61 @@
+//! Where a token stands, added to what it is.
+
+use super::Builder;
+use crate::config::Positions;
+use limpid_tensor::kernels::positions::{SinusoidLayout, sinusoid_table};
+use limpid_tensor::ops::PositionTable;
+use limpid_tensor::params::{Init, ParamId};
+use limpid_tensor::tape::{Tape, Var};
+use limpid_tensor::tensor::Tensor;
+use std::sync::Arc;
+
+/// A table of positions, if there is one.
+#[derive(Clone, Debug)]
+pub enum PositionEncoding {
+    /// (longest, c), trained.
+    Learned(ParamId),
+    /// (longest, c), computed.
+    Fixed(Tensor),
+    /// None: a token does not know where it stands.
+    None,
+}
+
+impl PositionEncoding {
+    /// Rows for `longest` positions, with numbers of about `size`, so that no kind drowns the tokens more than another.
+    pub fn new(
+        kind: Positions,
+        builder: &mut Builder,
+        name: &str,
+        [longest, c]: [usize; 2],
+        size: f32,
+    ) -> Self {
+        let mut table = Tensor::zeros([if kind == Positions::Learned { 0 } else { longest }, c]);
+        match kind {
+            Positions::Learned => return Self::Learned(builder.add(name, &[longest, c], Init::Normal(size))),
+            Positions::None => return Self::None,
+            Positions::Sinusoidal => {
+                sinusoid_table(table.data_mut(), c, SinusoidLayout::Split);
+                // Half of a wave's square is its mean.
+                let amplitude = size * std::f32::consts::SQRT_2;
+                if (amplitude - 1.0).abs() > 1e-6 {
+                    table.data_mut().iter_mut().for_each(|x| *x *= amplitude);
+                }
+            }
+            Positions::OneHot => {
+                let one = size * (c as f32).sqrt();
+                table.data_mut().chunks_exact_mut(c).enumerate().for_each(|(i, row)| row[i] = one);
+            }
+        }
+        Self::Fixed(table)
+    }
+
+    /// x + table[positions].
+    #[track_caller]
+    pub fn add(&self, t: &mut Tape, x: &Var, positions: &Arc<[u32]>) -> Var {
+        match self {
+            Self::Learned(table) => t.add_positions(x, positions, PositionTable::Learned(*table)),
+            Self::Fixed(table) => t.add_positions(x, positions, PositionTable::Fixed(table)),
+            Self::None => x.clone(),
+        }
+    }
+}
