@@ -32,6 +32,16 @@ pub fn warnings(warnings: &[Warning]) {
     }
 }
 
+/// A model with a closed vocabulary guesses at what it has never seen: the reader should know.
+pub fn unknown_words(words: &[String], name: &str) {
+    if !words.is_empty() {
+        let listed: Vec<&str> = words.iter().take(5).map(String::as_str).collect();
+        let more = if words.len() > 5 { ", …" } else { "" };
+        let (listed, count) = (listed.join(", "), words.len());
+        say(format_args!("warning: {name}: {count} not in the model's vocabulary: {listed}{more}"));
+    }
+}
+
 /// A reader that stops reading (`limpid … | head`) ends the program without a complaint; a full disk with an error.
 pub fn watch_standard_output() {
     let default = std::panic::take_hook();

@@ -65,6 +65,9 @@ impl Job<'_> {
         // A single text is shown while it is written; of several, each when it is finished.
         let alone = !json && prompts.len() * self.decoding.outputs() == 1;
         let streams = alone && !matches!(self.decoding.strategy, decode::Strategy::Beams(_));
+        for prompt in prompts {
+            printer::unknown_words(&self.tokenizer.unknown_words(prompt)?, "the prompt");
+        }
         let (trace, tokenizer, first) = (&mut self.trace, &self.tokenizer, self.done);
         let echo = if self.args.echo { prompts[0].as_str() } else { "" };
         let mut begun = false;

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a shell gives to a program that ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
+/// The longest line that Linux lets through, its end included; what is typed beyond it never arrives.
+const LONGEST_LINE: usize = 4096;
+
 static ANSWERING: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -45,6 +48,9 @@ pub fn converse(mut answer: impl FnMut(String) -> Result<()>) -> Result<()> {
             // Ctrl-D leaves the cursor behind the prompt.
             printer::say("");
             return Ok(());
+        }
+        if line.len() >= LONGEST_LINE {
+            printer::say("warning: a terminal gives no more than 4,095 bytes a line: the rest is lost");
         }
         let line = match String::from_utf8(line) {
             Ok(line) => line.trim_end_matches(['\n', '\r']).to_string(),

@@ -113,7 +113,7 @@ impl Job<'_> {
                 (fine, error) = (i, Some((i, tokens)));
                 break;
             }
-            self.warn_of_unknown_words(text, &name(i))?;
+            printer::unknown_words(&self.tokenizer.unknown_words(text)?, &name(i));
         }
         let (trace, tokenizer, first) = (&mut self.trace, self.tokenizer, self.done);
         let found = decode::translate_with(
@@ -197,20 +197,6 @@ impl Job<'_> {
             value["all"] = best.iter().zip(alignments).map(entry).collect();
         }
         value
-    }
-
-    /// A model with a closed vocabulary guesses at what it has never seen: the reader should know.
-    fn warn_of_unknown_words(&self, text: &str, name: &str) -> Result<()> {
-        let words = self.tokenizer.unknown_words(text)?;
-        if !words.is_empty() {
-            let listed: Vec<&str> = words.iter().take(5).map(String::as_str).collect();
-            let more = if words.len() > 5 { ", …" } else { "" };
-            let (listed, count) = (listed.join(", "), words.len());
-            printer::say(format_args!(
-                "warning: {name}: {count} not in the model's vocabulary: {listed}{more}"
-            ));
-        }
-        Ok(())
     }
 }
 

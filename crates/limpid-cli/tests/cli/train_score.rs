@@ -78,6 +78,12 @@ fn the_end_of_a_translators_run_says_what_eval_finds() {
     let printed = format!("BLEU {:.2}  nrefs:1|case:mixed", found["bleu"].as_f64().unwrap());
     assert!(said.contains(&printed), "'{printed}' is not in:\n{said}");
 
+    // Fewer, or none at all.
+    finish(&translate_args(&run, &files, &["--resume", "--set", "score.sentences=7"]));
+    assert_eq!(summary(&run)["judged_sentences"], 7);
+    finish(&translate_args(&run, &files, &["--resume", "--set", "score.sentences=0"]));
+    assert!(summary(&run).get("bleu").is_none());
+
     // Nothing has to be learnt again to be judged on something else, in another way.
     let weights = result(&run);
     let test: [(&str, &Path); 2] = [("data.test_source", &test_source), ("data.test_target", &test_target)];

@@ -182,3 +182,49 @@ impl CrossAttention {
         Self { q, kv, out, heads, scaling: Scaling::SqrtWidth }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three sequences of up to five tokens, two numbers a token (c = 1), with 1, 4 and 2 tokens: number 10·sequence + token.
+    fn cache() -> KvCache {
+        let mut cache = KvCache::new(3, 5, 1);
+        cache.lengths = vec![1, 4, 2];
+        for (i, row) in cache.rows.data_mut().chunks_exact_mut(2).enumerate() {
+            row.fill((10 * (i / 5) + i % 5) as f32);
+        }
+        cache
+    }
+
+    #[test]
+    fn a_selection_copies_the_tokens_that_are_there_and_no_others() {
+        let mut cache = cache();
+        cache.select(&[2, 1, 2, 0]);
+        assert_eq!(cache.lengths, [2, 4, 2, 1]);
+        let rows = cache.rows.data();
+        for (sequence, from) in [2, 1, 2, 0].into_iter().enumerate() {
+            let row = |token: usize| &rows[2 * (5 * sequence + token)..][..2];
+            for token in 0..cache.lengths[sequence] {
+                assert_eq!(row(token), [(10 * from + token) as f32; 2]);
+            }
+            // Fresh memory is full of NaN in debug builds.
+            if cfg!(debug_assertions) {
+                assert!(
+                    (cache.lengths[sequence]..5).all(|token| row(token)[0].is_nan()),
+                    "{from} was copied whole"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_selection_of_all_in_their_order_moves_nothing() {
+        let mut cache = cache();
+        let before = cache.rows.data().as_ptr();
+        cache.select(&[0, 1, 2]);
+        assert_eq!((cache.rows.data().as_ptr(), cache.lengths.as_slice()), (before, &[1, 4, 2][..]));
+        cache.select(&[0, 1]);
+        assert_eq!(cache.lengths, [1, 4], "fewer are not all");
+    }
+}

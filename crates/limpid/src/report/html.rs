@@ -16,11 +16,12 @@ h3{font-size:1rem;margin:1.2rem 0 .4rem;overflow-wrap:anywhere;white-space:pre-w
 p{margin:.3rem 0 .8rem;color:var(--soft)}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.6rem;margin:0}\
 .figures div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}\
 .figures dt{color:var(--soft);font-size:.85rem}.figures dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,23rem),1fr));gap:1rem}\
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1rem}\
 .charts svg{width:100%;height:auto;background:var(--card);border-radius:.5rem;padding:.4rem}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
 td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
-th{font-weight:600}.text td:last-child{white-space:pre-wrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
+th{font-weight:600}.text td:last-child{white-space:pre-wrap}\
+.text th[scope=row],.text td:first-child:not(:last-child){width:1%;padding-right:1.5rem;white-space:nowrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
 pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer;color:var(--soft)}\
 .note{border-left:4px solid #c58a1a;padding-left:.7rem}";
 
@@ -68,6 +69,12 @@ fn headline(run: &Run) -> String {
     };
     if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("best step")) {
         let _ = write!(text, "; best validation loss {loss} at step {step}");
+    }
+    let said = |key: &str| run.summary.get(key);
+    if let Some(bleu) = said("bleu").and_then(serde_json::Value::as_f64) {
+        let on = said("judged_on").and_then(serde_json::Value::as_str);
+        let on = on.map_or(String::new(), |on| format!(" on {on}"));
+        let _ = write!(text, "; BLEU {bleu:.2}{on}");
     }
     text + "."
 }
@@ -146,7 +153,8 @@ fn samples(run: &Run) -> String {
 }
 
 fn samples_of(prompt: &str, found: &[&Sample]) -> String {
-    let shown = if prompt.is_empty() { "(no prompt)" } else { prompt };
+    // A prompt that begins with empty lines would push its heading down.
+    let shown = if prompt.trim().is_empty() { "(no prompt)" } else { prompt.trim() };
     let mut text = format!("<h3>{}</h3>\n", escape(shown));
     if let Some(reference) = found.iter().rev().find_map(|sample| sample.reference.as_deref()) {
         let _ = writeln!(text, "<p>Expected: {}</p>", escape(reference));

@@ -167,11 +167,7 @@ pub fn short_number(number: f64) -> String {
     match size {
         _ if !number.is_finite() => "–".to_string(),
         0.0 => "0".to_string(),
-        _ if !(1e-3..1e15).contains(&size) => {
-            let text = format!("{number:.3e}");
-            let (digits, power) = text.split_once('e').expect("scientific notation has an e");
-            format!("{}e{power}", trim_zeros(digits))
-        }
+        _ if !(1e-3..1e15).contains(&size) => scientific(number),
         _ if size >= 1e9 => format!("{}G", significant(number / 1e9)),
         _ if size >= 1e6 => format!("{}M", significant(number / 1e6)),
         _ if size >= 1e4 => format!("{}k", significant(number / 1e3)),
@@ -182,6 +178,24 @@ pub fn short_number(number: f64) -> String {
         }
         _ => significant(number),
     }
+}
+
+/// The names of ticks that stand under each other: written alike, not 0.001 over 8e-4 and 10k over 5,000.
+pub(super) fn tick_names(ticks: &[f64]) -> Vec<String> {
+    let sizes = || ticks.iter().map(|tick| tick.abs()).filter(|size| *size > 0.0);
+    let (small, large) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    let name = |&tick: &f64| match tick.abs() {
+        size if small < 1e-3 && large < 0.1 && size > 0.0 => scientific(tick),
+        size if (1e4..1e6).contains(&large) && size >= 1e3 => format!("{}k", significant(tick / 1e3)),
+        _ => short_number(tick),
+    };
+    ticks.iter().map(name).collect()
+}
+
+fn scientific(number: f64) -> String {
+    let text = format!("{number:.3e}");
+    let (digits, power) = text.split_once('e').expect("scientific notation has an e");
+    format!("{}e{power}", trim_zeros(digits))
 }
 
 /// Five significant digits, without the zeros at their end.
@@ -280,5 +294,13 @@ mod tests {
         assert_eq!(said, ["0", "0.25", "999.5", "1,000", "20k", "1.5M", "3G", "3e-4", "-12", "1e16"]);
         assert_eq!(short_number(0.1 + 0.2), "0.3");
         assert_eq!(short_number(f64::NAN), "–");
+    }
+
+    #[test]
+    fn ticks_of_one_axis_are_written_alike() {
+        assert_eq!(tick_names(&[0.0, 8e-4, 1e-3, 1.2e-3]), ["0", "8e-4", "1e-3", "1.2e-3"]);
+        assert_eq!(tick_names(&[0.0, 5e3, 1e4, 1.5e4]), ["0", "5k", "10k", "15k"]);
+        assert_eq!(tick_names(&[1e-4, 1e-2, 1.0]), ["1e-4", "0.01", "1"]);
+        assert_eq!(tick_names(&[1.5, 2.0, 2_000.0]), ["1.5", "2", "2,000"]);
     }
 }

@@ -1,6 +1,6 @@
 //! What every chart shares: the page, its title and legend, its grid; numbers and text as SVG wants them.
 
-use super::scale::{Fitted, short_number};
+use super::scale::{Fitted, tick_names};
 use std::fmt::Write;
 
 /// Units of the page; as a picture it is as wide as where it stands. So narrow that letters are read on a phone.
@@ -145,13 +145,13 @@ impl Page {
 
     /// Lines across at the ticks of the y axis, with their numbers.
     pub(super) fn rows(&mut self, axis: &Fitted) {
-        for &tick in &axis.ticks {
+        for (&tick, name) in axis.ticks.iter().zip(tick_names(&axis.ticks)) {
             let Some(y) = self.y(axis, tick).filter(|y| (self.top - 0.5..=self.bottom() + 0.5).contains(y))
             else {
                 continue;
             };
             let _ = write!(self.body, "<path class=\"lcg\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(y));
-            self.text(LEFT - 8.0, y + 4.5, " text-anchor=\"end\"", &short_number(tick));
+            self.text(LEFT - 8.0, y + 4.5, " text-anchor=\"end\"", &name);
         }
         let _ = write!(self.body, "<path class=\"lca\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(self.bottom()));
     }

@@ -59,7 +59,7 @@ const OURS: [&str; 9] = [
 ];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
-const MAY_CHANGE: [&str; 11] = [
+const MAY_CHANGE: [&str; 12] = [
     "train.steps",
     "train.epochs",
     "train.checkpoint_every",
@@ -71,6 +71,7 @@ const MAY_CHANGE: [&str; 11] = [
     "data.test_pairs",
     "score.beams",
     "score.lowercase",
+    "score.sentences",
 ];
 
 /// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.

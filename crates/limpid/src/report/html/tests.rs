@@ -16,7 +16,7 @@ fn run() -> Run {
     metrics.push(Metric::Validation(Validation { step: 1000, loss: 2.25, ..Validation::default() }));
     metrics.extend((1..=9).map(|i| sample(100 * i, "To be", &format!("or not {i}"))));
     let summary = serde_json::json!({
-        "test_bleu": 35.5,
+        "bleu": 35.5, "judged_on": "test",
         "bleu_by_length": [{"from": 0, "to": 10, "sentences": 120, "bleu": 35.1}, {"from": 11, "to": null, "sentences": 4, "bleu": 20.0}],
     });
     Run {
@@ -41,7 +41,7 @@ fn a_page_has_figures_curves_samples_bars_and_configuration() {
     let page = html(&run());
     for text in [
         "<h1>a run</h1>",
-        "1,000 steps; best validation loss 2.25 at step 1,000.",
+        "1,000 steps; best validation loss 2.25 at step 1,000; BLEU 35.50 on test.",
         "<title>Loss</title>",
         "<title>Learning rate</title>",
         "<title>BLEU by sentence length</title>",
@@ -49,7 +49,7 @@ fn a_page_has_figures_curves_samples_bars_and_configuration() {
         "<td>or not 9</td>",
         "all 9</summary>",
         "steps = 1000",
-        "test_bleu",
+        "judged_on",
     ] {
         assert!(page.contains(text), "{text} is not in the page");
     }

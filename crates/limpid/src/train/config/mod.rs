@@ -250,11 +250,13 @@ pub struct ScoreConfig {
     pub beams: usize,
     /// Whether BLEU and chrF pass over capital letters.
     pub lowercase: bool,
+    /// Of what is kept for validation, so many sentences at most: a tenth of a large corpus would take hours. Test files are taken whole.
+    pub sentences: usize,
 }
 
 impl Default for ScoreConfig {
     fn default() -> Self {
-        Self { beams: 1, lowercase: false }
+        Self { beams: 1, lowercase: false, sentences: 2_000 }
     }
 }
 

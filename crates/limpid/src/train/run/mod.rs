@@ -3,7 +3,7 @@
 //! ```text
 //! RUN/config.toml  metrics.jsonl  summary.json   what it is, what happened, how it ended (report.html for people)
 //!     tokenizer/   cache/         checkpoints/   what it works with
-//!     model/                                     the best model so far, in Hugging Face's layout
+//!     model/       translations.txt              the best model so far, in Hugging Face's layout; what it makes of the test
 //! ```
 //!
 //! Everything is a function of the configuration and the number of the step: batches and dropout by (seed, step), the rest by what the

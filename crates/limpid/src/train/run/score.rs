@@ -63,26 +63,23 @@ impl Run {
         last: Option<TranslatorScores>,
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
-        if !matches!(self.examples, Examples::Pairs(_)) {
-            return Ok(());
-        }
+        let Some((on, _)) = self.to_judge() else { return Ok(()) };
         let (kept, _) = hub::load(&self.folder.join("model"))?;
         let Some(scores) = self.score(&kept, news)? else { return Ok(()) };
         let text = scores.translations.join("\n") + "\n";
         write_aside(&self.folder.join("translations.txt"), text.as_bytes())?;
-        let on = self.to_judge().map_or(JudgedOn::Validation, |(on, _)| on);
         self.judged = Some(Judged { on, beams: self.config.score.beams, kept: scores, last });
         Ok(())
     }
 
-    /// The sentences, and where they are from.
+    /// The sentences, and where they are from; none for what does not translate, or if that is not wished.
     fn to_judge(&self) -> Option<(JudgedOn, &[(String, String)])> {
-        match &self.examples {
-            Examples::Pairs(pairs) => Some(match &pairs.test_texts {
-                Some(test) => (JudgedOn::Test, test),
-                None => (JudgedOn::Validation, &pairs.validation_texts),
-            }),
-            _ => None,
+        let Examples::Pairs(pairs) = &self.examples else { return None };
+        let kept = &pairs.validation_texts;
+        match &pairs.test_texts {
+            Some(test) => Some((JudgedOn::Test, test)),
+            None if self.config.score.sentences == 0 => None,
+            None => Some((JudgedOn::Validation, &kept[..kept.len().min(self.config.score.sentences)])),
         }
     }
 
