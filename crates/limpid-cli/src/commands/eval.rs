@@ -1,5 +1,6 @@
 //! `limpid eval`: how good a model is on what it has not seen.
 
+use super::summarize::print_scores;
 use crate::args::Eval;
 use crate::printer::{self, say};
 use limpid::data::pairs::tokenize_pairs;
@@ -131,6 +132,10 @@ fn translation(
     let translations: Vec<&str> = found.iter().map(|best| best[0].text.as_str()).collect();
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;
+    }
+    if args.summaries {
+        print_scores(args, &pairs, &translations, &loss);
+        return Ok(());
     }
     let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };

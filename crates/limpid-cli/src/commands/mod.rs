@@ -10,8 +10,10 @@ mod explain;
 mod generate;
 mod info;
 mod logits;
+mod quiz;
 mod report;
 mod score;
+mod summarize;
 mod tokenizer;
 mod train;
 mod translate;
@@ -48,6 +50,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Generate(args) => generate::run(args)?,
         Command::Train(args) => return train::run(args),
         Command::Translate(args) => translate::run(args)?,
+        Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(args)?,
         Command::Info(args) => info::run(args)?,
@@ -55,6 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
+        Command::Quiz(args) => quiz::run(&args)?,
         Command::Tokenizer(args) => tokenizer::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,
