@@ -24,6 +24,9 @@ pub struct Eval {
     /// Compare without regard to capital letters
     #[arg(long)]
     pub lowercase: bool,
+    /// The targets are summaries: ROUGE-L and exact match, beside the first sentence of each source as its summary
+    #[arg(long, requires = "source")]
+    pub summaries: bool,
     /// Write the translations to a file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,23 +1,29 @@
 //! What can be typed: here the verbs, beside it the families of flags that are long.
 
 mod bench;
+mod corpus;
 mod decoding;
 mod encode;
 mod eval;
 mod generate;
+mod quiz;
 mod report;
 mod score;
+mod summarize;
 mod tokenizer;
 mod train;
 mod translate;
 
 pub use bench::*;
+pub use corpus::*;
 pub use decoding::*;
 pub use encode::*;
 pub use eval::*;
 pub use generate::*;
+pub use quiz::*;
 pub use report::*;
 pub use score::*;
+pub use summarize::*;
 pub use tokenizer::*;
 pub use train::*;
 pub use translate::*;
@@ -55,6 +61,8 @@ pub enum Command {
     Similarity(Similarity),
     /// Say which label a text has
     Classify(Classify),
+    /// Say a text in one line, with an encoder-decoder trained on texts and summaries
+    Summarize(Summarize),
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
     Score(Score),
     /// Measure a model on text it has not seen: loss, perplexity, bits per character; BLEU and chrF of its translations
@@ -69,6 +77,8 @@ pub enum Command {
     Logits(Logits),
     /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
     Explain(Explain),
+    /// Test yourself: seventeen questions on Transformers, and the worked examples with fresh numbers
+    Quiz(Quiz),
     /// Learn a vocabulary from text, encode, decode
     #[command(subcommand)]
     Tokenizer(Tokenizer),
@@ -156,20 +166,4 @@ pub struct Explain {
     /// `limpid explain NAME --options` lists what an example takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "--OPTION VALUE")]
     pub numbers: Vec<String>,
-}
-
-#[derive(Subcommand)]
-pub enum Corpus {
-    /// English and French sentences: train, validation and test files that share no sentence
-    Translate {
-        /// Folder to write to
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-        /// Training pairs
-        #[arg(long, default_value_t = 50_000)]
-        pairs: usize,
-        /// Another seed gives other sentences
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
 }

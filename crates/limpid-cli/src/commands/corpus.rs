@@ -2,44 +2,133 @@
 
 use crate::args::Corpus;
 use crate::printer;
+use limpid::data::corpus::stories::{self, Story, TwoSenseWord};
 use limpid::data::corpus::{Pair, generate};
 use limpid::error::{Error, Result};
 use limpid::files::{create_folder, write_aside};
+use serde_json::json;
+use std::path::{Path, PathBuf};
 
 const NAMES: [&str; 3] = ["train", "validation", "test"];
-const LANGUAGES: [&str; 2] = ["en", "fr"];
-const MOST_PAIRS: usize = 1_000_000;
+const MOST: usize = 1_000_000;
+/// Test stories whose every place is guessed, for the ceiling: some 26,000 places, in a second or two.
+const CEILING_STORIES: usize = 200;
+
+/// Writes a corpus in files of lines that belong together.
+pub fn run(args: Corpus) -> Result<()> {
+    match args {
+        Corpus::Translate { out, pairs, seed } => translate(&out, pairs, seed),
+        Corpus::Stories { out, stories, held_out, seed } => {
+            let held_out = held_out.unwrap_or((stories / 10).clamp(1, 1000));
+            write_stories(&out, stories, held_out, seed)
+        }
+    }
+}
 
 /// Writes `train.en`, `train.fr`, `validation.*`, `test.*`: line n of one file translates line n of the other.
-pub fn run(args: Corpus) -> Result<()> {
-    let Corpus::Translate { out, pairs, seed } = args;
-    if pairs == 0 {
-        return Err(Error::config("--pairs 0 asks for an empty corpus").hint("use --pairs 50000"));
-    }
-    if pairs > MOST_PAIRS {
-        return Err(Error::config(format!(
-            "--pairs {pairs} is more than {MOST_PAIRS}, which already takes minutes and gigabytes"
-        ))
-        .hint(format!("use --pairs {MOST_PAIRS}, or several seeds")));
-    }
-    let files = NAMES.map(|name| LANGUAGES.map(|language| out.join(format!("{name}.{language}"))));
-    if let Some(file) = files.as_flattened().iter().find(|file| file.exists()) {
-        return Err(Error::config(format!("{} exists already", file.display()))
-            .hint("give a new folder with --out, or remove the old corpus"));
-    }
-    create_folder(&out)?;
+fn translate(out: &Path, pairs: usize, seed: u64) -> Result<()> {
+    check_size("--pairs", pairs, 50_000)?;
+    let files = new_files(out, ["en", "fr"])?;
     let corpus = generate(pairs, seed);
     let sets = [&corpus.train, &corpus.validation, &corpus.test];
     for (pairs, files) in sets.iter().zip(&files) {
-        let side =
-            |text: fn(&Pair) -> &str| pairs.iter().flat_map(|pair| [text(pair), "\n"]).collect::<String>();
-        write_aside(&files[0], side(|pair| &pair.english).as_bytes())?;
-        write_aside(&files[1], side(|pair| &pair.french).as_bytes())?;
+        write_aside(&files[0], lines(pairs, |pair: &Pair| &pair.english).as_bytes())?;
+        write_aside(&files[1], lines(pairs, |pair: &Pair| &pair.french).as_bytes())?;
     }
-    // Said only when all is done: a reader that closes the pipe does not stop the work.
-    for ((name, pairs), files) in NAMES.iter().zip(sets).zip(&files) {
-        printer::say(format_args!("{name}: {} pairs", pairs.len()));
-        files.iter().for_each(|file| println!("{}", file.display()));
+    tell(&files, sets.map(Vec::len), "pairs");
+    Ok(())
+}
+
+/// Writes `train.story`, `train.summary`, `validation.*`, `test.*`, and what is known of the stories exactly.
+fn write_stories(out: &Path, count: usize, held_out: usize, seed: u64) -> Result<()> {
+    check_size("--stories", count, 20_000)?;
+    check_size("--held-out", held_out, 1000)?;
+    let facts_file = out.join("facts.json");
+    refuse_existing(&facts_file)?;
+    let files = new_files(out, ["story", "summary"])?;
+    let splits = stories::generate(count, held_out, seed);
+    let sets = [&splits.train, &splits.validation, &splits.test];
+    for (stories, files) in sets.iter().zip(&files) {
+        write_aside(&files[0], lines(stories, |story: &Story| &story.text).as_bytes())?;
+        write_aside(&files[1], lines(stories, |story: &Story| &story.summary).as_bytes())?;
+    }
+    write_aside(&facts_file, format!("{:#}\n", facts(&splits.test, seed)).as_bytes())?;
+    tell(&files, sets.map(Vec::len), "stories");
+    println!("{}", facts_file.display());
+    Ok(())
+}
+
+/// What the generator knows of itself, and of these test stories.
+fn facts(test: &[Story], seed: u64) -> serde_json::Value {
+    let exact = stories::entropy();
+    let words: usize = test.iter().map(|story| stories::words(&story.text).len()).sum();
+    let loss = |story: &Story| -stories::log_probability(&story.text).expect("the generator wrote it");
+    let nats: f64 = test.iter().map(loss).sum();
+    let ceiling = stories::ceiling(test.iter().take(CEILING_STORIES).map(|story| story.text.as_str()));
+    let word = |word: TwoSenseWord| json!({"phrase": word.phrase, "meanings": word.meanings});
+    json!({
+        "seed": seed,
+        "plots": stories::plot_names(),
+        "generator": {
+            "nats_per_story": exact.per_story,
+            "words_per_story": exact.words,
+            "nats_per_word": exact.per_word(),
+        },
+        "test": {
+            "stories": test.len(),
+            "words": words,
+            "nats_per_word": nats / words as f64,
+            "masked": {
+                "stories": test.len().min(CEILING_STORIES),
+                "positions": ceiling.positions,
+                "best_accuracy": ceiling.accuracy,
+                "word_positions": ceiling.word_positions,
+                "best_word_accuracy": ceiling.word_accuracy,
+            },
+        },
+        "two_sense_words": stories::two_sense_words().map(word),
+    })
+}
+
+fn check_size(flag: &str, asked: usize, usual: usize) -> Result<()> {
+    if asked == 0 {
+        return Err(
+            Error::config(format!("{flag} 0 asks for an empty corpus")).hint(format!("use {flag} {usual}"))
+        );
+    }
+    if asked > MOST {
+        return Err(Error::config(format!(
+            "{flag} {asked} is more than {MOST}, which already takes minutes and gigabytes"
+        ))
+        .hint(format!("use {flag} {MOST}, or several seeds")));
     }
     Ok(())
+}
+
+/// The names of six files, two for each set, in a folder that exists from now on.
+fn new_files(out: &Path, endings: [&str; 2]) -> Result<[[PathBuf; 2]; 3]> {
+    let files = NAMES.map(|name| endings.map(|ending| out.join(format!("{name}.{ending}"))));
+    files.as_flattened().iter().try_for_each(|file| refuse_existing(file))?;
+    create_folder(out)?;
+    Ok(files)
+}
+
+fn refuse_existing(file: &Path) -> Result<()> {
+    if file.exists() {
+        return Err(Error::config(format!("{} exists already", file.display()))
+            .hint("give a new folder with --out, or remove the old corpus"));
+    }
+    Ok(())
+}
+
+fn lines<T>(of: &[T], text: fn(&T) -> &str) -> String {
+    of.iter().flat_map(|one| [text(one), "\n"]).collect()
+}
+
+/// Said only when all is done: a reader that closes the pipe does not stop the work.
+fn tell(files: &[[PathBuf; 2]; 3], counts: [usize; 3], what: &str) {
+    for ((name, count), files) in NAMES.iter().zip(counts).zip(files) {
+        printer::say(format_args!("{name}: {count} {what}"));
+        files.iter().for_each(|file| println!("{}", file.display()));
+    }
 }

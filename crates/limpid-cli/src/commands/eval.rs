@@ -1,5 +1,6 @@
 //! `limpid eval`: how good a model is on what it has not seen.
 
+use super::summarize::print_scores;
 use crate::args::Eval;
 use crate::printer::{self, say};
 use limpid::data::parallel::read_parallel;
@@ -95,6 +96,10 @@ fn translation(
     let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;
+    }
+    if args.summaries {
+        print_scores(args, &pairs, translations, loss);
+        return Ok(());
     }
     if args.json {
         println!(

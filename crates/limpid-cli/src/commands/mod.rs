@@ -15,8 +15,10 @@ mod find_lr;
 mod generate;
 mod info;
 mod logits;
+mod quiz;
 mod report;
 mod score;
+mod summarize;
 mod terminal;
 mod tokenizer;
 mod train;
@@ -58,6 +60,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Embed(args) => embed::run(&args)?,
         Command::Similarity(args) => embed::similarity(&args)?,
         Command::Classify(args) => classify::run(&args)?,
+        Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(args)?,
         Command::Info(args) => info::run(args)?,
@@ -65,6 +68,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,
         Command::Explain(args) => explain::run(args)?,
+        Command::Quiz(args) => quiz::run(&args)?,
         Command::Tokenizer(args) => tokenizer::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,

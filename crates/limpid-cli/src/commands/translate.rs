@@ -18,11 +18,39 @@ const LINES_AT_A_TIME: usize = 256;
 
 /// Translates the arguments, or standard input.
 pub fn run(args: Translate) -> Result<()> {
+    run_as(args, &TRANSLATE)
+}
+
+/// How a verb that turns text into text speaks of what it does.
+pub struct Wording {
+    pub verb: &'static str,
+    /// What comes out, and its key in JSON.
+    pub result: &'static str,
+    /// A text to try it with, for hints.
+    pub example: &'static str,
+    /// What one types at a terminal.
+    pub unit: &'static str,
+    pub too_long: &'static str,
+    /// Where a model for it comes from.
+    pub trained_by: &'static str,
+}
+
+const TRANSLATE: Wording = Wording {
+    verb: "translate",
+    result: "translation",
+    example: "Je suis étudiant",
+    unit: "a sentence",
+    too_long: "translate it sentence by sentence",
+    trained_by: "`limpid demo` trains a translator",
+};
+
+/// Does what `translate` does, under another name.
+pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     let (mut generation, more) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
     printer::warnings(&more);
-    let seq2seq = translator(&model, &args.model)?;
+    let seq2seq = translator(&model, &args.model, wording)?;
     let config = seq2seq.config();
     if generation.ends.is_empty() {
         generation.ends = vec![config.eos_token_id];
@@ -31,12 +59,25 @@ pub fn run(args: Translate) -> Result<()> {
     let tokenizer = Tokenizer::load(&args.model)?;
     let options = options(&args, &generation);
     let trace = TraceFile::open(&args.how)?;
-    let mut job =
-        Job { args: &args, seq2seq, model: &model, tokenizer: &tokenizer, decoding, options, trace, done: 0 };
+    let mut job = Job {
+        args: &args,
+        wording,
+        seq2seq,
+        model: &model,
+        tokenizer: &tokenizer,
+        decoding,
+        options,
+        trace,
+        done: 0,
+    };
     if !args.text.is_empty() {
         if args.text.iter().all(|text| text.trim().is_empty()) {
-            return Err(Error::data("the text to translate is empty")
-                .hint(format!("limpid translate {} \"Je suis étudiant\"", args.model.display())));
+            return Err(Error::data(format!("the text to {} is empty", wording.verb)).hint(format!(
+                "limpid {} {} \"{}\"",
+                wording.verb,
+                args.model.display(),
+                wording.example
+            )));
         }
         job.translate(&args.text, |i| format!("text {}", i + 1))?;
     } else {
@@ -59,6 +100,7 @@ fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
 
 struct Job<'a> {
     args: &'a Translate,
+    wording: &'a Wording,
     seq2seq: &'a Seq2Seq,
     model: &'a Model,
     tokenizer: &'a Tokenizer,
@@ -75,7 +117,7 @@ impl Job<'_> {
     fn standard_input(&mut self) -> Result<()> {
         let stdin = std::io::stdin();
         if stdin.is_terminal() {
-            printer::say("Type a sentence and press Enter. Ctrl-D ends.");
+            printer::say(format_args!("Type {} and press Enter. Ctrl-D ends.", self.wording.unit));
             return terminal::converse(|line| self.translate(&[line], |_| "this line".to_string()));
         }
         let mut reader = BufReader::new(stdin.lock());
@@ -93,8 +135,10 @@ impl Job<'_> {
             done += lines.len();
         }
         if done == 0 {
-            return Err(Error::data("standard input has no lines to translate")
-                .hint("give the text as an argument, or pipe a file in: limpid translate MODEL < text.fr"));
+            let verb = self.wording.verb;
+            return Err(Error::data(format!("standard input has no lines to {verb}")).hint(format!(
+                "give the text as an argument, or pipe a file in: limpid {verb} MODEL < FILE"
+            )));
         }
         Ok(())
     }
@@ -135,7 +179,7 @@ impl Job<'_> {
                 "{} has {tokens} tokens, the model has positions for {longest}",
                 name(i)
             ))
-            .hint("translate it sentence by sentence")),
+            .hint(self.wording.too_long)),
             None => Ok(()),
         }
     }
@@ -179,7 +223,8 @@ impl Job<'_> {
     ) -> serde_json::Value {
         use serde_json::json;
         let first = best.first().map_or("", |translation| &translation.text);
-        let mut value = json!({ "source": source, "translation": first });
+        let key = self.wording.result;
+        let mut value = json!({ "source": source, key: first });
         if let Some(Some(alignment)) = alignments.first() {
             value["alignment"] = json!(alignment);
         }
@@ -188,7 +233,7 @@ impl Job<'_> {
         }
         if self.decoding.outputs() > 1 {
             let entry = |(translation, alignment): (&Translation, &Option<Alignment>)| {
-                let mut entry = json!({ "translation": translation.text, "score": translation.score });
+                let mut entry = json!({ key: translation.text, "score": translation.score });
                 if let Some(alignment) = alignment {
                     entry["alignment"] = json!(alignment);
                 }
@@ -232,7 +277,7 @@ fn text_line(number: usize, line: Vec<u8>) -> Result<String> {
 }
 
 /// The encoder-decoder in a folder, or an error that says what is there instead.
-fn translator<'a>(model: &'a Model, folder: &Path) -> Result<&'a Seq2Seq> {
+fn translator<'a>(model: &'a Model, folder: &Path, wording: &Wording) -> Result<&'a Seq2Seq> {
     match &model.architecture {
         Architecture::Seq2Seq(model) => Ok(model),
         other => {
@@ -241,8 +286,9 @@ fn translator<'a>(model: &'a Model, folder: &Path) -> Result<&'a Seq2Seq> {
                 Architecture::Bert(_) => "; `limpid embed` uses this one",
                 _ => "",
             };
-            Err(Error::config(format!("{} holds {}: it cannot translate", folder.display(), other.kind()))
-                .hint(format!("`limpid demo` trains a translator{usable}")))
+            let (folder, verb) = (folder.display(), wording.verb);
+            Err(Error::config(format!("{folder} holds {}: it cannot {verb}", other.kind()))
+                .hint(format!("{}{usable}", wording.trained_by)))
         }
     }
 }

@@ -1,13 +1,16 @@
 //! The program from outside: what is typed, what is printed, and with which exit code. One file a verb.
 
 mod bench;
+mod corpus;
 mod demo;
 mod explain;
 mod folders;
 mod generate;
+mod quiz;
 mod readme;
 mod report;
 mod score;
+mod summarize;
 mod tokenizer;
 mod train;
 mod train_find_lr;

@@ -1,7 +1,8 @@
-//! Two naive translators, to see what a model's score is worth.
+//! Two naive translators and a naive summary, to see what a model's score is worth.
 //!
 //! Word for word: a dictionary learnt from the training pairs by IBM Model 1 (Brown et al. 1993), each word replaced where it
-//! stands. Nearest sentence: the translation of the training sentence that shares the most, and the rarest, words.
+//! stands. Nearest sentence: the translation of the training sentence that shares the most, and the rarest, words. Lead sentence: how a
+//! text begins, as its summary.
 
 use std::collections::HashMap;
 
@@ -172,6 +173,14 @@ impl<'a> NearestSentence<'a> {
     }
 }
 
+/// The first sentence of a text: up to its first `.`, `!` or `?` that ends a word; all of it if there is none.
+pub fn lead_sentence(text: &str) -> &str {
+    let text = text.trim();
+    let ends = text.match_indices(['.', '!', '?']).map(|(i, _)| i + 1);
+    let mut ends = ends.filter(|end| text[*end..].chars().next().is_none_or(char::is_whitespace));
+    ends.next().map_or(text, |end| &text[..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +205,18 @@ mod tests {
         let baseline = NearestSentence::new(PAIRS);
         assert_eq!(baseline.translate("Le chien mange."), "The dog sleeps.");
         assert_eq!(baseline.translate("zyx"), "");
+    }
+
+    #[test]
+    fn a_lead_sentence_ends_at_the_first_mark_that_ends_a_word() {
+        for (text, lead) in [
+            ("Ann lost a ball. Ben found it.", "Ann lost a ball."),
+            (" Why? Nobody knows. ", "Why?"),
+            ("It cost 3.50 and was sold. Then", "It cost 3.50 and was sold."),
+            ("no end here", "no end here"),
+            ("", ""),
+        ] {
+            assert_eq!(lead_sentence(text), lead);
+        }
     }
 }

@@ -89,6 +89,17 @@ pub fn best_of(score: fn(&str, &str) -> RougeScore, prediction: &str, references
     scores.reduce(|best, next| if next.f1 > best.f1 { next } else { best }).expect("best_of: no reference")
 }
 
+/// How many of the predictions are their reference, apart from spaces around them: from 0 to 1; of none, 0.
+///
+/// # Panics
+/// If there is not one reference for each prediction.
+#[track_caller]
+pub fn exact_match<S: AsRef<str>, T: AsRef<str>>(predictions: &[S], references: &[T]) -> f64 {
+    assert_eq!(predictions.len(), references.len(), "exact_match: one reference for each prediction");
+    let is_hit = |(p, r): &(&S, &T)| p.as_ref().trim() == r.as_ref().trim();
+    predictions.iter().zip(references).filter(is_hit).count() as f64 / predictions.len().max(1) as f64
+}
+
 fn tokens(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

@@ -23,6 +23,7 @@ mod maths;
 mod model;
 mod number;
 mod parse;
+pub mod quiz;
 mod render;
 
 pub use align::{Alignment, align};

@@ -1,0 +1,29 @@
+//! `limpid summarize`
+
+use super::{DecodingFlags, Translate};
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+#[derive(ClapArgs)]
+pub struct Summarize {
+    /// A model folder: an encoder-decoder trained on texts and their summaries
+    #[arg(value_parser = super::model_folder)]
+    pub model: PathBuf,
+    /// What to summarize; without it, standard input, a text a line
+    pub text: Vec<String>,
+    /// Tokens of a summary at most [default: twice the text and ten]
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<usize>,
+    /// One JSON object a line: {"source": …, "summary": …}
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub how: DecodingFlags,
+}
+
+impl From<Summarize> for Translate {
+    fn from(args: Summarize) -> Self {
+        let Summarize { model, text, tokens, json, how } = args;
+        Translate { model, text, align: false, prefix: String::new(), tokens, json, how }
+    }
+}

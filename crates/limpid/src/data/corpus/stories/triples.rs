@@ -1,0 +1,80 @@
+//! Triples to see whether vectors know the sense of a word: two sentences with one sense, a third with the other.
+
+use super::grammar::Node;
+use super::senses::WORDS;
+use super::{TREE, measure, write};
+use limpid_tensor::rng::Stream;
+
+/// Templates are picked from numbers of their own.
+const PICK: u64 = 0x7469_7072_6c65_7331;
+
+/// A word with two senses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwoSenseWord {
+    /// The word; the last one of "red flag".
+    pub word: &'static str,
+    /// As stories write it.
+    pub phrase: &'static str,
+    /// What it means in one sense and in the other.
+    pub meanings: [&'static str; 2],
+}
+
+/// Three sentences with the same word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SenseTriple {
+    /// The word.
+    pub word: &'static str,
+    /// What it means in the first two sentences, and in the third.
+    pub meanings: [&'static str; 2],
+    /// Two with the first meaning, said differently, and one with the other.
+    pub sentences: [String; 3],
+    /// Where the word stands in each: an index into [`words`](super::words).
+    pub places: [usize; 3],
+}
+
+/// The twenty words with two senses.
+pub fn two_sense_words() -> [TwoSenseWord; WORDS.len()] {
+    std::array::from_fn(|i| TwoSenseWord {
+        word: last(WORDS[i].word),
+        phrase: WORDS[i].word,
+        meanings: [0, 1].map(|s| WORDS[i].senses[s].meaning),
+    })
+}
+
+fn last(phrase: &'static str) -> &'static str {
+    phrase.rsplit(' ').next().expect("a word is not empty")
+}
+
+/// Triple number `n` of a seed; word and sense go round, so that 40 of them have each once.
+///
+/// The sentences begin alike and have one hero, so that only the sense tells the first two from the third.
+pub fn triple(seed: u64, n: u64) -> SenseTriple {
+    let tree = &*TREE;
+    let (word, sense) = ((n % 20) as usize, (n / 20 % 2) as usize);
+    let mut rng = Stream::new(seed, n);
+    let hero = tree.grammar.slot("hero").expect("there is a hero");
+    let mut filled = vec![None; tree.grammar.slots.len()];
+    filled[hero] = Some(rng.below(tree.grammar.slots[hero].values));
+    let mut say = |sense: usize, i: usize| {
+        let uses = &tree.uses[2 * word + sense];
+        let sentence = Node::Sequence(vec![tree.named_day.clone(), uses[i].clone()]);
+        tree.grammar.text(&write::write(&tree.grammar, &sentence, &mut filled, &mut rng))
+    };
+    // Three templates a sense: two different ones, and any of the other sense.
+    let mut pick = Stream::new(seed ^ PICK, n);
+    let (first, other) = (pick.below(3), pick.below(3));
+    let second = (first + 1 + pick.below(2)) % 3;
+    let sentences = [say(sense, first), say(sense, second), say(1 - sense, other)];
+    let place = |text: &String| {
+        let words = measure::words(text);
+        words.iter().position(|w| *w == last(WORDS[word].word)).expect("every use has its word")
+    };
+    let places = [0, 1, 2].map(|i| place(&sentences[i]));
+    let meaning = |sense: usize| WORDS[word].senses[sense].meaning;
+    SenseTriple {
+        word: last(WORDS[word].word),
+        meanings: [meaning(sense), meaning(1 - sense)],
+        sentences,
+        places,
+    }
+}

@@ -1,0 +1,186 @@
+//! The worked examples with fresh numbers: worked out by whoever answers, step by step.
+
+use super::Question;
+use super::numbers::{Fresh, Worked, text};
+use crate::error::Result;
+
+/// In the order of the examples.
+pub(super) fn all(seed: u64) -> Result<Vec<Question>> {
+    let makers: [fn(&mut Fresh) -> Result<Question>; 11] = [
+        self_attention,
+        scaling,
+        padding_mask,
+        positions,
+        layer_norm,
+        feed_forward,
+        output_layer,
+        cross_entropy,
+        soft_retrieval,
+        roulette,
+        decoding,
+    ];
+    makers.iter().zip(100..).map(|(make, n)| make(&mut Fresh::new(seed, n))).collect()
+}
+
+fn self_attention(fresh: &mut Fresh) -> Result<Question> {
+    let tokens = fresh.rows(2, 4, 0, 2);
+    let worked = Worked::new("self-attention", &[("tokens", &tokens), ("words", "one two")])?;
+    let steps = vec![
+        worked.row("the scores of the first token", "Scores", 0, 0),
+        worked.row("the same, scaled", "Scaled scores", 0, 0),
+        worked.row("its attention weights", "Weights", 0, 0),
+        worked.row("its output", "Output", 0, 0),
+    ];
+    let text = format!("Two tokens, X = [{tokens}], attend to each other; Q = K = V = X.");
+    Ok(worked.question("Self-attention", text, steps))
+}
+
+fn scaling(fresh: &mut Fresh) -> Result<Question> {
+    let query = text(&fresh.row(4, 0, 4));
+    let keys = fresh.rows(2, 4, 0, 1);
+    let worked = Worked::new("scaling", &[("query", &query), ("keys", &keys)])?;
+    let steps = vec![
+        worked.column("the two scores", "Scores", 2, 0),
+        worked.column("the weights without scaling", "Softmax without scaling", 0, 1),
+        worked.column("the weights with scaling", "Softmax with scaling", 0, 1),
+    ];
+    let text = format!("The query [{query}] meets the keys [{keys}].");
+    Ok(worked.question("Scaled scores", text, steps))
+}
+
+fn padding_mask(fresh: &mut Fresh) -> Result<Question> {
+    let tokens = format!("{}; 0 0 0 0", fresh.rows(2, 4, 0, 2));
+    let worked = Worked::new("padding-mask", &[("tokens", &tokens), ("padding", "1 1 0")])?;
+    let steps = vec![
+        worked.row("row 3 of the two masks multiplied (1 visible, 0 not)", "Two masks, multiplied", 2, 2),
+        worked.row("row 2 of the masked, scaled scores", "Masked scores", 0, 1),
+        worked.row("row 2 of the weights", "Weights", 0, 1),
+        worked.row("row 3 of the weights: the padding looks as well", "Weights", 0, 2),
+    ];
+    let text = format!(
+        "Three tokens, X = [{tokens}], Q = K = V = X. The third is padding and hidden as a key; nobody looks ahead either."
+    );
+    Ok(worked.question("Padding and the future", text, steps))
+}
+
+fn positions(fresh: &mut Fresh) -> Result<Question> {
+    let place = fresh.whole(1, 5) as usize;
+    let words = fresh.rows(2, 4, 0, 3);
+    let length = (place + 1).to_string();
+    let worked =
+        Worked::new("positions", &[("length", &length), ("tokens", &words), ("words", "first second")])?;
+    let steps = vec![
+        worked.row(
+            format!("the encoding of position {place} (the first position is 0)"),
+            "Positions",
+            0,
+            place,
+        ),
+        worked.row("the second word with its position, which is 1, added", "Added to the words", 2, 1),
+    ];
+    let text =
+        format!("Sinusoidal positions of width 4, sin and cos in turn, are added to the words [{words}].");
+    Ok(worked.question("Positions", text, steps))
+}
+
+fn layer_norm(fresh: &mut Fresh) -> Result<Question> {
+    let row = text(&fresh.row(4, 0, 9));
+    let worked = Worked::new("layer-norm", &[("rows", &row)])?;
+    let steps = vec![
+        worked.row("the mean", "Mean of each row", 1, 0),
+        worked.row("the variance and its root (with ε = 0.00001)", "Variance of each row", 1, 0),
+        worked.row("the normalised row", "Normalised", 0, 0),
+    ];
+    Ok(worked.question(
+        "Layer normalisation",
+        format!("Normalise the row [{row}], with γ = 1 and β = 0."),
+        steps,
+    ))
+}
+
+fn feed_forward(fresh: &mut Fresh) -> Result<Question> {
+    let row = text(&fresh.row(2, -2, 3));
+    let (w_1, w_2) = (fresh.rows(2, 3, -1, 2), fresh.rows(3, 2, -1, 1));
+    let (b_1, b_2) = (text(&fresh.row(3, -1, 1)), text(&fresh.row(2, -1, 1)));
+    let options = [("rows", &row[..]), ("w-1", &w_1), ("b-1", &b_1), ("w-2", &w_2), ("b-2", &b_2)];
+    let worked = Worked::new("feed-forward", &options)?;
+    let steps = vec![
+        worked.row("z = x·W₁ + b₁", "Widen", 3, 0),
+        worked.row("h = ReLU(z)", "Bend", 0, 0),
+        worked.row("y = h·W₂ + b₂", "Narrow", 2, 0),
+    ];
+    let text = format!("x = [{row}], W₁ = [{w_1}], b₁ = [{b_1}], W₂ = [{w_2}], b₂ = [{b_2}].");
+    Ok(worked.question("Feed-forward", text, steps))
+}
+
+fn output_layer(fresh: &mut Fresh) -> Result<Question> {
+    const VOCABULARY: [&str; 6] = ["a", "am", "I", "thanks", "student", "<eos>"];
+    let word = fresh.one_of(&VOCABULARY);
+    let logits = text(&fresh.row(6, -1, 3));
+    let vocabulary = VOCABULARY.join(" ");
+    let options = [("vocabulary", &vocabulary[..]), ("word", word), ("logits", &logits)];
+    let worked = Worked::new("output-layer", &options)?;
+    let steps = vec![
+        worked.row(format!("the one-hot vector of \"{word}\""), "One-hot", 0, 0),
+        worked.column("the probabilities of the six words", "Probabilities", 0, 1),
+    ];
+    let text = format!("The vocabulary is: {vocabulary}. A decoder gives the logits [{logits}].");
+    Ok(worked.question("Words and probabilities", text, steps))
+}
+
+fn cross_entropy(fresh: &mut Fresh) -> Result<Question> {
+    let logits = text(&fresh.row(3, 0, 4));
+    let target = fresh.whole(0, 2).to_string();
+    let worked = Worked::new("cross-entropy", &[("logits", &logits), ("target", &target)])?;
+    let steps = vec![
+        worked.column("the probabilities", "Probabilities", 0, 1),
+        worked.row("the loss", "Loss", 0, 0),
+        worked.column("the gradient of the loss by the logits", "Gradient", 0, 2),
+    ];
+    let text = format!("Three classes with the logits [{logits}]; class {target}, counted from 0, is right.");
+    Ok(worked.question("Loss and its gradient", text, steps))
+}
+
+fn soft_retrieval(fresh: &mut Fresh) -> Result<Question> {
+    let (key, gap) = (10 * fresh.whole(2, 8), 10 * fresh.whole(1, 3));
+    let query = (key + fresh.whole(1, gap - 1)).to_string();
+    let keys = text(&[key, key + gap]);
+    let values = text(&[100 * fresh.whole(2, 9), 100 * fresh.whole(10, 19)]);
+    let worked = Worked::new("soft-retrieval", &[("query", &query), ("keys", &keys), ("values", &values)])?;
+    let steps = vec![
+        worked.column("the weight of each key", "How near is each key?", 0, 2),
+        worked.row("the answer", "The answer", 0, 0),
+    ];
+    let text =
+        format!("A table holds the values [{values}] under the keys [{keys}] and is asked for {query}.");
+    Ok(worked.question("Looking up what is not there", text, steps))
+}
+
+fn roulette(fresh: &mut Fresh) -> Result<Question> {
+    let p = fresh.probabilities();
+    // Between the edges of the slices, which are multiples of 0.05.
+    let draw = format!("0.{:02}", 5 * fresh.whole(0, 19) + fresh.whole(1, 4));
+    let worked = Worked::new("roulette", &[("probabilities", &p), ("draws", &draw)])?;
+    let steps = vec![
+        worked.column("where each slice ends (the cumulative probabilities)", "The wheel", 0, 2),
+        worked.row(format!("the word that u = {draw} draws"), "The draw", 0, 0),
+    ];
+    let words = worked.explanation.step("The wheel").tables[0].row_labels.join(", ");
+    let text = format!("The words {words} have the probabilities [{p}].");
+    Ok(worked.question("The roulette", text, steps))
+}
+
+fn decoding(fresh: &mut Fresh) -> Result<Question> {
+    let p = fresh.probabilities();
+    let k = fresh.whole(2, 4).to_string();
+    let top_p = format!("0.{}", 10 * fresh.whole(5, 8) + 2);
+    let options = [("probabilities", &p[..]), ("temperature", "0.5"), ("top-k", &k), ("top-p", &top_p)];
+    let worked = Worked::new("decoding", &options)?;
+    let steps = vec![
+        worked.row("the five probabilities at temperature 0.5", "Temperature", 0, 0),
+        worked.row(format!("with top-k, k = {k}, instead (0 for words that are left out)"), "Top-k", 0, 0),
+        worked.row(format!("with top-p, p₀ = {top_p}, instead"), "Top-p", 0, 0),
+    ];
+    let text = format!("Five words have the probabilities [{p}].");
+    Ok(worked.question("Temperature, top-k, top-p", text, steps))
+}
