@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod encoder;
 mod explain;
 mod folders;
 mod generate;

@@ -3,6 +3,9 @@
 pub mod checkpoint;
 pub mod config;
 mod examples;
+mod from;
+pub mod labelled;
+mod masked;
 mod metrics;
 pub mod plan;
 mod run;
@@ -12,6 +15,8 @@ mod translate;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
+pub use labelled::LabelledExamples;
+pub use masked::MaskedExamples;
 pub use run::{Ended, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

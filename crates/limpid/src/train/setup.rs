@@ -3,6 +3,7 @@
 use super::checkpoint::Checkpoint;
 use super::config::{RunConfig, TaskKind};
 use super::examples::Examples;
+use super::from::adopt;
 use super::plan;
 use super::run::Run;
 use crate::data::parallel::read_parallel;
@@ -11,7 +12,7 @@ use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
 use crate::report::parse_settings;
 use crate::text::Tokenizer;
-use crate::text::train::{Stage, train_files};
+use crate::text::train::{Stage, train, train_files};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,7 @@ pub fn open(
     progress: &mut dyn FnMut(Preparing),
 ) -> Result<Opened> {
     config.validate()?;
+    let config = adopt(config)?;
     let saved = folder.join("config.toml");
     let is_run = saved.is_file();
     check_folder(folder, is_run, beginning)?;
@@ -194,6 +196,7 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut config = config.clone();
     config.each_path(|path| files.push(path.clone()));
+    files.extend(config.model.from.iter().map(|from| from.join("model.safetensors")));
     files
         .iter()
         .map(|path| {
@@ -208,12 +211,19 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
     if folder.join("tokenizer.json").is_file() {
         return Tokenizer::load(folder);
     }
-    let tokenizer = match &config.tokenizer.from {
+    // A model that was trained already knows the tokens it was trained with.
+    let tokenizer = match config.tokenizer.from.as_ref().or(config.model.from.as_ref()) {
         Some(from) => Tokenizer::load(from)?,
+        None if config.task == TaskKind::Classify => {
+            // The texts alone: labels and other columns are no part of the language.
+            let labelled = config.table()?.read(&config.data.text, config.duplicates())?;
+            let texts = labelled.examples.iter().flat_map(|example| &example.texts);
+            train(&config.tokenizer_spec()?, texts.map(|text| Ok(format!("{text}\n"))))?.tokenizer
+        }
         None => {
             let data = &config.data;
             let files: Vec<PathBuf> = match config.task {
-                TaskKind::Gpt => data.text.clone(),
+                TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => data.text.clone(),
                 TaskKind::Translate => {
                     let files: Vec<PathBuf> =
                         [&data.source, &data.target].into_iter().flatten().cloned().collect();

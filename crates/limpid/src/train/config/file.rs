@@ -36,9 +36,11 @@ impl RunConfig {
         let task = match task {
             "gpt" => TaskKind::Gpt,
             "translate" => TaskKind::Translate,
+            "bert" => TaskKind::Bert,
+            "classify" => TaskKind::Classify,
             _ => {
                 return Err(Error::config(format!("task = '{task}' is not known"))
-                    .hint("task = \"gpt\" or task = \"translate\""));
+                    .hint("task = \"gpt\", \"translate\", \"bert\" or \"classify\""));
             }
         };
         overrides.iter().try_for_each(|change| set(&mut table, change))?;
@@ -66,6 +68,7 @@ impl RunConfig {
             text, source, target, validation_text, validation_source, validation_target, ..
         } = &mut self.data;
         let one = [source, target, validation_source, validation_target, &mut self.tokenizer.from];
+        let one = one.into_iter().chain([&mut self.model.from]);
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
     }
 }

@@ -36,6 +36,14 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(error(GPT, "model.heads=3").contains("3 heads"));
     assert!(error(GPT, "nonsense").contains("key=value"));
     assert!(error("task = \"gpt\"", "").contains("no text"));
+    let bert = GPT.replace("gpt", "bert");
+    assert!(error(&bert, "masking.unit=pages").contains("pages"));
+    assert!(error(&bert, "masking.share=1.5").contains("masking.share"));
+    assert!(error(&bert, "model.norm=pre").contains("model.norm"));
+    assert!(error(&bert, "model.context=3").contains("model.context"));
+    assert!(error(&GPT.replace("gpt", "classify"), "table.format=xlsx").contains("xlsx"));
+    assert!(error("task = \"classify\"", "").contains("labelled"));
+    assert!(error(GPT, "model.from=there").contains("model.from"));
     assert!(error("task = \"translate\"\n[data]\nsource = \"a\"", "").contains("translations"));
 }
 
@@ -85,7 +93,9 @@ fn full() -> RunConfig {
         ffn: Some(7),
         norm: Some("pre".into()),
         activation: Some("relu".into()),
+        from: path(),
         ..config.model
     };
+    config.table.format = Some("label-first".into());
     config
 }
