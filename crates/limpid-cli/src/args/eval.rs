@@ -9,7 +9,7 @@ pub struct Eval {
     /// A model folder, or the folder of a run
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Text, for a language model
+    /// Text, for a language model or an encoder; tables of labelled texts, for a classifier
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Sentences to translate, for a translator
@@ -21,6 +21,30 @@ pub struct Eval {
     /// Tokens of a window of text [default: the model's context]
     #[arg(long, value_name = "N")]
     pub context: Option<usize>,
+    /// Hidden words: each line is a sequence, instead of windows of the text
+    #[arg(long)]
+    pub lines: bool,
+    /// Hidden words: the part of the tokens that is hidden
+    #[arg(long, default_value_t = 0.15, value_name = "SHARE")]
+    pub masked: f32,
+    /// Hidden words: all pieces of a word together
+    #[arg(long)]
+    pub whole_words: bool,
+    /// Hidden words: another seed hides other words
+    #[arg(long = "mask-seed", default_value_t = 1, value_name = "N")]
+    pub mask_seed: u64,
+    /// Labels: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: by the file's name]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Labels: the column of the text, by name or number; twice for pairs of texts [default: text]
+    #[arg(long, value_name = "COLUMN")]
+    pub text_column: Vec<String>,
+    /// Labels: the column of the label, by name or number
+    #[arg(long, default_value = "label", value_name = "COLUMN")]
+    pub label_column: String,
+    /// Labels: the first line is an example as all others
+    #[arg(long)]
+    pub no_header: bool,
     /// Compare without regard to capital letters
     #[arg(long)]
     pub lowercase: bool,

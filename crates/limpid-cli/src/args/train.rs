@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct Train {
-    /// A TOML file that says everything (see configs/), or what to learn: gpt, translate
-    #[arg(value_name = "CONFIG.toml|gpt|translate")]
+    /// A TOML file that says everything (see configs/), or what to learn: gpt, translate, bert, classify
+    #[arg(value_name = "CONFIG.toml|gpt|translate|bert|classify")]
     pub what: String,
-    /// Text for a language model
+    /// Text for a language model or an encoder; for a classifier tables with the columns text and label (.tsv, .csv, .jsonl)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Sentences to translate, one a line
@@ -20,6 +20,13 @@ pub struct Train {
     /// Sentences and their translations in one file, as its first two columns: .tsv, .csv or .jsonl
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
+    /// A model to begin with, for bert and classify: its encoder, its sizes and its tokenizer are taken over; the learning rate is
+    /// 5e-5 unless --set says otherwise
+    #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
+    pub from: Option<PathBuf>,
+    /// How labelled texts are written; short for --set table.format=…: tsv, csv, jsonl, label-first (a label, a space, the text)
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
     /// Folder of the run [default: runs/ and the name of the configuration]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

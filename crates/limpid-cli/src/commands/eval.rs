@@ -25,6 +25,9 @@ pub fn run(args: Eval) -> Result<()> {
         (Architecture::Seq2Seq(seq2seq), true, Some(source), Some(target)) => {
             translation(&args, (source, target), seq2seq, &model, &tokenizer)
         }
+        (Architecture::Bert(bert), false, None, None) => {
+            super::eval_encoder::run(&args, bert, &model, &tokenizer)
+        }
         (architecture, ..) => {
             let flags = match architecture {
                 Architecture::Gpt(_) => "--data FILE",

@@ -9,6 +9,7 @@ mod demo;
 mod embed;
 mod encoder;
 mod eval;
+mod eval_encoder;
 mod explain;
 mod fill_mask;
 mod find_lr;

@@ -101,6 +101,8 @@ pub fn run(args: Train) -> Result<ExitCode> {
     match config.task {
         TaskKind::Gpt => println!("  {limpid} generate {} --prompt \"…\"", folder.display()),
         TaskKind::Translate => println!("  {limpid} translate {} \"…\"", folder.display()),
+        TaskKind::Bert => println!("  {limpid} fill-mask {} \"… [MASK] …\"", folder.display()),
+        TaskKind::Classify => println!("  {limpid} classify {} \"…\"", folder.display()),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -136,15 +138,25 @@ fn print_scores(judged: &Judged) {
 }
 
 fn config(args: &Train) -> Result<RunConfig> {
-    let mut overrides = args.set.clone();
+    // What is usual for a model that has learnt already; what was typed comes after it and wins.
+    let mut overrides: Vec<String> = args.from.iter().map(|_| "train.lr=5e-5".to_string()).collect();
+    overrides.extend(args.format.iter().map(|format| format!("table.format={format}")));
+    overrides.extend(args.set.iter().cloned());
     overrides.extend(args.steps.map(|steps| format!("train.steps={steps}")));
     let task = match args.what.as_str() {
         "gpt" => TaskKind::Gpt,
         "translate" => TaskKind::Translate,
+        "bert" => TaskKind::Bert,
+        "classify" => TaskKind::Classify,
         file => {
             if !Path::new(file).is_file() {
                 return Err(Error::config(format!("'{file}' is neither a TOML file nor something to learn"))
-                    .hint("limpid train gpt --data text.txt, limpid train translate --source a.fr --target a.en, or limpid train CONFIG.toml"));
+                    .hint("limpid train gpt --data text.txt, limpid train translate --source a.fr --target a.en, limpid train bert --data text.txt, limpid train classify --data labelled.tsv, or limpid train CONFIG.toml"));
+            }
+            if args.from.is_some() {
+                let path = args.from.as_ref().map_or(String::new(), |from| from.display().to_string());
+                return Err(Error::config("--from is for a run without a file of its own")
+                    .hint(format!("say it in the file, under [model]: from = \"{path}\"")));
             }
             let given =
                 [!args.data.is_empty(), args.source.is_some(), args.target.is_some(), args.pairs.is_some()];
@@ -158,6 +170,7 @@ fn config(args: &Train) -> Result<RunConfig> {
     };
     let mut config = RunConfig::new(task);
     config.data.text = args.data.clone();
+    config.model.from = args.from.clone();
     config.data.source = args.source.clone();
     config.data.target = args.target.clone();
     config.data.pairs = args.pairs.clone();
@@ -225,7 +238,12 @@ fn line(metric: &Metric) -> Option<String> {
                 .map_or(String::new(), |bits| format!(", {bits:.3} bits a character"));
             let best = if found.best { ", the best so far" } else { "" };
             let (step, loss) = (found.step, found.loss);
-            Some(format!("step {step}: validation loss {loss:.4}, perplexity {:.2}{bits}{best}", loss.exp()))
+            let perplexity = found.perplexity.map_or(String::new(), |p| format!(", perplexity {p:.2}"));
+            let percent = |share: f64| 100.0 * share;
+            let accuracy =
+                found.accuracy.map_or(String::new(), |share| format!(", {:.1}% right", percent(share)));
+            let f1 = found.macro_f1.map_or(String::new(), |f1| format!(", macro F1 {:.1}%", percent(f1)));
+            Some(format!("step {step}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}{best}"))
         }
         Metric::Sample(sample) => {
             let expected = |text: &String| format!("\n    (expected: {text})");

@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod demo;
+mod encoder;
 mod explain;
 mod folders;
 mod generate;

@@ -56,6 +56,7 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     };
     add("BLEU on validation, best", highest(|line| line.bleu), Kind::Measure);
     add("accuracy on validation, best", highest(|line| line.accuracy), Kind::Measure);
+    add("macro F1 on validation, best", highest(|line| line.macro_f1), Kind::Measure);
     found
 }
 

@@ -62,9 +62,12 @@ pub struct Validation {
     /// Of translators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bleu: Option<f64>,
-    /// Of classifiers.
+    /// Of classifiers, and of encoders at hidden words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
+    /// Of classifiers: the mean of the F1 of the classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub macro_f1: Option<f64>,
     /// Whether it was the best until then.
     #[serde(default)]
     pub best: bool,

@@ -89,6 +89,7 @@ impl Clock {
                     ("validation/bits_per_character", validation.bits_per_character),
                     ("validation/bleu", validation.bleu),
                     ("validation/accuracy", validation.accuracy),
+                    ("validation/macro_f1", validation.macro_f1),
                 ];
                 (validation.step, scalars("validation/loss", validation.loss, &optional))
             }

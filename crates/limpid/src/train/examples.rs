@@ -1,7 +1,10 @@
 //! What a run learns from: batches by number, a loss for each, and what is kept back for validation.
 
 use super::config::{RunConfig, TaskKind};
-use crate::data::batch::{LmBatch, PairBatch};
+use super::from::known_labels;
+use super::labelled::LabelledExamples;
+use super::masked::MaskedExamples;
+use crate::data::batch::{LabelledBatch, LmBatch, MaskedBatch, PairBatch};
 use crate::data::clean::{Cleaning, clean_pairs, drop_long};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::pairs::{TokenPair, tokenize_pairs};
@@ -21,7 +24,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The part of the data that is kept for validation where nobody says how much.
-const USUAL_SHARE: f64 = 0.1;
+pub(super) const USUAL_SHARE: f64 = 0.1;
 
 /// Examples of either kind.
 pub enum Examples {
@@ -29,6 +32,10 @@ pub enum Examples {
     Text(TextExamples),
     /// Sentence pairs.
     Pairs(PairExamples),
+    /// A text with words hidden.
+    Masked(MaskedExamples),
+    /// Labelled texts.
+    Labelled(LabelledExamples),
 }
 
 /// A text for a language model.
@@ -64,14 +71,20 @@ pub enum Batch {
     Lm(LmBatch),
     /// For an encoder-decoder.
     Pairs(PairBatch),
+    /// For an encoder.
+    Masked(MaskedBatch),
+    /// For a classifier.
+    Labelled(LabelledBatch),
 }
 
 impl Batch {
-    /// Tokens that are predicted.
+    /// Tokens that are predicted; for a classifier, texts.
     pub fn targets(&self) -> usize {
         match self {
             Batch::Lm(batch) => batch.targets.len(),
             Batch::Pairs(batch) => batch.targets.len(),
+            Batch::Masked(batch) => batch.targets.len(),
+            Batch::Labelled(batch) => batch.labels.len(),
         }
     }
 
@@ -80,6 +93,8 @@ impl Batch {
         match self {
             Batch::Lm(batch) => batch.targets.len(),
             Batch::Pairs(batch) => batch.source.tokens() + batch.targets.len(),
+            Batch::Masked(batch) => batch.input.tokens.tokens(),
+            Batch::Labelled(batch) => batch.input.tokens.tokens(),
         }
     }
 
@@ -88,13 +103,15 @@ impl Batch {
         match (self, architecture) {
             (Batch::Lm(batch), Architecture::Gpt(gpt)) => gpt.loss(tape, batch, spec),
             (Batch::Pairs(batch), Architecture::Seq2Seq(model)) => model.loss(tape, batch, spec),
+            (Batch::Masked(batch), Architecture::Bert(bert)) => bert.masked_loss(tape, batch, spec),
+            (Batch::Labelled(batch), Architecture::Bert(bert)) => bert.class_loss(tape, batch, spec),
             _ => unreachable!("batches and model are made from one configuration"),
         }
     }
 }
 
 /// A loss in nats, over how many tokens, and of how much text.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Validation {
     /// Mean of −ln p a token.
     pub loss: f64,
@@ -102,6 +119,10 @@ pub struct Validation {
     pub tokens: usize,
     /// The same in bits a character, for a text.
     pub bits_per_character: Option<f64>,
+    /// The part of the hidden words, or of the labels, that is right.
+    pub accuracy: Option<f64>,
+    /// Macro F1 of the labels.
+    pub macro_f1: Option<f64>,
 }
 
 impl Examples {
@@ -115,6 +136,10 @@ impl Examples {
         match config.task {
             TaskKind::Gpt => TextExamples::read(config, tokenizer, cache, progress).map(Examples::Text),
             TaskKind::Translate => PairExamples::read(config, tokenizer).map(Examples::Pairs),
+            TaskKind::Bert => MaskedExamples::read(config, tokenizer, cache, progress).map(Examples::Masked),
+            TaskKind::Classify => {
+                LabelledExamples::read(config, tokenizer, known_labels(config)?).map(Examples::Labelled)
+            }
         }
     }
 
@@ -123,6 +148,8 @@ impl Examples {
         match self {
             Examples::Text(text) => Batch::Lm(text.batch(n)),
             Examples::Pairs(pairs) => Batch::Pairs(pairs.batch(n)),
+            Examples::Masked(masked) => Batch::Masked(masked.batch(n)),
+            Examples::Labelled(labelled) => Batch::Labelled(labelled.batch(n)),
         }
     }
 
@@ -130,11 +157,9 @@ impl Examples {
     pub fn epoch(&mut self, n: u64) -> f64 {
         match self {
             Examples::Text(text) => (n * (text.batch * text.context) as u64) as f64 / text.train.len() as f64,
-            Examples::Pairs(pairs) => {
-                let (epoch, place) = pairs.order.epoch(n);
-                let batches = pairs.order.batches_of(epoch) as f64;
-                epoch as f64 + place as f64 / batches
-            }
+            Examples::Pairs(pairs) => epoch_of(&mut pairs.order, n),
+            Examples::Masked(masked) => masked.epoch(n),
+            Examples::Labelled(labelled) => epoch_of(labelled.order(), n),
         }
     }
 
@@ -145,6 +170,10 @@ impl Examples {
                 (epochs * text.train.len() as u64).div_ceil((text.batch * text.context) as u64)
             }
             Examples::Pairs(pairs) => (0..epochs).map(|epoch| pairs.order.batches_of(epoch) as u64).sum(),
+            Examples::Masked(masked) => masked.batches_in(epochs),
+            Examples::Labelled(labelled) => {
+                (0..epochs).map(|epoch| labelled.order().batches_of(epoch) as u64).sum()
+            }
         }
     }
 
@@ -158,13 +187,29 @@ impl Examples {
             (Examples::Pairs(pairs), Architecture::Seq2Seq(model)) => {
                 pairs_loss((model, params), &pairs.validation)
             }
+            (Examples::Masked(masked), Architecture::Bert(bert)) => {
+                let found = masked.validate((bert, params));
+                let (loss, tokens) = (found.loss.mean(), found.loss.tokens);
+                return Validation {
+                    loss,
+                    tokens,
+                    accuracy: Some(found.accuracy()),
+                    ..Validation::default()
+                };
+            }
+            (Examples::Labelled(labelled), Architecture::Bert(bert)) => {
+                let (loss, confusion) = labelled.validate((bert, params));
+                let (accuracy, macro_f1) = (Some(confusion.accuracy()), Some(confusion.macro_mean().f1));
+                let (loss, tokens) = (loss.mean(), loss.tokens);
+                return Validation { loss, tokens, accuracy, macro_f1, ..Validation::default() };
+            }
             _ => unreachable!("examples and model are made from one configuration"),
         };
         let bits_per_character = match self {
             Examples::Text(text) => Some(found.bits_per_character(text.characters_per_token)),
-            Examples::Pairs(_) => None,
+            _ => None,
         };
-        Validation { loss: found.mean(), tokens: found.tokens, bits_per_character }
+        Validation { loss: found.mean(), tokens: found.tokens, bits_per_character, ..Validation::default() }
     }
 
     /// How much there is, in words.
@@ -183,8 +228,23 @@ impl Examples {
                 pairs.validation.len(),
                 pairs.cleaning
             ),
+            Examples::Masked(masked) => masked.describe(),
+            Examples::Labelled(labelled) => labelled.describe(),
         }
     }
+
+    /// The labels of a classifier; of others none.
+    pub fn labels(&self) -> &[String] {
+        match self {
+            Examples::Labelled(labelled) => labelled.labels(),
+            _ => &[],
+        }
+    }
+}
+
+fn epoch_of(order: &mut PairOrder, n: u64) -> f64 {
+    let (epoch, place) = order.epoch(n);
+    epoch as f64 + place as f64 / order.batches_of(epoch) as f64
 }
 
 impl TextExamples {

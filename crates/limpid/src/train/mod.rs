@@ -4,6 +4,9 @@ pub mod checkpoint;
 pub mod config;
 mod examples;
 pub mod find_rate;
+mod from;
+pub mod labelled;
+mod masked;
 mod metrics;
 pub mod plan;
 mod run;
@@ -13,6 +16,8 @@ mod translate;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
+pub use labelled::LabelledExamples;
+pub use masked::MaskedExamples;
 pub use run::{Ended, Judged, JudgedOn, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

@@ -1,6 +1,6 @@
 //! What a run is going to need, before it begins.
 
-use super::config::{RunConfig, TaskKind};
+use super::config::{RunConfig, TaskKind, Unit};
 use crate::error::{Error, Result};
 
 /// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
@@ -32,6 +32,15 @@ impl Memory {
                 config.train.batch_tokens as f64,
                 model.layers as f64 * (layer + 3.0 * c),
             ),
+            TaskKind::Bert | TaskKind::Classify => {
+                let head = config.head(&["a".into(), "b".into()])?;
+                let tokens = match batch_key(config) {
+                    "train.batch" => config.train.batch * model.context,
+                    _ => config.train.batch_tokens,
+                };
+                let about = config.bert(vocab, head)?.parameters_about();
+                (about, tokens as f64, model.layers as f64 * layer)
+            }
         };
         // Gradients under way, and rows of logits of the output layer.
         let working = 6.0 * c + 2.0 * f;
@@ -42,6 +51,15 @@ impl Memory {
     /// All of it.
     pub fn bytes(&self) -> f64 {
         self.parameters + self.batch
+    }
+}
+
+/// Which key says how large a batch is.
+fn batch_key(config: &RunConfig) -> &'static str {
+    match config.task {
+        TaskKind::Gpt => "train.batch",
+        TaskKind::Bert if config.unit().is_ok_and(|unit| unit != Unit::Lines) => "train.batch",
+        TaskKind::Translate | TaskKind::Bert | TaskKind::Classify => "train.batch_tokens",
     }
 }
 
@@ -73,10 +91,8 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
     ));
     // The batch in parts that fit, if anything fits beside the model.
     let parts = (memory.batch / room.max(1.0)).ceil();
-    let (key, size) = match config.task {
-        TaskKind::Gpt => ("train.batch", config.train.batch),
-        TaskKind::Translate => ("train.batch_tokens", config.train.batch_tokens),
-    };
+    let key = batch_key(config);
+    let size = if key == "train.batch" { config.train.batch } else { config.train.batch_tokens };
     let part = (size as f64 / parts).floor() as usize;
     Err(error.hint(if room > 0.0 && part > 0 {
         let accumulate = (size as f64 / part as f64).ceil() as usize * config.train.accumulate;

@@ -3,6 +3,7 @@
 use super::checkpoint::Checkpoint;
 use super::config::{PairFiles, RunConfig, TaskKind};
 use super::examples::Examples;
+use super::from::adopt;
 use super::plan;
 use super::run::Run;
 use crate::error::{Error, Result};
@@ -82,6 +83,7 @@ pub fn open(
     progress: &mut dyn FnMut(Preparing),
 ) -> Result<Opened> {
     config.validate()?;
+    let config = adopt(config)?;
     let saved = folder.join("config.toml");
     let is_run = saved.is_file();
     check_folder(folder, is_run, beginning)?;
@@ -208,6 +210,7 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
     // Nothing is learnt from these.
     (config.data.test_source, config.data.test_target, config.data.test_pairs) = (None, None, None);
     config.each_path(|path| files.push(path.clone()));
+    files.extend(config.model.from.iter().map(|from| from.join("model.safetensors")));
     files
         .iter()
         .map(|path| {
@@ -222,15 +225,22 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
     if folder.join("tokenizer.json").is_file() {
         return Tokenizer::load(folder);
     }
-    let tokenizer = match &config.tokenizer.from {
+    // A model that was trained already knows the tokens it was trained with.
+    let tokenizer = match config.tokenizer.from.as_ref().or(config.model.from.as_ref()) {
         Some(from) => Tokenizer::load(from)?,
+        None if config.task == TaskKind::Classify => {
+            // The texts alone: labels and other columns are no part of the language.
+            let labelled = config.table()?.read(&config.data.text, config.duplicates())?;
+            let texts = labelled.examples.iter().flat_map(|example| &example.texts);
+            train(&config.tokenizer_spec()?, texts.map(|text| Ok(format!("{text}\n"))))?.tokenizer
+        }
         None => {
             let (data, spec) = (&config.data, config.tokenizer_spec()?);
             let mut learn = |files: &[PathBuf]| {
                 train_files(&spec, files, &mut |stage| progress(Preparing::Vocabulary(stage)))
             };
             match config.task {
-                TaskKind::Gpt => learn(&data.text)?.tokenizer,
+                TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => learn(&data.text)?.tokenizer,
                 TaskKind::Translate => {
                     let files = config.pairs();
                     // Files that are not each other's translation are refused before anything is learnt from them.

@@ -1,12 +1,14 @@
 //! From a configuration to what it stands for: model, tokenizer, optimizer.
 
-use super::{ModelConfig, RunConfig, TaskKind, TrainConfig};
+use super::{ModelConfig, RunConfig, TableConfig, TaskKind, TrainConfig, Unit};
 use crate::config::{
     GptConfig, NormPlacement, Normalisation, Positions, Residual, Scaling, Seq2SeqConfig, Tie, Variant,
     activation_from_name,
 };
 use crate::data::clean::Duplicates;
+use crate::data::masking::Hide;
 use crate::data::order::Bucketing;
+use crate::data::table::{Column, Header, TableFormat, TableSpec};
 use crate::error::{Error, Result};
 use crate::optim::{AdamConfig, Rate, Schedule};
 use crate::text::train::{Shortage, TokenizerSpec};
@@ -47,6 +49,7 @@ impl RunConfig {
         let usual = match self.task {
             TaskKind::Gpt => TokenizerKind::Character,
             TaskKind::Translate => TokenizerKind::Bpe,
+            TaskKind::Bert | TaskKind::Classify => TokenizerKind::WordPiece,
         };
         let kind = match self.tokenizer.kind.as_deref() {
             None => usual,
@@ -65,11 +68,46 @@ impl RunConfig {
         let purpose = match self.task {
             TaskKind::Gpt => Purpose::LanguageModel,
             TaskKind::Translate => Purpose::Translation,
+            TaskKind::Bert | TaskKind::Classify => Purpose::Encoder,
         };
         let case = if self.tokenizer.lowercase { Case::Lower } else { Case::Keep };
         let vocab_size = self.tokenizer.vocab.or(learnt.then_some(8_000));
         let shortage = if self.tokenizer.vocab.is_some() { Shortage::Refuse } else { Shortage::Accept };
         Ok(TokenizerSpec { purpose, vocab_size, case, shortage, ..TokenizerSpec::new(kind) })
+    }
+
+    /// What a sequence of an encoder is.
+    pub fn unit(&self) -> Result<Unit> {
+        match self.masking.unit.as_str() {
+            "windows" => Ok(Unit::Windows),
+            "lines" => Ok(Unit::Lines),
+            "pairs" => Ok(Unit::Pairs),
+            other => Err(Error::config(format!("masking.unit = '{other}' is not known"))
+                .hint("known are windows, lines and pairs")),
+        }
+    }
+
+    /// What is hidden together.
+    pub fn hide(&self) -> Hide {
+        if self.masking.whole_words { Hide::WholeWords } else { Hide::Tokens }
+    }
+
+    /// How labelled texts are written.
+    pub fn table(&self) -> Result<TableSpec> {
+        let TableConfig { format, header, text, label } = &self.table;
+        if text.is_empty() || text.len() > 2 {
+            return Err(Error::config(format!(
+                "table.text names {} columns, a text has one or two",
+                text.len()
+            ))
+            .hint("--set 'table.text=[\"text\"]'"));
+        }
+        Ok(TableSpec {
+            format: format.as_deref().map(TableFormat::from_name).transpose()?,
+            header: if *header { Header::First } else { Header::Missing },
+            texts: text.iter().map(|column| Column::parse(column)).collect(),
+            label: Column::parse(label),
+        })
     }
 
     fn norm(&self, usual: NormPlacement) -> Result<NormPlacement> {

@@ -8,10 +8,14 @@ impl RunConfig {
     pub fn validate(&self) -> Result<()> {
         let (data, train) = (&self.data, &self.train);
         match self.task {
-            TaskKind::Gpt if data.text.is_empty() => {
+            TaskKind::Gpt | TaskKind::Bert if data.text.is_empty() => {
                 return Err(
                     Error::config("there is no text to learn from").hint("name a file: --data input.txt")
                 );
+            }
+            TaskKind::Classify if data.text.is_empty() => {
+                return Err(Error::config("there are no labelled texts to learn from")
+                    .hint("name a table: --data labelled.tsv (columns text and label)"));
             }
             TaskKind::Translate => self.check_pairs()?,
             _ => {}
@@ -66,10 +70,33 @@ impl RunConfig {
         self.rate(train.steps)?;
         self.bucketing()?;
         self.tokenizer_spec()?;
+        self.unit()?;
+        self.table()?;
+        let share_asked = self.masking.share;
+        if !(share_asked > 0.0 && share_asked < 1.0) {
+            return Err(Error::config(format!("masking.share = {share_asked} is not between 0 and 1"))
+                .hint("usual is 0.15"));
+        }
+        let encoder = matches!(self.task, TaskKind::Bert | TaskKind::Classify);
+        if encoder && self.model.context < 4 {
+            return Err(Error::config(format!(
+                "model.context = {} has no room for a text",
+                self.model.context
+            ))
+            .hint("[CLS] and [SEP] take two or three places: use 4 or more"));
+        }
+        if !encoder && self.model.from.is_some() {
+            return Err(Error::config("model.from is for bert and classify").hint("leave it out"));
+        }
         // The vocabulary is not known yet, and does not matter here.
         match self.task {
             TaskKind::Gpt => self.gpt(100).and_then(|c| c.validate()),
             TaskKind::Translate => self.seq2seq(100).and_then(|c| c.validate()),
+            // What it begins with is looked at when it is opened.
+            TaskKind::Bert | TaskKind::Classify if self.model.from.is_some() => Ok(()),
+            TaskKind::Bert | TaskKind::Classify => {
+                self.bert(100, crate::config::BertHead::MaskedLm).and_then(|c| c.validate())
+            }
         }
     }
 }

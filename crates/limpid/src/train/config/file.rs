@@ -36,9 +36,11 @@ impl RunConfig {
         let task = match task {
             "gpt" => TaskKind::Gpt,
             "translate" => TaskKind::Translate,
+            "bert" => TaskKind::Bert,
+            "classify" => TaskKind::Classify,
             _ => {
                 return Err(Error::config(format!("task = '{task}' is not known"))
-                    .hint("task = \"gpt\" or task = \"translate\""));
+                    .hint("task = \"gpt\", \"translate\", \"bert\" or \"classify\""));
             }
         };
         overrides.iter().try_for_each(|change| set(&mut table, change))?;
@@ -87,6 +89,7 @@ impl RunConfig {
             test_target,
             test_pairs,
             &mut self.tokenizer.from,
+            &mut self.model.from,
         ];
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
     }

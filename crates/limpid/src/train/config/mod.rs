@@ -35,6 +35,12 @@ pub struct RunConfig {
     /// How translations are judged at the end.
     #[serde(default)]
     pub score: ScoreConfig,
+    /// Which words are hidden, for an encoder.
+    #[serde(default)]
+    pub masking: MaskingConfig,
+    /// How labelled texts are written, for a classifier.
+    #[serde(default)]
+    pub table: TableConfig,
 }
 
 /// What is learnt.
@@ -45,6 +51,10 @@ pub enum TaskKind {
     Gpt,
     /// To translate sentences.
     Translate,
+    /// To say which words are hidden.
+    Bert,
+    /// To label texts.
+    Classify,
 }
 
 /// The files. A relative path is relative to the folder of the TOML file, or to where the command is typed; `$LIMPID_DATA/…` is in the
@@ -52,7 +62,7 @@ pub enum TaskKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataConfig {
-    /// Texts, for a language model.
+    /// Texts, for a language model or an encoder; tables of labelled texts, for a classifier.
     pub text: Vec<PathBuf>,
     /// Sentences to translate, one a line.
     pub source: Option<PathBuf>,
@@ -130,6 +140,8 @@ pub struct ModelConfig {
     pub scaling: Option<String>,
     /// As Hugging Face names it.
     pub activation: Option<String>,
+    /// A model folder to begin with, for bert and classify: its encoder and its sizes are taken over, and its tokenizer.
+    pub from: Option<PathBuf>,
     /// Whether biases (of layers and norms) are trained. Without, they stay 0, so that files keep their form.
     pub bias: bool,
 }
@@ -149,6 +161,7 @@ impl Default for ModelConfig {
             residual: None,
             scaling: None,
             activation: None,
+            from: None,
             bias: true,
         }
     }
@@ -260,6 +273,55 @@ impl Default for ScoreConfig {
     }
 }
 
+/// What a sequence of an encoder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// As many tokens as fit, from anywhere in the text.
+    Windows,
+    /// A line; long ones are cut into pieces.
+    Lines,
+    /// A line and the next one, or in half of the cases another; the model is also asked which.
+    Pairs,
+}
+
+/// Which words are hidden.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MaskingConfig {
+    /// `windows`, `lines` or `pairs`.
+    pub unit: String,
+    /// The part of the tokens that is asked for.
+    pub share: f32,
+    /// Whether all pieces of a word are hidden together.
+    pub whole_words: bool,
+}
+
+impl Default for MaskingConfig {
+    fn default() -> Self {
+        Self { unit: "windows".into(), share: 0.15, whole_words: false }
+    }
+}
+
+/// How labelled texts are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TableConfig {
+    /// `tsv`, `csv`, `jsonl` or `label-first`; by the end of the file's name unless said otherwise.
+    pub format: Option<String>,
+    /// Whether the first line of a TSV or CSV file names the columns.
+    pub header: bool,
+    /// The column of the text, or those of two texts: names, or numbers from 1.
+    pub text: Vec<String>,
+    /// The column of the label.
+    pub label: String,
+}
+
+impl Default for TableConfig {
+    fn default() -> Self {
+        Self { format: None, header: true, text: vec!["text".into()], label: "label".into() }
+    }
+}
+
 impl RunConfig {
     /// The usual for a task.
     pub fn new(task: TaskKind) -> Self {
@@ -270,7 +332,13 @@ impl RunConfig {
             model: ModelConfig::default(),
             train: TrainConfig::default(),
             score: ScoreConfig::default(),
+            masking: MaskingConfig::default(),
+            table: TableConfig::default(),
         };
+        if matches!(task, TaskKind::Bert | TaskKind::Classify) {
+            config.model.dropout = 0.1;
+            config.train = TrainConfig { batch: 32, weight_decay: 0.01, ..config.train };
+        }
         if task == TaskKind::Translate {
             config.model = ModelConfig { layers: 3, heads: 8, width: 256, dropout: 0.1, ..config.model };
             config.train = TrainConfig {

@@ -69,13 +69,13 @@ impl RunConfig {
         table: &Option<PathBuf>,
     ) -> Option<PairFiles> {
         match (source, target, table) {
-            (_, _, Some(path)) => Some(self.table(path)),
+            (_, _, Some(path)) => Some(self.pair_table(path)),
             (Some(source), Some(target), None) => Some(PairFiles::Parallel(source.clone(), target.clone())),
             _ => None,
         }
     }
 
-    fn table(&self, path: &Path) -> PairFiles {
+    fn pair_table(&self, path: &Path) -> PairFiles {
         let keyed = matches!(TableFormat::of(path), Ok(TableFormat::JsonLines));
         let column = |said: &Option<String>, key: &str, number: usize| match said {
             Some(text) => Column::parse(text),

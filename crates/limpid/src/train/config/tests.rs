@@ -42,6 +42,14 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(translate("pairs = \"a.tsv\"\nsource = \"a\"").contains("as well"));
     assert!(translate("pairs = \"a.tsv\"\ntest_target = \"a\"").contains("data.test_source"));
     assert!(translate("pairs = \"a.xls\"").contains("a.xls"));
+    let bert = GPT.replace("gpt", "bert");
+    assert!(error(&bert, "masking.unit=pages").contains("pages"));
+    assert!(error(&bert, "masking.share=1.5").contains("masking.share"));
+    assert!(error(&bert, "model.norm=pre").contains("model.norm"));
+    assert!(error(&bert, "model.context=3").contains("model.context"));
+    assert!(error(&GPT.replace("gpt", "classify"), "table.format=xlsx").contains("xlsx"));
+    assert!(error("task = \"classify\"", "").contains("labelled"));
+    assert!(error(GPT, "model.from=there").contains("model.from"));
 }
 
 #[test]
@@ -98,7 +106,9 @@ fn full() -> RunConfig {
         ffn: Some(7),
         norm: Some("pre".into()),
         activation: Some("relu".into()),
+        from: path(),
         ..config.model
     };
+    config.table.format = Some("label-first".into());
     config
 }

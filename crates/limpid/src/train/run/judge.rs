@@ -45,11 +45,20 @@ impl Run {
         best: bool,
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
-        let Validation { loss, bits_per_character, .. } = found;
+        let Validation { loss, bits_per_character, accuracy, macro_f1, .. } = found;
         let step = self.state.step;
-        let perplexity = Some(loss.exp());
-        let metric =
-            report::Validation { step, loss, perplexity, bits_per_character, best, ..Default::default() };
+        // Of labels nobody asks how many equally likely ones there would be.
+        let perplexity = macro_f1.is_none().then(|| loss.exp());
+        let metric = report::Validation {
+            step,
+            loss,
+            perplexity,
+            bits_per_character,
+            accuracy,
+            macro_f1,
+            best,
+            ..Default::default()
+        };
         self.note(Metric::Validation(metric), news)
     }
 
@@ -70,6 +79,12 @@ impl Run {
                     (source.clone(), text, Some(target.clone()))
                 };
                 Ok(chosen.iter().zip(texts).map(sample).collect())
+            }
+            (Architecture::Bert(bert), Examples::Masked(masked)) => {
+                masked.samples((bert, &self.model.params), &self.tokenizer, count)
+            }
+            (Architecture::Bert(bert), Examples::Labelled(labelled)) => {
+                labelled.samples((bert, &self.model.params), count)
             }
             _ => unreachable!("model and examples are made from one configuration"),
         }

@@ -18,6 +18,7 @@ pub use score::{Judged, JudgedOn};
 use super::checkpoint::{self, Checkpoint, State};
 use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples};
+use super::from::copy_weights;
 use super::metrics::Metrics;
 use super::step::{StepReport, Stepper};
 use crate::error::{Error, Result};
@@ -105,7 +106,13 @@ impl Run {
         let mut model = match config.task {
             TaskKind::Gpt => Model::gpt(&config.gpt(vocab)?, seed)?,
             TaskKind::Translate => Model::seq2seq(&config.seq2seq(vocab)?, seed)?,
+            TaskKind::Bert | TaskKind::Classify => {
+                Model::bert(&config.bert(vocab, config.head(examples.labels())?)?, seed)?
+            }
         };
+        if let (Some(from), None) = (&config.model.from, &checkpoint) {
+            copy_weights(&mut model, from)?;
+        }
         if !config.model.bias {
             // They are 0 and stay so.
             model.params.set_roles(|spec| if spec.name.ends_with(".bias") { Role::Fixed } else { spec.role });

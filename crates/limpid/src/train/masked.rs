@@ -1,0 +1,310 @@
+//! Text for an encoder: windows, lines or pairs of lines, with words hidden.
+
+use super::config::{RunConfig, Unit};
+use super::examples::USUAL_SHARE;
+use crate::data::batch::MaskedBatch;
+use crate::data::frame::Frame;
+use crate::data::masking::{Draw, Masking};
+use crate::data::order::{PairOrder, random_windows};
+use crate::data::split::{Split, split, split_text};
+use crate::data::tokens::TokenFile;
+use crate::encode::Read;
+use crate::error::{Error, Result};
+use crate::eval::encoder::MaskedScore;
+use crate::model::Bert;
+use crate::text::{Text, Tokenizer};
+use limpid_tensor::params::Params;
+use limpid_tensor::rng::Stream;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Tokens that are validated together.
+const AT_A_TIME: usize = 4_096;
+/// Streams of a seed: bit 56 is which lines are put together, bit 55 those of validation (see `data/order.rs`).
+const PAIRS: u64 = 1 << 56;
+const PAIRS_KEPT: u64 = 1 << 55;
+
+/// A text for an encoder.
+pub struct MaskedExamples {
+    source: Source,
+    masking: Masking,
+    frame: Frame,
+    /// The longest sequence, special tokens included.
+    context: usize,
+    batch: usize,
+    seed: u64,
+}
+
+/// Where sequences come from.
+enum Source {
+    /// Anywhere in a text.
+    Windows { tokens: TokenFile, train: Range<usize>, kept: (Option<TokenFile>, Range<usize>) },
+    /// Lines, each once an epoch.
+    Lines { train: Vec<Vec<u32>>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+    /// A line and the next one, or in half of the cases another.
+    Pairs { train: Lines, kept: Lines },
+}
+
+/// Lines, and which of them have a next one: an empty line ends a document.
+struct Lines {
+    lines: Vec<Vec<u32>>,
+    with_next: Vec<usize>,
+}
+
+impl MaskedExamples {
+    pub(super) fn read(
+        config: &RunConfig,
+        tokenizer: &Tokenizer,
+        cache: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        let (data, seed, context) = (&config.data, config.train.seed, config.model.context);
+        let masking = Masking::new(tokenizer, config.masking.share, config.hide(), seed)?;
+        let frame = Frame::of(tokenizer)?;
+        let share = data.validation_share.unwrap_or(USUAL_SHARE);
+        let source = match config.unit()? {
+            Unit::Windows => windows(config, tokenizer, cache, progress)?,
+            Unit::Lines => {
+                let pieces =
+                    |files: &[PathBuf]| Ok::<_, Error>(pieces(read_lines(tokenizer, files)?, context - 2));
+                let lines = pieces(&data.text)?;
+                let (train, kept) = if data.validation_text.is_empty() {
+                    let (train, kept) = split(lines.len(), Split::Random { share, seed })?;
+                    let pick = |which: &[usize]| which.iter().map(|i| lines[*i].clone()).collect();
+                    (pick(&train), pick(&kept))
+                } else {
+                    (lines, pieces(&data.validation_text)?)
+                };
+                let lengths: Vec<usize> = train.iter().map(|line: &Vec<u32>| line.len() + 2).collect();
+                let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
+                Source::Lines { train, kept, order: Box::new(order) }
+            }
+            Unit::Pairs => {
+                let lines = read_lines(tokenizer, &data.text)?;
+                let (train, kept) = if data.validation_text.is_empty() {
+                    let (train, _) = split_text(lines.len(), share)?;
+                    let kept = lines[train.end..].to_vec();
+                    (Lines::new(lines[..train.end].to_vec()), Lines::new(kept))
+                } else {
+                    (Lines::new(lines), Lines::new(read_lines(tokenizer, &data.validation_text)?))
+                };
+                Source::Pairs { train, kept }
+            }
+        };
+        let found = Self { source, masking, frame, context, batch: config.train.batch, seed };
+        let (train, kept) = found.counts();
+        if train == 0 || kept == 0 {
+            let what = if train == 0 { "to learn from" } else { "for validation" };
+            return Err(Error::data(format!(
+                "no {} is there {what}",
+                config.masking.unit.trim_end_matches('s')
+            ))
+            .hint("give more text; `pairs` needs a line after a line, `lines` lines that are not empty"));
+        }
+        Ok(found)
+    }
+
+    /// Batch number `n`, from 0: a function of seed and n alone.
+    pub(super) fn batch(&mut self, n: u64) -> MaskedBatch {
+        let (frame, seed, size, inner) = (self.frame, self.seed, self.batch, self.context - 2);
+        let (sequences, follows) = match &mut self.source {
+            Source::Windows { tokens, train, .. } => {
+                let starts = random_windows(seed, n, size, train.len() - inner + 1);
+                let window = |at| frame.one(&tokens.slice(train.start + at..train.start + at + inner));
+                (starts.into_iter().map(window).collect(), None)
+            }
+            Source::Lines { train, order, .. } => {
+                (order.batch(n).iter().map(|i| frame.one(&train[*i])).collect(), None)
+            }
+            Source::Pairs { train, .. } => {
+                let chosen = random_windows(seed, n, size, train.with_next.len());
+                let (pairs, follows) =
+                    train.pairs(&chosen, frame, self.context, &mut Stream::new(seed, PAIRS | n));
+                (pairs, Some(follows))
+            }
+        };
+        self.masking.apply(Draw::Training(n), sequences, follows)
+    }
+
+    /// What was kept back, in batches that fit through the model: the same words are hidden every time.
+    fn kept(&self) -> impl Iterator<Item = MaskedBatch> + '_ {
+        let inner = self.context - 2;
+        let count = self.counts().1;
+        let at_a_time = (AT_A_TIME / self.context).max(1);
+        (0..count.div_ceil(at_a_time)).map(move |group| {
+            let range = group * at_a_time..count.min((group + 1) * at_a_time);
+            let (sequences, follows) = match &self.source {
+                Source::Windows { tokens, kept: (file, all), .. } => {
+                    let file = file.as_ref().unwrap_or(tokens);
+                    let window = |i: usize| {
+                        let start = all.start + i * inner;
+                        self.frame.one(&file.slice(start..all.end.min(start + inner)))
+                    };
+                    (range.map(window).collect::<Vec<Read>>(), None)
+                }
+                Source::Lines { kept, .. } => (range.map(|i| self.frame.one(&kept[i])).collect(), None),
+                Source::Pairs { kept, .. } => {
+                    let mut rng = Stream::new(self.seed, PAIRS_KEPT | group as u64);
+                    let chosen: Vec<usize> = range.collect();
+                    let (pairs, follows) = kept.pairs(&chosen, self.frame, self.context, &mut rng);
+                    (pairs, Some(follows))
+                }
+            };
+            self.masking.apply(Draw::Validation(group as u64), sequences, follows)
+        })
+    }
+
+    /// Loss and accuracy at the hidden words of all that was kept back.
+    pub(super) fn validate(&self, model: (&Bert, &Params)) -> MaskedScore {
+        let mut score = MaskedScore::default();
+        self.kept().for_each(|batch| score.add(model, &batch));
+        score
+    }
+
+    /// Sequences (windows: how many go through a text one after another) to learn from, and kept back.
+    fn counts(&self) -> (usize, usize) {
+        let inner = self.context - 2;
+        match &self.source {
+            Source::Windows { train, kept, .. } => {
+                ((train.len() >= inner) as usize * train.len().div_ceil(inner), kept.1.len().div_ceil(inner))
+            }
+            Source::Lines { train, kept, .. } => (train.len(), kept.len()),
+            Source::Pairs { train, kept } => (train.with_next.len(), kept.with_next.len()),
+        }
+    }
+
+    /// How often the data has been gone through before batch `n`.
+    pub(super) fn epoch(&mut self, n: u64) -> f64 {
+        match &mut self.source {
+            Source::Lines { order, .. } => {
+                let (epoch, place) = order.epoch(n);
+                epoch as f64 + place as f64 / order.batches_of(epoch) as f64
+            }
+            _ => (n * self.batch as u64) as f64 / self.counts().0 as f64,
+        }
+    }
+
+    /// How many batches `epochs` times through the data are.
+    pub(super) fn batches_in(&mut self, epochs: u64) -> u64 {
+        match &mut self.source {
+            Source::Lines { order, .. } => (0..epochs).map(|epoch| order.batches_of(epoch) as u64).sum(),
+            _ => (epochs * self.counts().0 as u64).div_ceil(self.batch as u64),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let (train, kept) = self.counts();
+        let what = match &self.source {
+            Source::Windows { .. } => "windows of text",
+            Source::Lines { .. } => "lines",
+            Source::Pairs { .. } => "pairs of lines",
+        };
+        format!("{train} {what} to learn from, {kept} kept for validation")
+    }
+
+    /// The first sequences that were kept back: with masks, as the model fills them, as they were.
+    pub(super) fn samples(
+        &self,
+        (bert, params): (&Bert, &Params),
+        tokenizer: &Tokenizer,
+        count: usize,
+    ) -> Result<Vec<(String, String, Option<String>)>> {
+        let Some(batch) = self.kept().next() else { return Ok(Vec::new()) };
+        let mut tape = limpid_tensor::tape::Tape::inference(params);
+        let hidden = bert.hidden(&mut tape, &batch.input);
+        let mut shown = batch.input.tokens.ids.to_vec();
+        let (mut said, mut right) = (shown.clone(), shown.clone());
+        let spans = &batch.input.tokens.spans;
+        let spans = &spans[..count.min(spans.len())];
+        let last = spans.last().map_or(0, |span| span.start + span.len);
+        let rows: Vec<u32> = batch.rows.iter().copied().filter(|row| (*row as usize) < last).collect();
+        let logits = bert.word_logits(&mut tape, &hidden, &rows.clone().into());
+        let (mask, _) = tokenizer.mask().expect("checked when it was read");
+        for (i, row) in rows.iter().enumerate() {
+            // Also where another word was put, or the right one left: what is asked for is shown as a gap.
+            shown[*row as usize] = mask;
+            said[*row as usize] = crate::decode::argmax(logits.value().row(i)) as u32;
+            right[*row as usize] = batch.targets[i];
+        }
+        spans
+            .iter()
+            .map(|span| {
+                let inside = span.start + 1..(span.start + span.len).max(span.start + 2) - 1;
+                let text = |ids: &[u32]| tokenizer.decode_with_special(&ids[inside.clone()]);
+                Ok((text(&shown)?, text(&said)?, Some(text(&right)?)))
+            })
+            .collect()
+    }
+}
+
+fn windows(
+    config: &RunConfig,
+    tokenizer: &Tokenizer,
+    cache: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Source> {
+    let (data, inner) = (&config.data, config.model.context - 2);
+    let (tokens, _) = TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, None, progress)?;
+    let (train, kept) = if data.validation_text.is_empty() {
+        let (train, kept) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
+        (train, (None, kept))
+    } else {
+        let path = cache.join("validation.tokens");
+        let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, None, progress)?;
+        let range = 0..kept.len();
+        (0..tokens.len(), (Some(kept), range))
+    };
+    if train.len() < inner {
+        let (there, context) = (train.len(), config.model.context);
+        return Err(Error::data(format!(
+            "{there} tokens to learn from are too few for a context of {context}"
+        ))
+        .hint(format!("--set model.context={}, or more text", (there / 2).max(4))));
+    }
+    Ok(Source::Windows { tokens, train, kept })
+}
+
+/// The lines of some files as tokens; one that is empty has none.
+fn read_lines(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Vec<Vec<u32>>> {
+    let mut lines = Vec::new();
+    for path in files {
+        for line in Text::open(path)?.lines() {
+            lines.push(tokenizer.encode(&line?)?);
+        }
+        // A file ends a document.
+        lines.push(Vec::new());
+    }
+    Ok(lines)
+}
+
+/// Lines that are not empty, long ones in pieces: nothing is left out.
+fn pieces(lines: Vec<Vec<u32>>, longest: usize) -> Vec<Vec<u32>> {
+    lines.iter().flat_map(|line| line.chunks(longest).map(<[u32]>::to_vec)).collect()
+}
+
+impl Lines {
+    fn new(lines: Vec<Vec<u32>>) -> Self {
+        let both = |i: &usize| !lines[*i].is_empty() && !lines[*i + 1].is_empty();
+        let with_next = (0..lines.len().saturating_sub(1)).filter(both).collect();
+        Self { lines, with_next }
+    }
+
+    /// For each of `chosen` (numbers of lines that have a next one) a pair, and 0 if its second is the next line, 1 if it is another.
+    fn pairs(
+        &self,
+        chosen: &[usize],
+        frame: Frame,
+        context: usize,
+        rng: &mut Stream,
+    ) -> (Vec<Read>, Vec<u32>) {
+        let pair = |which: &usize| {
+            let first = self.with_next[*which];
+            let (is_other, other) = (rng.below(2) == 1, self.with_next[rng.below(self.with_next.len())]);
+            // With one pair there is no other line than the next.
+            let second = if is_other && other != first + 1 { other } else { first + 1 };
+            let (read, _) = frame.cut(&self.lines[first], Some(&self.lines[second]), context);
+            (read, u32::from(second != first + 1))
+        };
+        chosen.iter().map(pair).unzip()
+    }
+}
