@@ -1,5 +1,12 @@
 //! What a model is: one validated value per family, with the names Hugging Face's `config.json` uses.
 
+mod rnn;
+
+pub use rnn::{
+    Cell, Directions, MOST_RNN_LAYERS, RnnAttention, RnnConfig, cell_from_name, cell_name,
+    rnn_attention_from_name, rnn_attention_name,
+};
+
 use crate::error::{Error, Result};
 use limpid_tensor::kernels::activation::Activation;
 

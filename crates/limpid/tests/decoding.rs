@@ -75,6 +75,7 @@ fn ours(model: &Model, prompts: &[Vec<u32>], settings: &Value, new: usize) -> Ve
             let start = vec![vec![seq2seq.config().decoder_start_token_id]; prompts.len()];
             search(Seq2SeqSession::new(seq2seq, &model.params, prompts, 24), &start, settings, new)
         }
+        other => unreachable!("no cases of {}", other.kind()),
     }
 }
 
@@ -285,7 +286,7 @@ fn what_is_drawn_does_not_depend_on_the_batch() {
             let start = vec![vec![0]; prompts.len()];
             let (given, sources) = match &model.architecture {
                 Architecture::Gpt(_) => (prompts, None),
-                Architecture::Seq2Seq(_) => (&start[..], Some(prompts)),
+                _ => (&start[..], Some(prompts)),
             };
             let mut writings: Vec<Writing> = (0..prompts.len() * 3)
                 .map(|n| {
@@ -303,6 +304,7 @@ fn what_is_drawn_does_not_depend_on_the_batch() {
                     let mut session = Seq2SeqSession::new(seq2seq, &model.params, prompts, 24);
                     write(&mut session, &mut writings, choice, &rules, &mut Silent).unwrap();
                 }
+                other => unreachable!("no cases of {}", other.kind()),
             }
             writings.iter().map(|w| w.written().to_vec()).collect()
         };

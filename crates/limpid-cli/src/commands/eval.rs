@@ -10,7 +10,7 @@ use limpid::eval::loss::{pairs_loss, text_loss};
 use limpid::eval::{Bleu, Case, Chrf};
 use limpid::files::write_aside;
 use limpid::hub;
-use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
+use limpid::model::{Architecture, Gpt, Model, Translator};
 use limpid::text::{Blocks, Text, Tokenizer};
 use serde_json::json;
 use std::path::Path;
@@ -23,12 +23,15 @@ pub fn run(args: Eval) -> Result<()> {
     match (&model.architecture, args.data.is_empty(), &args.source, &args.target) {
         (Architecture::Gpt(gpt), false, None, None) => text(&args, gpt, &model, &tokenizer),
         (Architecture::Seq2Seq(seq2seq), true, Some(source), Some(target)) => {
-            translation(&args, (source, target), seq2seq, &model, &tokenizer)
+            translation(&args, (source, target), seq2seq.into(), &model, &tokenizer)
+        }
+        (Architecture::Rnn(rnn), true, Some(source), Some(target)) => {
+            translation(&args, (source, target), rnn.into(), &model, &tokenizer)
         }
         (architecture, ..) => {
             let flags = match architecture {
                 Architecture::Gpt(_) => "--data FILE",
-                Architecture::Seq2Seq(_) => "--source FILE --target FILE",
+                Architecture::Seq2Seq(_) | Architecture::Rnn(_) => "--source FILE --target FILE",
             };
             Err(Error::config(format!(
                 "{} is {}, which is measured with {flags}",
@@ -90,15 +93,14 @@ fn check_ids(ids: &[u32], vocabulary: usize) -> Result<()> {
 fn translation(
     args: &Eval,
     (source, target): (&Path, &Path),
-    seq2seq: &Seq2Seq,
+    translator: Translator,
     model: &Model,
     tokenizer: &Tokenizer,
 ) -> Result<()> {
-    let config = seq2seq.config();
     let pairs = read_parallel(source, target)?;
     let texts = pairs.iter().map(|(source, target)| (source.as_str(), target.as_str()));
-    let ids = tokenize_pairs(tokenizer, texts, config.eos_token_id)?;
-    let longest = config.max_position_embeddings;
+    let ids = tokenize_pairs(tokenizer, texts, translator.end())?;
+    let longest = translator.longest();
     if let Some(i) = ids.iter().position(|(source, target)| source.len().max(target.len()) > longest) {
         let tokens = ids[i].0.len().max(ids[i].1.len());
         return Err(Error::data(format!(
@@ -108,20 +110,20 @@ fn translation(
         .hint("leave the line out"));
     }
     ids.iter().try_for_each(|(source, target)| {
-        check_ids(source, config.vocab_size)?;
-        check_ids(target, config.decoder_vocab_size)
+        check_ids(source, translator.vocab_size())?;
+        check_ids(target, translator.decoder_vocab_size())
     })?;
-    let loss = pairs_loss((seq2seq, &model.params), &ids);
+    let loss = pairs_loss((translator, &model.params), &ids);
     say(format_args!("Translating {} sentences …", pairs.len()));
     let (mut generation, warnings) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
     if generation.ends.is_empty() {
-        generation.ends = vec![config.eos_token_id];
+        generation.ends = vec![translator.end()];
     }
-    let decoding = args.how.request().resolve(&generation, config.decoder_vocab_size)?;
+    let decoding = args.how.request().resolve(&generation, translator.decoder_vocab_size())?;
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
     let found = translate_with(
-        (seq2seq, &model.params),
+        (translator, &model.params),
         tokenizer,
         &sources,
         &decoding,

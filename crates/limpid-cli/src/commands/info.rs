@@ -2,6 +2,7 @@
 
 use crate::args::Info;
 use crate::printer::{self, thousands};
+use limpid::config::{Directions, cell_name, rnn_attention_name};
 use limpid::error::Result;
 use limpid::hub;
 use limpid::model::{Architecture, Model};
@@ -119,6 +120,19 @@ fn sizes(model: &Model) -> String {
                 c.decoder_ffn_dim,
                 c.max_position_embeddings,
                 placement(c.norm),
+                thousands(c.vocab_size)
+            )
+        }
+        Architecture::Rnn(model) => {
+            let c = model.config();
+            format!(
+                "{} + {0} {} layers, width {}, embeddings {}, encoder reading {}, {} attention, vocabulary {}",
+                c.num_layers,
+                cell_name(c.cell),
+                c.hidden_size,
+                c.embedding_size,
+                if c.directions == Directions::Both { "both ways" } else { "forward" },
+                rnn_attention_name(c.attention).replace("none", "no"),
                 thousands(c.vocab_size)
             )
         }

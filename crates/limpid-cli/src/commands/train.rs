@@ -97,6 +97,9 @@ pub fn run(args: Train) -> Result<ExitCode> {
 
 fn config(args: &Train) -> Result<RunConfig> {
     let mut overrides = args.set.clone();
+    let named = [("arch", &args.arch), ("cell", &args.cell), ("attention", &args.attention)];
+    overrides.extend(named.iter().filter_map(|(key, name)| Some(format!("model.{key}={}", name.as_ref()?))));
+    overrides.extend(args.bidirectional.map(|both| format!("model.bidirectional={both}")));
     overrides.extend(args.steps.map(|steps| format!("train.steps={steps}")));
     let task = match args.what.as_str() {
         "gpt" => TaskKind::Gpt,
@@ -143,6 +146,7 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     let vocab = match &run.model().architecture {
         limpid::model::Architecture::Gpt(gpt) => gpt.config().vocab_size,
         limpid::model::Architecture::Seq2Seq(model) => model.config().vocab_size,
+        limpid::model::Architecture::Rnn(model) => model.config().vocab_size,
     };
     let (seconds, tokens) = run.measure()?;
     let memory = Memory::of(config, vocab)?.bytes();

@@ -6,8 +6,8 @@ use crate::printer;
 use limpid::decode::{self, Decoding, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
 use limpid::hub::{self, Generation};
-use limpid::inspect::{Alignment, align};
-use limpid::model::{Architecture, Model, Seq2Seq};
+use limpid::inspect::{Alignment, align, check_attends};
+use limpid::model::{Model, Translator};
 use limpid::text::Tokenizer;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
@@ -21,17 +21,28 @@ pub fn run(args: Translate) -> Result<()> {
     let (mut generation, more) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
     printer::warnings(&more);
-    let seq2seq = translator(&model, &args.model)?;
-    let config = seq2seq.config();
-    if generation.ends.is_empty() {
-        generation.ends = vec![config.eos_token_id];
+    let translator = translator(&model, &args.model)?;
+    if args.align {
+        // Before anything is translated.
+        check_attends(translator)?;
     }
-    let decoding = args.how.request().resolve(&generation, config.decoder_vocab_size)?;
+    if generation.ends.is_empty() {
+        generation.ends = vec![translator.end()];
+    }
+    let decoding = args.how.request().resolve(&generation, translator.decoder_vocab_size())?;
     let tokenizer = Tokenizer::load(&args.model)?;
     let options = options(&args, &generation);
     let trace = TraceFile::open(&args.how)?;
-    let mut job =
-        Job { args: &args, seq2seq, model: &model, tokenizer: &tokenizer, decoding, options, trace, done: 0 };
+    let mut job = Job {
+        args: &args,
+        translator,
+        model: &model,
+        tokenizer: &tokenizer,
+        decoding,
+        options,
+        trace,
+        done: 0,
+    };
     if !args.text.is_empty() {
         if args.text.iter().all(|text| text.trim().is_empty()) {
             return Err(Error::data("the text to translate is empty")
@@ -58,7 +69,7 @@ fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
 
 struct Job<'a> {
     args: &'a Translate,
-    seq2seq: &'a Seq2Seq,
+    translator: Translator<'a>,
     model: &'a Model,
     tokenizer: &'a Tokenizer,
     decoding: Decoding,
@@ -100,7 +111,7 @@ impl Job<'_> {
 
     /// Translates and prints some texts; `name` says which one an error or a warning is about.
     fn translate(&mut self, texts: &[String], name: impl Fn(usize) -> String) -> Result<()> {
-        let longest = self.seq2seq.config().max_position_embeddings;
+        let longest = self.translator.longest();
         let too_long = |text: &String| -> Result<Option<usize>> {
             let tokens = self.tokenizer.encode(text)?.len() + 1;
             Ok((tokens > longest).then_some(tokens))
@@ -116,7 +127,7 @@ impl Job<'_> {
         }
         let (trace, tokenizer, first) = (&mut self.trace, self.tokenizer, self.done);
         let found = decode::translate_with(
-            (self.seq2seq, &self.model.params),
+            (self.translator, &self.model.params),
             tokenizer,
             &texts[..fine],
             &self.decoding,
@@ -166,7 +177,7 @@ impl Job<'_> {
         if !self.args.align {
             return Ok(None);
         }
-        let model = (self.seq2seq, &self.model.params);
+        let model = (self.translator, &self.model.params);
         align(model, self.tokenizer, source, &translation.tokens).map(Some)
     }
 
@@ -245,12 +256,10 @@ fn text_line(number: usize, line: Vec<u8>) -> Result<String> {
 }
 
 /// The encoder-decoder in a folder, or an error that says what is there instead.
-fn translator<'a>(model: &'a Model, folder: &Path) -> Result<&'a Seq2Seq> {
-    match &model.architecture {
-        Architecture::Seq2Seq(model) => Ok(model),
-        other => {
-            Err(Error::config(format!("{} holds {}: it cannot translate", folder.display(), other.kind()))
-                .hint("`limpid demo` trains a translator"))
-        }
-    }
+fn translator<'a>(model: &'a Model, folder: &Path) -> Result<Translator<'a>> {
+    model.architecture.translator().ok_or_else(|| {
+        let kind = model.architecture.kind();
+        Error::config(format!("{} holds {kind}: it cannot translate", folder.display()))
+            .hint("`limpid demo` trains a translator")
+    })
 }

@@ -7,6 +7,7 @@ mod folders;
 mod generate;
 mod readme;
 mod report;
+mod rnn;
 mod score;
 mod tokenizer;
 mod train;

@@ -1,7 +1,7 @@
 //! `config.json`, read and written. Every key that changes the result is honoured or refused by name; one that we do not
 //! know is named in a warning.
 
-use super::AnyConfig;
+use super::{AnyConfig, rnn};
 use crate::config::{
     GptConfig, NormPlacement, ScaleEmbedding, Seq2SeqConfig, Tie, activation_from_name, activation_name,
 };
@@ -100,8 +100,9 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
     let family = match keys.map.get("model_type") {
         Some(Value::String(family)) => family.clone(),
         _ => {
-            return Err(Error::format(path, "model_type is missing")
-                .hint("add \"model_type\": \"gpt2\", \"openai-gpt\", \"marian\" or \"pegasus\""));
+            return Err(Error::format(path, "model_type is missing").hint(
+                "add \"model_type\": \"gpt2\", \"openai-gpt\", \"marian\", \"pegasus\" or \"limpid-rnn\"",
+            ));
         }
     };
     let config = match family.as_str() {
@@ -109,14 +110,16 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
         "openai-gpt" => AnyConfig::Gpt(gpt1(&mut keys)?),
         "marian" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Post)?),
         "pegasus" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Pre)?),
+        rnn::FAMILY => AnyConfig::Rnn(rnn::read(&mut keys)?),
         other => {
             return Err(Error::format(path, format!("model_type '{other}' is not supported"))
-                .hint("supported are gpt2, openai-gpt, marian and pegasus"));
+                .hint("supported are gpt2, openai-gpt, marian, pegasus and limpid-rnn"));
         }
     };
     let checked = match &config {
         AnyConfig::Gpt(config) => config.validate(),
         AnyConfig::Seq2Seq(config) => config.validate(),
+        AnyConfig::Rnn(config) => config.validate(),
     };
     checked.map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
@@ -214,7 +217,7 @@ impl Keys<'_> {
             .hint("correct the file")
     }
 
-    fn size(&mut self, key: &str) -> Result<usize> {
+    pub(super) fn size(&mut self, key: &str) -> Result<usize> {
         self.optional_size(key)?.ok_or_else(|| {
             Error::format(self.path, format!("{key} is missing"))
                 .hint("every size of the model must be given")
@@ -232,7 +235,7 @@ impl Keys<'_> {
         }
     }
 
-    fn share(&mut self, key: &str) -> Result<Option<f32>> {
+    pub(super) fn share(&mut self, key: &str) -> Result<Option<f32>> {
         match self.map.remove(key) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => match value.as_f64().filter(|x| (0.0..1.0).contains(x)) {
@@ -242,7 +245,7 @@ impl Keys<'_> {
         }
     }
 
-    fn text(&mut self, key: &str) -> Result<Option<String>> {
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>> {
         match self.map.remove(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -339,12 +342,12 @@ impl Keys<'_> {
     }
 
     /// Missing means shared, as in `transformers`.
-    fn tie(&mut self, key: &str) -> Result<Tie> {
+    pub(super) fn tie(&mut self, key: &str) -> Result<Tie> {
         Ok(if self.flag(key)? == Some(false) { Tie::Separate } else { Tie::Shared })
     }
 
     /// A setting of which we have one value only.
-    fn must_be(&mut self, key: &str, supported: &Value) -> Result<()> {
+    pub(super) fn must_be(&mut self, key: &str, supported: &Value) -> Result<()> {
         match self.map.remove(key) {
             None => Ok(()),
             Some(value) if value == *supported => Ok(()),
@@ -375,6 +378,7 @@ pub fn write_config(architecture: &Architecture) -> Result<(String, String)> {
             });
             (seq2seq_json(c)?, generation)
         }
+        Architecture::Rnn(model) => rnn::write(model.config()),
     };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON of our own making") + "\n";
     Ok((pretty(&config), pretty(&generation)))

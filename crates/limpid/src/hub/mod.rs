@@ -5,6 +5,7 @@
 
 mod config;
 mod generation;
+mod rnn;
 mod weights;
 
 pub use config::{Warning, read_config, write_config};
@@ -12,10 +13,10 @@ pub use generation::{Generation, load_generation};
 use weights::{check_positions, check_weights};
 pub use weights::{read_weights, write_weights};
 
-use crate::config::{GptConfig, Seq2SeqConfig};
+use crate::config::{GptConfig, RnnConfig, Seq2SeqConfig};
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
-use crate::model::{Architecture, Gpt, Model, Seq2Seq};
+use crate::model::{Architecture, Gpt, Model, Rnn, Seq2Seq};
 use crate::nn::Builder;
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,8 @@ pub enum AnyConfig {
     Gpt(GptConfig),
     /// Marian, or its pre-norm relative Pegasus.
     Seq2Seq(Seq2SeqConfig),
+    /// Recurrent.
+    Rnn(RnnConfig),
 }
 
 /// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
@@ -41,6 +44,7 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     let architecture = match &config {
         AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
         AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
+        AnyConfig::Rnn(config) => Architecture::Rnn(Rnn::new(config, &mut builder)?),
     };
     let path = folder.join("model.safetensors");
     let bytes = fs::read(&path).map_err(|e| {

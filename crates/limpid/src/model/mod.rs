@@ -2,12 +2,16 @@
 //! [`limpid_tensor::params::Params`].
 
 pub mod gpt;
+pub mod rnn;
 pub mod seq2seq;
+mod translator;
 
 pub use gpt::Gpt;
+pub use rnn::Rnn;
 pub use seq2seq::Seq2Seq;
+pub use translator::Translator;
 
-use crate::config::{GptConfig, Seq2SeqConfig};
+use crate::config::{GptConfig, RnnConfig, Seq2SeqConfig};
 use crate::error::Result;
 use crate::nn::{Builder, FileTensor};
 use limpid_tensor::params::Params;
@@ -19,6 +23,8 @@ pub enum Architecture {
     Gpt(Gpt),
     /// Encoder and decoder.
     Seq2Seq(Seq2Seq),
+    /// Encoder and decoder, recurrent.
+    Rnn(Rnn),
 }
 
 impl Architecture {
@@ -27,6 +33,7 @@ impl Architecture {
         match self {
             Architecture::Gpt(_) => "a language model (GPT)",
             Architecture::Seq2Seq(_) => "an encoder-decoder (translation)",
+            Architecture::Rnn(_) => "a recurrent encoder-decoder (translation)",
         }
     }
 }
@@ -56,6 +63,14 @@ impl Model {
         let seq2seq = Seq2Seq::new(config, &mut builder)?;
         let (params, files) = builder.build(seed);
         Ok(Self { architecture: Architecture::Seq2Seq(seq2seq), params, files })
+    }
+
+    /// A recurrent encoder-decoder with random weights.
+    pub fn rnn(config: &RnnConfig, seed: u64) -> Result<Self> {
+        let mut builder = Builder::default();
+        let rnn = Rnn::new(config, &mut builder)?;
+        let (params, files) = builder.build(seed);
+        Ok(Self { architecture: Architecture::Rnn(rnn), params, files })
     }
 }
 

@@ -101,7 +101,7 @@ impl Run {
         let (vocab, seed) = (tokenizer.vocab_size(), config.train.seed);
         let mut model = match config.task {
             TaskKind::Gpt => Model::gpt(&config.gpt(vocab)?, seed)?,
-            TaskKind::Translate => Model::seq2seq(&config.seq2seq(vocab)?, seed)?,
+            TaskKind::Translate => config.translator(vocab)?.build(seed)?,
         };
         if !config.model.bias {
             // They are 0 and stay so.
