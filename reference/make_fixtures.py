@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers.utils import logging
 
 import attention_cells
+import recurrent
 from models import (
     CLASSES,
     DECODER_IDS,
@@ -169,6 +170,16 @@ def write():
     cells = FOLDER / "attention-cells"
     cells.mkdir(exist_ok=True)
     save_file(attention_cells.make(), cells / "expected.safetensors")
+    write_recurrent()
+
+
+def write_recurrent():
+    layers = FOLDER / "recurrent-layers"
+    layers.mkdir(exist_ok=True)
+    save_file(recurrent.make_layers(), layers / "expected.safetensors")
+    for name in recurrent.MODELS:
+        recurrent.write_model(FOLDER / name, name)
+        save_file(recurrent.recompute_model(FOLDER / name), FOLDER / name / "expected.safetensors")
 
 
 def check():
@@ -179,6 +190,11 @@ def check():
         failed += not report(fixture.name, stored, recompute(fixture))
     stored = load_file(FOLDER / "attention-cells" / "expected.safetensors")
     failed += not report("attention-cells", stored, attention_cells.recompute(stored))
+    stored = load_file(FOLDER / "recurrent-layers" / "expected.safetensors")
+    failed += not report("recurrent-layers", stored, recurrent.recompute_layers(stored))
+    for name in recurrent.MODELS:
+        stored = load_file(FOLDER / name / "expected.safetensors")
+        failed += not report(name, stored, recurrent.recompute_model(FOLDER / name))
     return failed
 
 

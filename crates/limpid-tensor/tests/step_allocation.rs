@@ -1,6 +1,6 @@
 //! Once the largest batch has been seen, a training step allocates nothing: a counting allocator watches.
 
-use limpid::config::{GptConfig, Seq2SeqConfig};
+use limpid::config::{Cell, Directions, GptConfig, RnnAttention, RnnConfig, Seq2SeqConfig};
 use limpid::data::batch::{LmBatch, PairBatch};
 use limpid::model::{Architecture, Model};
 use limpid::optim::AdamConfig;
@@ -27,6 +27,9 @@ fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
                 gpt.loss(tape, b, LossSpec { smoothing: 0.0, weight: 0.01 })
             }
             (Architecture::Seq2Seq(m), Batch::Pairs(b)) => {
+                m.loss(tape, b, LossSpec { smoothing: 0.1, weight: 0.01 })
+            }
+            (Architecture::Rnn(m), Batch::Pairs(b)) => {
                 m.loss(tape, b, LossSpec { smoothing: 0.1, weight: 0.01 })
             }
             _ => unreachable!(),
@@ -61,4 +64,15 @@ fn a_warm_training_step_allocates_nothing() {
     };
     let batches = [pairs(&[12, 20, 5], &[10, 24, 7]), pairs(&[60; 20], &[60; 20]), pairs(&[1], &[2])];
     assert_eq!(count(&mut seq2seq, &batches, 12), [0; 12]);
+
+    for (cell, attention) in [
+        (Cell::Gru, RnnAttention::Additive),
+        (Cell::Lstm, RnnAttention::Dot),
+        (Cell::Tanh, RnnAttention::None),
+    ] {
+        let usual = RnnConfig::new(97, cell, attention, 2, 32);
+        let config = RnnConfig { dropout: 0.1, directions: Directions::Both, ..usual };
+        let mut rnn = Model::rnn(&config, 1).unwrap();
+        assert_eq!(count(&mut rnn, &batches, 12), [0; 12], "{cell:?}, {attention:?}");
+    }
 }

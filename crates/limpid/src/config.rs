@@ -1,9 +1,14 @@
 //! What a model is: one validated value per family, with the names Hugging Face's `config.json` uses.
 
 mod bert;
+mod rnn;
 mod variant;
 
 pub use bert::{BertConfig, BertHead};
+pub use rnn::{
+    Cell, Directions, MOST_RNN_LAYERS, RnnAttention, RnnConfig, cell_from_name, cell_name,
+    rnn_attention_from_name, rnn_attention_name,
+};
 pub use variant::{Normalisation, Positions, Residual, Scaling, Variant};
 
 use crate::error::{Error, Result};

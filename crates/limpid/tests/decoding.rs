@@ -75,7 +75,7 @@ fn ours(model: &Model, prompts: &[Vec<u32>], settings: &Value, new: usize) -> Ve
             let start = vec![vec![seq2seq.config().decoder_start_token_id]; prompts.len()];
             search(Seq2SeqSession::new(seq2seq, &model.params, prompts, 24), &start, settings, new)
         }
-        Architecture::Bert(_) => unreachable!("an encoder does not write"),
+        other => unreachable!("no cases of {}", other.kind()),
     }
 }
 
@@ -287,7 +287,7 @@ fn what_is_drawn_does_not_depend_on_the_batch() {
             let (given, sources) = match &model.architecture {
                 Architecture::Gpt(_) => (prompts, None),
                 Architecture::Seq2Seq(_) => (&start[..], Some(prompts)),
-                Architecture::Bert(_) => unreachable!("an encoder does not write"),
+                other => unreachable!("no cases of {}", other.kind()),
             };
             let mut writings: Vec<Writing> = (0..prompts.len() * 3)
                 .map(|n| {
@@ -305,7 +305,7 @@ fn what_is_drawn_does_not_depend_on_the_batch() {
                     let mut session = Seq2SeqSession::new(seq2seq, &model.params, prompts, 24);
                     write(&mut session, &mut writings, choice, &rules, &mut Silent).unwrap();
                 }
-                Architecture::Bert(_) => unreachable!("an encoder does not write"),
+                other => unreachable!("no cases of {}", other.kind()),
             }
             writings.iter().map(|w| w.written().to_vec()).collect()
         };

@@ -209,7 +209,7 @@ fn every_trained_parameter_receives_a_gradient() {
             let gradient = gradients.get(&model.params, id);
             match spec.role {
                 Role::Fixed => assert!(gradient.is_none(), "{} is fixed", spec.name),
-                Role::Trained => {
+                Role::Trained | Role::Statistic => {
                     let gradient = gradient.unwrap_or_else(|| panic!("no gradient reached {}", spec.name));
                     assert!(gradient.iter().any(|g| *g != 0.0), "the gradient of {} is all 0", spec.name);
                     assert!(

@@ -129,6 +129,32 @@ pub enum BenchStep {
     Seq2seq(BenchSeq2seq),
     /// A BERT with masked words
     Bert(BenchBert),
+    /// Recurrent layers alone
+    Rnn(BenchRnn),
+}
+
+#[derive(ClapArgs)]
+pub struct BenchRnn {
+    /// tanh, gru or lstm
+    #[arg(long, default_value = "gru", value_name = "NAME")]
+    pub cell: String,
+    /// Layers
+    #[arg(long, default_value_t = 2)]
+    pub layers: usize,
+    /// Width of the input and of every state
+    #[arg(long, default_value_t = 512)]
+    pub width: usize,
+    /// Sequences of a batch
+    #[arg(long, default_value_t = 64)]
+    pub batch: usize,
+    /// Tokens of a sequence
+    #[arg(long, default_value_t = 24)]
+    pub length: usize,
+    /// Sequences of 1 to so many tokens instead, evenly spread
+    #[arg(long)]
+    pub mixed: bool,
+    #[command(flatten)]
+    pub how: BenchHow,
 }
 
 #[derive(ClapArgs)]

@@ -30,6 +30,18 @@ pub struct Train {
     /// Folder of the run [default: runs/ and the name of the configuration]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// For translation: transformer or rnn; short for --set model.arch=…
+    #[arg(long, value_name = "NAME")]
+    pub arch: Option<String>,
+    /// Of a recurrent model: tanh, gru or lstm [default: gru]
+    #[arg(long, value_name = "NAME")]
+    pub cell: Option<String>,
+    /// Of a recurrent model: none, dot or additive [default: additive]
+    #[arg(long, value_name = "NAME")]
+    pub attention: Option<String>,
+    /// Of a recurrent model: whether its encoder reads both ways [default: true]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
+    pub bidirectional: Option<bool>,
     /// Optimizer steps; short for --set train.steps=N
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,

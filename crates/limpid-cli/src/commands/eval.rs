@@ -10,7 +10,7 @@ use limpid::eval::loss::text_loss;
 use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
 use limpid::files::write_aside;
 use limpid::hub;
-use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
+use limpid::model::{Architecture, Gpt, Model, Translator};
 use limpid::text::{Blocks, Text, Tokenizer};
 use serde_json::json;
 use std::path::Path;
@@ -23,7 +23,10 @@ pub fn run(args: Eval) -> Result<()> {
     match (&model.architecture, args.data.is_empty(), &args.source, &args.target) {
         (Architecture::Gpt(gpt), false, None, None) => text(&args, gpt, &model, &tokenizer),
         (Architecture::Seq2Seq(seq2seq), true, Some(source), Some(target)) => {
-            translation(&args, (source, target), seq2seq, &model, &tokenizer)
+            translation(&args, (source, target), seq2seq.into(), &model, &tokenizer)
+        }
+        (Architecture::Rnn(rnn), true, Some(source), Some(target)) => {
+            translation(&args, (source, target), rnn.into(), &model, &tokenizer)
         }
         (Architecture::Bert(bert), false, None, None) => {
             super::eval_encoder::run(&args, bert, &model, &tokenizer)
@@ -31,7 +34,7 @@ pub fn run(args: Eval) -> Result<()> {
         (architecture, ..) => {
             let flags = match architecture {
                 Architecture::Gpt(_) => "--data FILE",
-                Architecture::Seq2Seq(_) => "--source FILE --target FILE",
+                Architecture::Seq2Seq(_) | Architecture::Rnn(_) => "--source FILE --target FILE",
                 Architecture::Bert(_) => "--data FILE",
             };
             Err(Error::config(format!(
@@ -86,16 +89,16 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
 fn translation(
     args: &Eval,
     (source, target): (&Path, &Path),
-    seq2seq: &Seq2Seq,
+    translator: Translator,
     model: &Model,
     tokenizer: &Tokenizer,
 ) -> Result<()> {
     let pairs = read_parallel(source, target)?;
-    let (decoding, warnings) = decoding_of(&args.model, seq2seq, &args.how.request())?;
+    let (decoding, warnings) = decoding_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
     say(format_args!("Translating {} sentences …", pairs.len()));
-    let found = score_translator((seq2seq, &model.params), tokenizer, &pairs, &decoding, case)?;
+    let found = score_translator((translator, &model.params), tokenizer, &pairs, &decoding, case)?;
     let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;

@@ -2,6 +2,7 @@
 
 use crate::args::Info;
 use crate::printer::{self, thousands};
+use limpid::config::{Directions, cell_name, rnn_attention_name};
 use limpid::error::Result;
 use limpid::hub;
 use limpid::model::{Architecture, Model};
@@ -142,6 +143,19 @@ fn sizes(model: &Model) -> String {
                 c.max_position_embeddings,
                 thousands(c.vocab_size),
                 labels.unwrap_or_default()
+            )
+        }
+        Architecture::Rnn(model) => {
+            let c = model.config();
+            format!(
+                "{} + {0} {} layers, width {}, embeddings {}, encoder reading {}, {} attention, vocabulary {}",
+                c.num_layers,
+                cell_name(c.cell),
+                c.hidden_size,
+                c.embedding_size,
+                if c.directions == Directions::Both { "both ways" } else { "forward" },
+                rnn_attention_name(c.attention).replace("none", "no"),
+                thousands(c.vocab_size)
             )
         }
     }

@@ -44,23 +44,19 @@ fn logits(model: &Model, args: &Logits) -> Result<Tensor> {
             let hidden = gpt.hidden(&mut tape, &input, None);
             Ok(gpt.logits(&mut tape, &hidden).value().clone())
         }
-        (Architecture::Seq2Seq(seq2seq), Some(source_ids)) => {
-            let config = seq2seq.config();
-            check("--ids", ids, config.decoder_vocab_size, config.max_position_embeddings)?;
-            check("--source-ids", source_ids, config.vocab_size, config.max_position_embeddings)?;
-            let source = Packed::new(&[source_ids]);
-            let encoded = seq2seq.encode(&mut tape, &source);
-            let memory = seq2seq.memory(&mut tape, &encoded, &source);
-            let hidden = seq2seq.decode(&mut tape, &input, &memory, None);
-            Ok(seq2seq.logits(&mut tape, &hidden).value().clone())
+        (Architecture::Seq2Seq(_) | Architecture::Rnn(_), Some(source_ids)) => {
+            let translator = model.architecture.translator().expect("both kinds translate");
+            check("--ids", ids, translator.decoder_vocab_size(), translator.longest())?;
+            check("--source-ids", source_ids, translator.vocab_size(), translator.longest())?;
+            Ok(translator.scores(&mut tape, &Packed::new(&[source_ids]), &input).value().clone())
         }
         (Architecture::Gpt(_), Some(_)) => {
             Err(Error::config("a language model has no source to read").hint("leave out --source-ids"))
         }
-        (Architecture::Seq2Seq(_), None) => Err(Error::config("an encoder-decoder needs a source to read")
-            .hint(
-                "give --source-ids 5,3,9,1 and, with --ids, what the decoder is given, the start token first",
-            )),
+        (Architecture::Seq2Seq(_) | Architecture::Rnn(_), None) => Err(Error::config(
+            "an encoder-decoder needs a source to read",
+        )
+        .hint("give --source-ids 5,3,9,1 and, with --ids, what the decoder is given, the start token first")),
         (Architecture::Bert(_), _) => unreachable!("it has returned"),
     }
 }

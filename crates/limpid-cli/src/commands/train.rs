@@ -142,6 +142,9 @@ fn config(args: &Train) -> Result<RunConfig> {
     let mut overrides: Vec<String> = args.from.iter().map(|_| "train.lr=5e-5".to_string()).collect();
     overrides.extend(args.format.iter().map(|format| format!("table.format={format}")));
     overrides.extend(args.set.iter().cloned());
+    let named = [("arch", &args.arch), ("cell", &args.cell), ("attention", &args.attention)];
+    overrides.extend(named.iter().filter_map(|(key, name)| Some(format!("model.{key}={}", name.as_ref()?))));
+    overrides.extend(args.bidirectional.map(|both| format!("model.bidirectional={both}")));
     overrides.extend(args.steps.map(|steps| format!("train.steps={steps}")));
     let task = match args.what.as_str() {
         "gpt" => TaskKind::Gpt,
@@ -205,6 +208,7 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
         limpid::model::Architecture::Gpt(gpt) => gpt.config().vocab_size,
         limpid::model::Architecture::Seq2Seq(model) => model.config().vocab_size,
         limpid::model::Architecture::Bert(model) => model.config().vocab_size,
+        limpid::model::Architecture::Rnn(model) => model.config().vocab_size,
     };
     let (seconds, tokens) = run.measure()?;
     let memory = Memory::of(config, vocab)?.bytes();

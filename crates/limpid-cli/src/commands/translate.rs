@@ -7,8 +7,8 @@ use crate::printer;
 use limpid::decode::{self, Decoding, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
 use limpid::hub::{self, Generation};
-use limpid::inspect::{Alignment, align};
-use limpid::model::{Architecture, Model, Seq2Seq};
+use limpid::inspect::{Alignment, align, check_attends};
+use limpid::model::{Model, Translator};
 use limpid::text::Tokenizer;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
@@ -50,19 +50,22 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     let (mut generation, more) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
     printer::warnings(&more);
-    let seq2seq = translator(&model, &args.model, wording)?;
-    let config = seq2seq.config();
-    if generation.ends.is_empty() {
-        generation.ends = vec![config.eos_token_id];
+    let translator = translator(&model, &args.model, wording)?;
+    if args.align {
+        // Before anything is translated.
+        check_attends(translator)?;
     }
-    let decoding = args.how.request().resolve(&generation, config.decoder_vocab_size)?;
+    if generation.ends.is_empty() {
+        generation.ends = vec![translator.end()];
+    }
+    let decoding = args.how.request().resolve(&generation, translator.decoder_vocab_size())?;
     let tokenizer = Tokenizer::load(&args.model)?;
     let options = options(&args, &generation);
     let trace = TraceFile::open(&args.how)?;
     let mut job = Job {
         args: &args,
         wording,
-        seq2seq,
+        translator,
         model: &model,
         tokenizer: &tokenizer,
         decoding,
@@ -101,7 +104,7 @@ fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
 struct Job<'a> {
     args: &'a Translate,
     wording: &'a Wording,
-    seq2seq: &'a Seq2Seq,
+    translator: Translator<'a>,
     model: &'a Model,
     tokenizer: &'a Tokenizer,
     decoding: Decoding,
@@ -145,7 +148,7 @@ impl Job<'_> {
 
     /// Translates and prints some texts; `name` says which one an error or a warning is about.
     fn translate(&mut self, texts: &[String], name: impl Fn(usize) -> String) -> Result<()> {
-        let longest = self.seq2seq.config().max_position_embeddings;
+        let longest = self.translator.longest();
         let too_long = |text: &String| -> Result<Option<usize>> {
             let tokens = self.tokenizer.encode(text)?.len() + 1;
             Ok((tokens > longest).then_some(tokens))
@@ -161,7 +164,7 @@ impl Job<'_> {
         }
         let (trace, tokenizer, first) = (&mut self.trace, self.tokenizer, self.done);
         let found = decode::translate_with(
-            (self.seq2seq, &self.model.params),
+            (self.translator, &self.model.params),
             tokenizer,
             &texts[..fine],
             &self.decoding,
@@ -211,7 +214,7 @@ impl Job<'_> {
         if !self.args.align {
             return Ok(None);
         }
-        let model = (self.seq2seq, &self.model.params);
+        let model = (self.translator, &self.model.params);
         align(model, self.tokenizer, source, &translation.tokens).map(Some)
     }
 
@@ -277,18 +280,16 @@ fn text_line(number: usize, line: Vec<u8>) -> Result<String> {
 }
 
 /// The encoder-decoder in a folder, or an error that says what is there instead.
-fn translator<'a>(model: &'a Model, folder: &Path, wording: &Wording) -> Result<&'a Seq2Seq> {
-    match &model.architecture {
-        Architecture::Seq2Seq(model) => Ok(model),
-        other => {
-            let usable = match other {
-                Architecture::Bert(bert) if bert.labels().is_some() => "; `limpid classify` uses this one",
-                Architecture::Bert(_) => "; `limpid embed` uses this one",
-                _ => "",
-            };
-            let (folder, verb) = (folder.display(), wording.verb);
-            Err(Error::config(format!("{folder} holds {}: it cannot {verb}", other.kind()))
-                .hint(format!("{}{usable}", wording.trained_by)))
-        }
-    }
+fn translator<'a>(model: &'a Model, folder: &Path, wording: &Wording) -> Result<Translator<'a>> {
+    let architecture = &model.architecture;
+    architecture.translator().ok_or_else(|| {
+        let usable = match architecture {
+            Architecture::Bert(bert) if bert.labels().is_some() => "; `limpid classify` uses this one",
+            Architecture::Bert(_) => "; `limpid embed` uses this one",
+            _ => "",
+        };
+        let (folder, verb) = (folder.display(), wording.verb);
+        Error::config(format!("{folder} holds {}: it cannot {verb}", architecture.kind()))
+            .hint(format!("{}{usable}", wording.trained_by))
+    })
 }

@@ -10,6 +10,7 @@ mod generate;
 mod quiz;
 mod readme;
 mod report;
+mod rnn;
 mod score;
 mod summarize;
 mod tokenizer;

@@ -28,8 +28,12 @@ impl Columns {
         Heads { data: self.of.data(), stride: self.of.rows_cols().1, first: self.first, width: self.width }
     }
 
-    fn is_same_matrix(&self, other: &Columns) -> bool {
-        self.of.id().is_some() && self.of.id() == other.of.id()
+    /// Whether both are columns of one matrix, these to the left of the others: then one matrix can take both gradients. Where they
+    /// are the same columns (keys that are their own values), each gets a gradient of its own, and the two add up.
+    fn is_left_in_same_matrix(&self, other: &Columns, heads: usize) -> bool {
+        self.of.id().is_some()
+            && self.of.id() == other.of.id()
+            && self.first + heads * self.width <= other.first
     }
 }
 
@@ -138,7 +142,7 @@ fn backward(
     };
     // One gradient matrix for each matrix that q, k and v are columns of.
     let stride = |x: &Columns| x.of.rows_cols().1;
-    match (q.is_same_matrix(&k), k.is_same_matrix(&v)) {
+    match (q.is_left_in_same_matrix(&k, h), k.is_left_in_same_matrix(&v, h)) {
         (true, true) => {
             let mut d = gradient_of(&[&q, &k, &v], h, &[&plan.q_spans, &plan.k_spans]);
             let columns = [(q.first, q.width), (k.first, k.width), (v.first, v.width)];
@@ -234,6 +238,14 @@ mod tests {
         let plan = plan(2, Causality::Full, &[2, 3], &[4, 1]);
         check().input(ramp([5, 6])).input(ramp([5, 12])).assert(|t, x| {
             t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 6, 3), &plan)
+        });
+    }
+
+    #[test]
+    fn keys_that_are_their_own_values_get_both_gradients() {
+        let plan = plan(1, Causality::Full, &[2, 3], &[4, 1]);
+        check().input(ramp([5, 3])).input(ramp([5, 3])).assert(|t, x| {
+            t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 0, 3), &plan)
         });
     }
 

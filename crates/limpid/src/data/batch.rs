@@ -6,7 +6,8 @@
 //! ```
 
 use limpid_tensor::kernels::attention::Span;
-use std::sync::Arc;
+use limpid_tensor::kernels::recurrent::TimeOrder;
+use std::sync::{Arc, OnceLock};
 
 /// Tokens of several sequences, packed.
 #[derive(Clone, Debug)]
@@ -17,6 +18,16 @@ pub struct Packed {
     pub positions: Arc<[u32]>,
     /// The rows of each sequence.
     pub spans: Arc<[Span]>,
+    by_time: OnceLock<ByTime>,
+}
+
+/// The same tokens in the order of time, as recurrent layers read them.
+#[derive(Clone, Debug)]
+pub struct ByTime {
+    /// Where each token stands.
+    pub order: Arc<TimeOrder>,
+    /// The tokens, by time.
+    pub ids: Arc<[u32]>,
 }
 
 impl Packed {
@@ -36,7 +47,17 @@ impl Packed {
             ids.extend_from_slice(sequence);
             positions.extend((*first..first + sequence.len()).map(|p| p as u32));
         }
-        Self { ids: ids.into(), positions: positions.into(), spans: spans.into() }
+        let by_time = OnceLock::new();
+        Self { ids: ids.into(), positions: positions.into(), spans: spans.into(), by_time }
+    }
+
+    /// The tokens in the order of time; sorted when it is first asked for.
+    pub fn by_time(&self) -> &ByTime {
+        self.by_time.get_or_init(|| {
+            let order = TimeOrder::new(&self.spans);
+            let ids = order.rows().iter().map(|row| self.ids[*row as usize]).collect();
+            ByTime { order: Arc::new(order), ids }
+        })
     }
 
     /// How many tokens there are.

@@ -18,6 +18,7 @@ mod generate;
 mod gpt;
 mod greedy;
 mod request;
+mod rnn;
 mod rules;
 mod seq2seq;
 mod settings;
@@ -32,6 +33,7 @@ pub use generate::{GenerateOptions, Generated, Overflow, generate};
 pub use gpt::GptSession;
 pub use greedy::greedy;
 pub use request::Request;
+pub use rnn::RnnSession;
 pub use rules::{Place, Rules};
 pub use seq2seq::Seq2SeqSession;
 pub use settings::{Beams, Decoding, EarlyStopping, LengthPenalty, Sampling, Strategy};
@@ -57,6 +59,18 @@ pub trait Session {
 
     /// How many tokens a sequence can have at most.
     fn capacity(&self) -> usize;
+}
+
+impl Session for Box<dyn Session + '_> {
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
+        (**self).advance(tokens)
+    }
+    fn select(&mut self, sequences: &[usize]) {
+        (**self).select(sequences);
+    }
+    fn capacity(&self) -> usize {
+        (**self).capacity()
+    }
 }
 
 /// The position of the largest score; of equals, the first. NaN is never the largest.

@@ -1,14 +1,12 @@
 //! Translating texts: tokens, batches of similar length, decoding, text again, in the order they came.
 
-use super::Seq2SeqSession;
 use super::beam::beam_search;
 use super::settings::{Decoding, Strategy};
 use super::speak::{Event, Speaker, Trace, text_of};
 use super::stream::{TextStream, check_stops};
 use super::write::{Choice, Writing, write};
-use crate::config::Seq2SeqConfig;
 use crate::error::{Error, Result};
-use crate::model::Seq2Seq;
+use crate::model::Translator;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 
@@ -54,13 +52,14 @@ pub struct Translation {
 }
 
 /// Translates texts greedily. An empty one stays empty.
-pub fn translate<S: AsRef<str>>(
-    model: &Seq2Seq,
-    params: &Params,
+pub fn translate<'a, S: AsRef<str>>(
+    model: impl Into<Translator<'a>>,
+    params: &'a Params,
     tokenizer: &Tokenizer,
     texts: &[S],
 ) -> Result<Vec<String>> {
-    let decoding = Decoding::greedy(&[model.config().eos_token_id]);
+    let model = model.into();
+    let decoding = Decoding::greedy(&[model.end()]);
     let options = TranslateOptions::default();
     let found = translate_with((model, params), tokenizer, texts, &decoding, &options, &mut |_| Ok(()))?;
     Ok(found.into_iter().map(|mut best| best.swap_remove(0).text).collect())
@@ -68,22 +67,22 @@ pub fn translate<S: AsRef<str>>(
 
 /// Translates texts, each as often as `decoding` says, best first. An empty text has one translation, which is empty. `on` hears of text
 /// and steps, batch by batch: not in the order of the texts. An error of `on` ends it.
-pub fn translate_with<S: AsRef<str>>(
-    (model, params): (&Seq2Seq, &Params),
+pub fn translate_with<'a, S: AsRef<str>>(
+    (model, params): (impl Into<Translator<'a>>, &'a Params),
     tokenizer: &Tokenizer,
     texts: &[S],
     decoding: &Decoding,
     options: &TranslateOptions,
     on: &mut dyn FnMut(Event) -> Result<()>,
 ) -> Result<Vec<Vec<Translation>>> {
-    let config = model.config();
+    let model = model.into();
     check_stops(&options.stops)?;
     let mut decoding = decoding.clone();
-    decoding.rules.never.extend(never(config).into_iter().map(|token| vec![token]));
-    decoding.validate(config.decoder_vocab_size)?;
+    decoding.rules.never.extend(never(model).into_iter().map(|token| vec![token]));
+    decoding.validate(model.decoder_vocab_size())?;
     let sources = texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
     let sources: Vec<Vec<u32>> = sources.collect::<Result<_>>()?;
-    let prefix = prefix_ids(config, tokenizer, options)?;
+    let prefix = prefix_ids(model, tokenizer, options)?;
     let job = Job { model, params, tokenizer, options, decoding: &decoding, prefix: &prefix };
     let mut order: Vec<usize> = (0..sources.len()).filter(|i| sources[*i].len() > 1).collect();
     order.sort_by_key(|i| sources[*i].len());
@@ -107,7 +106,7 @@ pub fn translate_with<S: AsRef<str>>(
 }
 
 struct Job<'a> {
-    model: &'a Seq2Seq,
+    model: Translator<'a>,
     params: &'a Params,
     tokenizer: &'a Tokenizer,
     options: &'a TranslateOptions,
@@ -123,13 +122,12 @@ impl Job<'_> {
         sources: &[Vec<u32>],
         on: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<Vec<Vec<Translation>>> {
-        let config = self.model.config();
         let batch: Vec<&[u32]> = now.iter().map(|i| &sources[*i][..]).collect();
-        let prompt: Vec<u32> = [config.decoder_start_token_id].iter().chain(self.prefix).copied().collect();
+        let prompt: Vec<u32> = [self.model.start()].iter().chain(self.prefix).copied().collect();
         // Of each its own, whatever the others in the batch are: the batch must not change a translation.
         let limits: Vec<usize> = batch.iter().map(|source| self.limit(source)).collect();
         let capacity = prompt.len() + limits.iter().max().unwrap_or(&0);
-        let mut session = Seq2SeqSession::new(self.model, self.params, &batch, capacity);
+        let mut session = self.model.session(self.params, &batch, capacity);
         let (filter, choice);
         let mut writings = match self.decoding.strategy {
             Strategy::Beams(beams) => {
@@ -184,7 +182,7 @@ impl Job<'_> {
     /// New tokens of a translation of `source`, as far as the model has positions.
     fn limit(&self, source: &[u32]) -> usize {
         // The last token needs no position, the start token does.
-        let room = self.model.config().max_position_embeddings - self.prefix.len();
+        let room = self.model.longest() - self.prefix.len();
         let usual = longest_translation(source).min(self.options.file_limit.unwrap_or(usize::MAX));
         self.options.new_tokens.unwrap_or(usual).min(room)
     }
@@ -207,10 +205,10 @@ impl Job<'_> {
 }
 
 /// The ids that every translation begins with.
-fn prefix_ids(config: &Seq2SeqConfig, tokenizer: &Tokenizer, options: &TranslateOptions) -> Result<Vec<u32>> {
+fn prefix_ids(model: Translator, tokenizer: &Tokenizer, options: &TranslateOptions) -> Result<Vec<u32>> {
     let ids = if options.prefix.is_empty() { Vec::new() } else { tokenizer.encode(&options.prefix)? };
-    check_vocabulary(&ids, config.decoder_vocab_size)?;
-    let longest = config.max_position_embeddings;
+    check_vocabulary(&ids, model.decoder_vocab_size())?;
+    let longest = model.longest();
     let asked = options.new_tokens.unwrap_or(1);
     if ids.len() + asked > longest {
         let message = format!(
@@ -229,17 +227,16 @@ pub(crate) fn longest_translation(source: &[u32]) -> usize {
 }
 
 /// Padding is not a word: it is never said, unless it is also what ends a sentence.
-pub(crate) fn never(config: &Seq2SeqConfig) -> Vec<u32> {
-    (config.pad_token_id != config.eos_token_id).then_some(config.pad_token_id).into_iter().collect()
+pub(crate) fn never(model: Translator) -> Vec<u32> {
+    (model.pad() != model.end()).then_some(model.pad()).into_iter().collect()
 }
 
 /// The ids of one source with its end token; an error if it is longer than the model has positions for.
-pub(crate) fn source_ids(model: &Seq2Seq, tokenizer: &Tokenizer, i: usize, text: &str) -> Result<Vec<u32>> {
-    let config = model.config();
+pub(crate) fn source_ids(model: Translator, tokenizer: &Tokenizer, i: usize, text: &str) -> Result<Vec<u32>> {
     let mut ids = tokenizer.encode(text)?;
-    ids.push(config.eos_token_id);
-    check_vocabulary(&ids, config.vocab_size)?;
-    let longest = config.max_position_embeddings;
+    ids.push(model.end());
+    check_vocabulary(&ids, model.vocab_size())?;
+    let longest = model.longest();
     if ids.len() > longest {
         let message =
             format!("text {} has {} tokens, the model has positions for {longest}", i + 1, ids.len());

@@ -2,7 +2,7 @@
 
 use crate::data::batch::{LmBatch, PairBatch};
 use crate::data::pairs::TokenPair;
-use crate::model::{Gpt, Seq2Seq};
+use crate::model::{Gpt, Translator};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Tape, Var};
@@ -64,8 +64,9 @@ pub fn text_loss(
 }
 
 /// Translations, each given its source and its own beginning.
-pub fn pairs_loss((model, params): (&Seq2Seq, &Params), pairs: &[TokenPair]) -> Loss {
-    let start = model.config().decoder_start_token_id;
+pub fn pairs_loss<'a>((model, params): (impl Into<Translator<'a>>, &Params), pairs: &[TokenPair]) -> Loss {
+    let model = model.into();
+    let start = model.start();
     let mut loss = Loss::default();
     for group in pairs.chunks(PAIRS_AT_A_TIME) {
         let batch = PairBatch::new(group, start);

@@ -8,7 +8,7 @@ use crate::data::pairs::{TokenPair, tokenize_pairs};
 use crate::decode::{Decoding, Request, TranslateOptions, translate_with};
 use crate::error::{Error, Result};
 use crate::hub::{self, Warning};
-use crate::model::Seq2Seq;
+use crate::model::Translator;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 use std::path::Path;
@@ -29,12 +29,12 @@ pub struct TranslatorScores {
 }
 
 /// How the model in `folder` is to write: as asked, then as its files say.
-pub fn decoding_of(folder: &Path, model: &Seq2Seq, request: &Request) -> Result<(Decoding, Vec<Warning>)> {
+pub fn decoding_of(folder: &Path, model: Translator, request: &Request) -> Result<(Decoding, Vec<Warning>)> {
     let (mut generation, warnings) = hub::load_generation(folder)?;
     if generation.ends.is_empty() {
-        generation.ends = vec![model.config().eos_token_id];
+        generation.ends = vec![model.end()];
     }
-    Ok((request.resolve(&generation, model.config().decoder_vocab_size)?, warnings))
+    Ok((request.resolve(&generation, model.decoder_vocab_size())?, warnings))
 }
 
 /// Pairs as ids, if a model with positions for `longest` tokens can read and predict all of them.
@@ -61,17 +61,16 @@ pub fn tokens_to_score(
 
 /// Translates the first of every pair and compares with the second.
 pub fn score_translator(
-    (model, params): (&Seq2Seq, &Params),
+    (model, params): (Translator, &Params),
     tokenizer: &Tokenizer,
     pairs: &[(String, String)],
     decoding: &Decoding,
     case: Case,
 ) -> Result<TranslatorScores> {
-    let config = model.config();
-    let ids = tokens_to_score(tokenizer, pairs, config.eos_token_id, config.max_position_embeddings)?;
+    let ids = tokens_to_score(tokenizer, pairs, model.end(), model.longest())?;
     ids.iter().try_for_each(|(source, target)| {
-        check_ids(source, config.vocab_size)?;
-        check_ids(target, config.decoder_vocab_size)
+        check_ids(source, model.vocab_size())?;
+        check_ids(target, model.decoder_vocab_size())
     })?;
     let loss = pairs_loss((model, params), &ids);
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();

@@ -1,7 +1,7 @@
 //! `config.json`, read and written. Every key that changes the result is honoured or refused by name; one that we do not
 //! know is named in a warning.
 
-use super::{AnyConfig, bert, variant};
+use super::{AnyConfig, bert, rnn, variant};
 use crate::config::{
     GptConfig, NormPlacement, ScaleEmbedding, Seq2SeqConfig, Tie, activation_from_name, activation_name,
 };
@@ -100,8 +100,9 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
     let family = match keys.map.get("model_type") {
         Some(Value::String(family)) => family.clone(),
         _ => {
-            return Err(Error::format(path, "model_type is missing")
-                .hint("add \"model_type\": \"gpt2\", \"openai-gpt\", \"bert\", \"marian\" or \"pegasus\""));
+            return Err(Error::format(path, "model_type is missing").hint(
+                "add \"model_type\": \"gpt2\", \"openai-gpt\", \"bert\", \"marian\", \"pegasus\" or \"limpid-rnn\"",
+            ));
         }
     };
     let config = match family.as_str() {
@@ -110,6 +111,7 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
         "bert" => AnyConfig::Bert(bert::read(&mut keys)?),
         "marian" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Post)?),
         "pegasus" => AnyConfig::Seq2Seq(seq2seq(&mut keys, NormPlacement::Pre)?),
+        rnn::FAMILY => AnyConfig::Rnn(rnn::read(&mut keys)?),
         variant::GPT => {
             let norm = variant::placement(&mut keys)?;
             let key = if norm == NormPlacement::Pre { "activation_function" } else { "afn" };
@@ -129,13 +131,14 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
         }
         other => {
             return Err(Error::format(path, format!("model_type '{other}' is not supported"))
-                .hint("supported are gpt2, openai-gpt, bert, marian and pegasus"));
+                .hint("supported are gpt2, openai-gpt, bert, marian, pegasus, limpid-rnn, limpid-gpt and limpid-seq2seq"));
         }
     };
     let checked = match &config {
         AnyConfig::Gpt(config) => config.validate(),
         AnyConfig::Seq2Seq(config) => config.validate(),
         AnyConfig::Bert(config) => config.validate(),
+        AnyConfig::Rnn(config) => config.validate(),
     };
     checked.map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
@@ -360,7 +363,7 @@ impl Keys<'_> {
     }
 
     /// Missing means shared, as in `transformers`.
-    fn tie(&mut self, key: &str) -> Result<Tie> {
+    pub(super) fn tie(&mut self, key: &str) -> Result<Tie> {
         Ok(if self.flag(key)? == Some(false) { Tie::Separate } else { Tie::Shared })
     }
 
@@ -397,6 +400,7 @@ pub fn write_config(architecture: &Architecture) -> Result<(String, String)> {
             (seq2seq_json(c)?, generation)
         }
         Architecture::Bert(model) => (bert::write(model.config()), json!({})),
+        Architecture::Rnn(model) => rnn::write(model.config()),
     };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON of our own making") + "\n";
     Ok((pretty(&config), pretty(&generation)))

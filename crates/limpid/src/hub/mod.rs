@@ -7,6 +7,7 @@ mod bert;
 mod config;
 mod generation;
 mod pooling;
+mod rnn;
 mod variant;
 mod weights;
 
@@ -16,10 +17,10 @@ pub use pooling::{SentenceSettings, load_sentence_settings};
 use weights::{check_positions, check_weights, holds};
 pub use weights::{read_weights, write_weights};
 
-use crate::config::{BertConfig, BertHead, GptConfig, Seq2SeqConfig};
+use crate::config::{BertConfig, BertHead, GptConfig, RnnConfig, Seq2SeqConfig};
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
-use crate::model::{Architecture, Bert, Gpt, Model, Seq2Seq};
+use crate::model::{Architecture, Bert, Gpt, Model, Rnn, Seq2Seq};
 use crate::nn::Builder;
 use std::fs;
 use std::path::Path;
@@ -33,6 +34,8 @@ pub enum AnyConfig {
     Seq2Seq(Seq2SeqConfig),
     /// BERT.
     Bert(BertConfig),
+    /// Recurrent.
+    Rnn(RnnConfig),
 }
 
 /// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
@@ -58,6 +61,7 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
         AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
         AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
         AnyConfig::Bert(config) => Architecture::Bert(Bert::new(config, &mut builder)?),
+        AnyConfig::Rnn(config) => Architecture::Rnn(Rnn::new(config, &mut builder)?),
     };
     // Before memory is taken for a model that the file does not hold.
     warnings.extend(check_weights(&path, &bytes, &builder)?.into_iter().map(Warning::UnusedTensor));

@@ -11,7 +11,7 @@
 use super::attention::cross_attention;
 use crate::decode::{TextStream, argmax};
 use crate::error::Result;
-use crate::model::Seq2Seq;
+use crate::model::Translator;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 
@@ -19,13 +19,14 @@ use limpid_tensor::params::Params;
 pub type Alignment = Vec<(usize, usize)>;
 
 /// Aligns a translation, given by its tokens without the end token, to its source.
-pub fn align(
-    (model, params): (&Seq2Seq, &Params),
+pub fn align<'a>(
+    (model, params): (impl Into<Translator<'a>>, &Params),
     tokenizer: &Tokenizer,
     source: &str,
     translation: &[u32],
 ) -> Result<Alignment> {
-    let end = model.config().eos_token_id;
+    let model = model.into();
+    let end = model.end();
     let (mut ids, offsets) = tokenizer.encode_with_offsets(source)?;
     ids.push(end);
     let starts = word_starts(source);
@@ -36,7 +37,7 @@ pub fn align(
     if translation.is_empty() || starts.is_empty() {
         return Ok(Vec::new());
     }
-    let (_, weights) = cross_attention(model, params, &ids, &target);
+    let (_, weights) = cross_attention(model, params, &ids, &target)?;
     let words = target_words.iter().flatten().max().map_or(0, |last| last + 1);
     let mut sums = vec![vec![0.0_f32; starts.len()]; words];
     for (j, row) in target_words.iter().zip(&weights) {

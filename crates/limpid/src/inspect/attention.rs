@@ -1,10 +1,11 @@
 //! What a translation attended to, as a small picture for the terminal.
 
+use crate::config::RnnAttention;
 use crate::data::batch::PairBatch;
+use crate::decode::greedy;
 use crate::decode::translate::{longest_translation, never, source_ids};
-use crate::decode::{Seq2SeqSession, greedy};
-use crate::error::Result;
-use crate::model::Seq2Seq;
+use crate::error::{Error, Result};
+use crate::model::Translator;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Probe, Tape};
@@ -38,21 +39,21 @@ impl Probe for CrossAttention {
 }
 
 /// Translates a text, and looks where the decoder looked.
-pub fn translation_attention(
-    model: &Seq2Seq,
-    params: &Params,
+pub fn translation_attention<'a>(
+    model: impl Into<Translator<'a>>,
+    params: &'a Params,
     tokenizer: &Tokenizer,
     text: &str,
 ) -> Result<TranslationAttention> {
-    let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
+    let model = model.into();
+    let (start, end) = (model.start(), model.end());
     let source = source_ids(model, tokenizer, 0, text)?;
     let longest = longest_translation(&source);
-    let mut session = Seq2SeqSession::new(model, params, &[&source], longest + 1);
-    let written =
-        greedy(&mut session, &[vec![start]], Some(end), &never(model.config()), &[longest])?.remove(0);
+    let mut session = model.session(params, &[&source], longest + 1);
+    let written = greedy(&mut session, &[vec![start]], Some(end), &never(model), &[longest])?.remove(0);
 
     let target: Vec<u32> = written.iter().copied().chain([end]).collect();
-    let (layer, weights) = cross_attention(model, params, &source, &target);
+    let (layer, weights) = cross_attention(model, params, &source, &target)?;
     let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
     Ok(TranslationAttention {
         translation: tokenizer.decode(&written)?,
@@ -63,28 +64,39 @@ pub fn translation_attention(
     })
 }
 
+/// Refuses a model that looks at nothing.
+pub fn check_attends<'a>(model: impl Into<Translator<'a>>) -> Result<()> {
+    match model.into() {
+        Translator::Rnn(model) if model.config().attention == RnnAttention::None => {
+            Err(Error::config("this model has no attention: all it knows of the source is one state").hint(
+                "a recurrent model trained with --attention dot or additive, or a Transformer, can be asked where it looks",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where the decoder looks for each token of a target, the end token included: the layer that looks most sharply, and its weights
 /// (target, source), the mean over the heads.
 pub(super) fn cross_attention(
-    model: &Seq2Seq,
+    model: Translator,
     params: &Params,
     source: &[u32],
     target: &[u32],
-) -> (usize, Vec<Vec<f32>>) {
+) -> Result<(usize, Vec<Vec<f32>>)> {
+    check_attends(model)?;
     // As a whole, with the probe: the same weights as step by step, all rows at once.
-    let batch = PairBatch::new(&[(source, target)], model.config().decoder_start_token_id);
+    let batch = PairBatch::new(&[(source, target)], model.start());
     let mut probe = CrossAttention::default();
     let mut tape = Tape::inference(params).with_probe(&mut probe);
-    let encoded = model.encode(&mut tape, &batch.source);
-    let memory = model.memory(&mut tape, &encoded, &batch.source);
-    model.decode(&mut tape, &batch.input, &memory, None);
+    model.scores(&mut tape, &batch.source, &batch.input);
     drop(tape);
 
     let mut layers: Vec<Vec<Vec<f32>>> = probe.0.iter().map(mean_over_heads).collect();
     let sharpness = |weights: &Vec<Vec<f32>>| weights.iter().map(|row| largest(row)).sum::<f32>();
     let best = (0..layers.len()).max_by(|a, b| sharpness(&layers[*a]).total_cmp(&sharpness(&layers[*b])));
     let layer = best.expect("a decoder has layers");
-    (layer, layers.swap_remove(layer))
+    Ok((layer, layers.swap_remove(layer)))
 }
 
 fn largest(row: &[f32]) -> f32 {

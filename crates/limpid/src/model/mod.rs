@@ -3,13 +3,17 @@
 
 pub mod bert;
 pub mod gpt;
+pub mod rnn;
 pub mod seq2seq;
+mod translator;
 
 pub use bert::Bert;
 pub use gpt::Gpt;
+pub use rnn::Rnn;
 pub use seq2seq::Seq2Seq;
+pub use translator::Translator;
 
-use crate::config::{BertConfig, BertHead, GptConfig, Seq2SeqConfig};
+use crate::config::{BertConfig, BertHead, GptConfig, RnnConfig, Seq2SeqConfig};
 use crate::error::Result;
 use crate::nn::{Builder, FileTensor};
 use limpid_tensor::params::Params;
@@ -23,6 +27,8 @@ pub enum Architecture {
     Seq2Seq(Seq2Seq),
     /// Encoder only.
     Bert(Bert),
+    /// Encoder and decoder, recurrent.
+    Rnn(Rnn),
 }
 
 impl Architecture {
@@ -36,6 +42,7 @@ impl Architecture {
                 BertHead::MaskedLm | BertHead::PreTraining => "an encoder for masked words (BERT)",
                 BertHead::Classifier(_) => "a classifier (BERT)",
             },
+            Architecture::Rnn(_) => "a recurrent encoder-decoder (translation)",
         }
     }
 }
@@ -73,6 +80,14 @@ impl Model {
         let bert = Bert::new(config, &mut builder)?;
         let (params, files) = builder.build(seed);
         Ok(Self { architecture: Architecture::Bert(bert), params, files })
+    }
+
+    /// A recurrent encoder-decoder with random weights.
+    pub fn rnn(config: &RnnConfig, seed: u64) -> Result<Self> {
+        let mut builder = Builder::default();
+        let rnn = Rnn::new(config, &mut builder)?;
+        let (params, files) = builder.build(seed);
+        Ok(Self { architecture: Architecture::Rnn(rnn), params, files })
     }
 }
 

@@ -105,6 +105,7 @@ impl Batch {
             (Batch::Pairs(batch), Architecture::Seq2Seq(model)) => model.loss(tape, batch, spec),
             (Batch::Masked(batch), Architecture::Bert(bert)) => bert.masked_loss(tape, batch, spec),
             (Batch::Labelled(batch), Architecture::Bert(bert)) => bert.class_loss(tape, batch, spec),
+            (Batch::Pairs(batch), Architecture::Rnn(model)) => model.loss(tape, batch, spec),
             _ => unreachable!("batches and model are made from one configuration"),
         }
     }
@@ -185,6 +186,9 @@ impl Examples {
                 text_loss((gpt, params), |part| file.slice(part), range, text.context)
             }
             (Examples::Pairs(pairs), Architecture::Seq2Seq(model)) => {
+                pairs_loss((model, params), &pairs.validation)
+            }
+            (Examples::Pairs(pairs), Architecture::Rnn(model)) => {
                 pairs_loss((model, params), &pairs.validation)
             }
             (Examples::Masked(masked), Architecture::Bert(bert)) => {
@@ -355,7 +359,7 @@ impl PairExamples {
         let lengths: Vec<usize> = train.iter().map(|(source, target)| source.len() + target.len()).collect();
         let (seed, budget) = (config.train.seed, config.train.batch_tokens);
         let order = PairOrder::new(seed, &lengths, budget, config.bucketing()?)?;
-        let start = config.seq2seq(tokenizer.vocab_size())?.decoder_start_token_id;
+        let start = config.translator(tokenizer.vocab_size())?.start();
         Ok(Self { train, validation, validation_texts, test_texts, order, start, cleaning })
     }
 

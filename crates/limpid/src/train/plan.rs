@@ -28,9 +28,13 @@ impl Memory {
                 model.layers as f64 * layer,
             ),
             TaskKind::Translate => (
-                config.seq2seq(vocab)?.parameters_about(),
+                config.translator(vocab)?.parameters_about(),
                 config.train.batch_tokens as f64,
-                model.layers as f64 * (layer + 3.0 * c),
+                match config.is_recurrent()? {
+                    false => model.layers as f64 * (layer + 3.0 * c),
+                    // Gates, states and memories of both ways, the states side by side; a context and a query.
+                    true => model.layers as f64 * 2.0 * (4.0 + 4.0) * c + 4.0 * c,
+                },
             ),
             TaskKind::Bert | TaskKind::Classify => {
                 let head = config.head(&["a".into(), "b".into()])?;

@@ -5,7 +5,7 @@ use crate::data::batch::PairBatch;
 use crate::data::order::{Bucketing, PairOrder};
 use crate::data::pairs::TokenPair;
 use crate::error::{Error, Result};
-use crate::model::Seq2Seq;
+use crate::model::Translator;
 use crate::optim::{AdamConfig, Rate};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
@@ -41,19 +41,18 @@ pub struct Progress {
 }
 
 /// Refuses pairs that the model has no positions or no tokens for, before any of them is used.
-fn check_pairs(model: &Seq2Seq, pairs: &[TokenPair]) -> Result<()> {
-    let config = model.config();
+fn check_pairs(model: Translator, pairs: &[TokenPair]) -> Result<()> {
     let sides = |(source, target): &TokenPair| -> [(&'static str, usize, u32, usize); 2] {
         let largest = |ids: &[u32]| ids.iter().copied().max().unwrap_or(0);
         [
-            ("source", source.len(), largest(source), config.vocab_size),
-            ("target", target.len(), largest(target), config.decoder_vocab_size),
+            ("source", source.len(), largest(source), model.vocab_size()),
+            ("target", target.len(), largest(target), model.decoder_vocab_size()),
         ]
     };
     for (i, pair) in pairs.iter().enumerate() {
         for (side, len, largest, vocabulary) in sides(pair) {
-            if len > config.max_position_embeddings {
-                let longest = config.max_position_embeddings;
+            let longest = model.longest();
+            if len > longest {
                 return Err(Error::data(format!(
                     "the {side} of pair {} has {len} tokens, the model has positions for {longest}",
                     i + 1
@@ -73,16 +72,17 @@ fn check_pairs(model: &Seq2Seq, pairs: &[TokenPair]) -> Result<()> {
 }
 
 /// Trains `model`, calling `progress` after each step.
-pub fn train_translator(
-    model: &Seq2Seq,
+pub fn train_translator<'a>(
+    model: impl Into<Translator<'a>>,
     params: &mut Params,
     pairs: &[TokenPair],
     settings: &TranslateSettings,
     mut progress: impl FnMut(Progress),
 ) -> Result<()> {
+    let model = model.into();
     check_pairs(model, pairs)?;
     let mut stepper = Stepper::new(params, settings.adam, settings.seed);
-    let start = model.config().decoder_start_token_id;
+    let start = model.start();
     let lengths: Vec<usize> = pairs.iter().map(|(source, target)| source.len() + target.len()).collect();
     let mut order = PairOrder::new(settings.seed, &lengths, settings.batch_tokens, Bucketing::Mixed)?;
     for step in 1..=settings.rate.total {

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod interactive;
 mod machine;
+mod recurrent;
 mod step;
 
 use crate::args::Bench;

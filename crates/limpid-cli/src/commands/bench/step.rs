@@ -1,6 +1,7 @@
 //! `limpid bench step`: how fast this machine trains, and where the time goes.
 
 use super::interactive::{About, Timed, memory_mb, serve};
+use super::recurrent::{self, Layers};
 use super::{check_memory, check_positive, check_seconds, check_tokens, median_and_best, random_ids};
 use crate::args::{BenchBert, BenchGpt, BenchHow, BenchSeq2seq, BenchStep};
 use limpid::config::{BertConfig, GptConfig, Seq2SeqConfig};
@@ -11,6 +12,7 @@ use limpid::optim::AdamConfig;
 use limpid::train::Stepper;
 use limpid_tensor::machine::{self, LinearShape};
 use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::Params;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Profile, Tape, Var};
 use limpid_tensor::team;
@@ -23,14 +25,15 @@ pub fn run(step: BenchStep) -> Result<()> {
         BenchStep::Gpt(args) => (gpt(&args)?, args.how),
         BenchStep::Seq2seq(args) => (seq2seq(&args)?, args.how),
         BenchStep::Bert(args) => (bert(&args)?, args.how),
+        BenchStep::Rnn(args) => (recurrent::job(&args)?, args.how),
     };
     if how.interactive { job.interactive() } else { job.report(&how) }
 }
 
-/// A model, its one batch, and what a step costs.
-struct Job {
-    model: Model,
-    batch: Batch,
+/// What is trained, its one batch, and what a step costs.
+pub(super) struct Job {
+    params: Params,
+    work: Work,
     smoothing: f32,
     stepper: Stepper,
     tokens: usize,
@@ -39,10 +42,18 @@ struct Job {
     /// Its linear layers, and how often each shape occurs.
     layers: Vec<(LinearShape, usize)>,
     /// Resident size before the model was made.
-    own_mb: Option<f64>,
+    pub(super) own_mb: Option<f64>,
 }
 
-enum Batch {
+/// What a step computes.
+pub(super) enum Work {
+    /// The loss of a whole model.
+    Model(Box<(Architecture, Batch)>),
+    /// Recurrent layers alone.
+    Layers(Layers),
+}
+
+pub(super) enum Batch {
     Lm(LmBatch),
     Pairs(PairBatch),
     Masked(MaskedBatch),
@@ -72,7 +83,8 @@ fn gpt(args: &BenchGpt) -> Result<Job> {
         .map(|(inputs, outputs)| (LinearShape { rows, inputs, outputs }, args.layers));
     let output = (LinearShape { rows, inputs: width, outputs: args.vocab }, 1);
     let layers = layers.into_iter().chain([output]).collect();
-    Ok(Job { own_mb, ..Job::new(model, Batch::Lm(batch), 0.0, rows, 6.0 * n * per_token, layers) })
+    let work = Work::Model(Box::new((model.architecture, Batch::Lm(batch))));
+    Ok(Job { own_mb, ..Job::new((model.params, work), 0.0, rows, 6.0 * n * per_token, layers) })
 }
 
 fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
@@ -111,8 +123,9 @@ fn seq2seq(args: &BenchSeq2seq) -> Result<Job> {
         * (target * (6.0 * c * c + 2.0 * c * f + c * target + 2.0 * c * source) + source * 2.0 * c * c);
     let flops = 6.0 * args.batch as f64 * (encoder + decoder + target * c * args.vocab as f64);
     let (from, to) = (args.batch * args.source_len, args.batch * args.target_len);
-    let job =
-        Job::new(model, Batch::Pairs(batch), args.label_smoothing, from + to, flops, layers(args, from, to));
+    let work = Work::Model(Box::new((model.architecture, Batch::Pairs(batch))));
+    let layers = layers(args, from, to);
+    let job = Job::new((model.params, work), args.label_smoothing, from + to, flops, layers);
     Ok(Job { own_mb, ..job })
 }
 
@@ -176,9 +189,8 @@ fn layers(args: &BenchSeq2seq, from: usize, to: usize) -> Vec<(LinearShape, usiz
 }
 
 impl Job {
-    fn new(
-        model: Model,
-        batch: Batch,
+    pub(super) fn new(
+        (params, work): (Params, Work),
         smoothing: f32,
         tokens: usize,
         flops: f64,
@@ -186,14 +198,17 @@ impl Job {
     ) -> Self {
         let adam =
             AdamConfig { clip_norm: None, weight_decay: 0.01, eps: 1e-8, beta2: 0.999, ..Default::default() };
-        let stepper = Stepper::new(&model.params, adam, 1);
-        Self { model, batch, smoothing, stepper, tokens, flops, layers, own_mb: None }
+        let stepper = Stepper::new(&params, adam, 1);
+        Self { params, work, smoothing, stepper, tokens, flops, layers, own_mb: None }
     }
 
     fn step(&mut self, profile: Option<&mut Profile>) -> Result<f32> {
-        let (batch, smoothing) = (&self.batch, self.smoothing);
-        let architecture = &self.model.architecture;
+        let (work, smoothing) = (&self.work, self.smoothing);
         let loss = |tape: &mut Tape| -> Var {
+            let (architecture, batch) = match work {
+                Work::Model(job) => (&job.0, &job.1),
+                Work::Layers(layers) => return layers.loss(tape),
+            };
             match (architecture, batch) {
                 (Architecture::Gpt(gpt), Batch::Lm(batch)) => {
                     gpt.loss(tape, batch, LossSpec { smoothing, weight: 1.0 / batch.targets.len() as f32 })
@@ -208,7 +223,7 @@ impl Job {
                 _ => unreachable!("a job's batch is of its model's kind"),
             }
         };
-        Ok(self.stepper.step(&mut self.model.params, LR, profile, loss)?.loss)
+        Ok(self.stepper.step(&mut self.params, LR, profile, loss)?.loss)
     }
 
     /// Steps for `seconds`, at least one: the time of each, and the last loss.
@@ -249,14 +264,14 @@ impl Job {
                 "{}",
                 json!({
                     "median_ms": median, "best_ms": best, "steps": steps, "threads": team::threads(), "loss": loss,
-                    "tokens_per_second": rate, "gflops": gflops, "parameters": self.model.params.count(),
+                    "tokens_per_second": rate, "gflops": gflops, "parameters": self.params.count(),
                     "peak_rss_mb": resident, "fma_peak_gflops": peak, "product_gflops": products,
                     "operations": operations,
                 })
             );
             return Ok(());
         }
-        println!("parameters      {:>12}", self.model.params.count());
+        println!("parameters      {:>12}", self.params.count());
         println!("threads         {:>12}", team::threads());
         println!("median step     {median:>12.2} ms   (best {best:.2}, {steps} steps)");
         println!("tokens          {rate:>12.0} /s");
@@ -281,7 +296,7 @@ impl Job {
         for _ in 0..2 {
             self.step(None)?;
         }
-        let about = About { parameters: self.model.params.count(), own_mb: self.own_mb };
+        let about = About { parameters: self.params.count(), own_mb: self.own_mb };
         serve(about, |seconds| {
             let (step_ms, loss) = self.run(seconds, None)?;
             Ok(Timed { step_ms, loss: Some(loss) })

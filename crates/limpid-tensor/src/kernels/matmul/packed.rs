@@ -83,9 +83,9 @@ impl Right<'_> {
         // Read only from here on; the pointer is mutable because packing uses the same type.
         let start = packed.panels.as_ptr().cast_mut();
         let shared = Packed { start, first_k: 0, first_col: 0, width: n.next_multiple_of(size.cols) };
-        // By the shape alone: a dozen tasks of all rows, or more where there are many rows.
+        // By the shape alone: a dozen tasks of all rows, or as many for each hundred rows.
         let whole = m * n * k / 45 < 20_000;
-        let rows = if whole { m } else { (8 * size.rows).max(1) };
+        let rows = if whole { m } else { m.div_ceil(m.div_ceil(8 * size.rows)) };
         let cols = if whole { n } else { (n / 12).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK) };
         let row_blocks = m.div_ceil(rows);
         team::run(row_blocks * n.div_ceil(cols), |task| {

@@ -2,14 +2,15 @@
 
 use super::{ModelConfig, RunConfig, TableConfig, TaskKind, TrainConfig, Unit};
 use crate::config::{
-    GptConfig, NormPlacement, Normalisation, Positions, Residual, Scaling, Seq2SeqConfig, Tie, Variant,
-    activation_from_name,
+    Cell, Directions, GptConfig, NormPlacement, Normalisation, Positions, Residual, RnnAttention, RnnConfig,
+    Scaling, Seq2SeqConfig, Tie, Variant, activation_from_name, cell_from_name, rnn_attention_from_name,
 };
 use crate::data::clean::Duplicates;
 use crate::data::masking::Hide;
 use crate::data::order::Bucketing;
 use crate::data::table::{Column, Header, TableFormat, TableSpec};
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::optim::{AdamConfig, Rate, Schedule};
 use crate::text::train::{Shortage, TokenizerSpec};
 use crate::text::{Case, Purpose, TokenizerKind};
@@ -177,5 +178,78 @@ impl RunConfig {
             variant,
             ..usual
         })
+    }
+
+    /// Whether the model is a recurrent one.
+    pub fn is_recurrent(&self) -> Result<bool> {
+        match self.model.arch.as_deref() {
+            None | Some("transformer") => Ok(false),
+            Some("rnn") => Ok(true),
+            Some(other) => Err(Error::config(format!("model.arch = '{other}' is not known"))
+                .hint("known are transformer and rnn")),
+        }
+    }
+
+    /// The recurrent encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers.
+    pub fn rnn(&self, vocab: usize) -> Result<RnnConfig> {
+        let ModelConfig { layers, width, context, dropout, bidirectional, embedding, .. } = self.model;
+        let cell = self.model.cell.as_deref().map_or(Ok(Cell::Gru), cell_from_name)?;
+        let attention =
+            self.model.attention.as_deref().map_or(Ok(RnnAttention::Additive), rnn_attention_from_name)?;
+        let directions = if bidirectional.unwrap_or(true) { Directions::Both } else { Directions::Forward };
+        Ok(RnnConfig {
+            embedding_size: embedding.unwrap_or(width),
+            directions,
+            max_length: context,
+            dropout,
+            ..RnnConfig::new(vocab, cell, attention, layers, width)
+        })
+    }
+
+    /// The model that translates, of either kind, validated.
+    pub fn translator(&self, vocab: usize) -> Result<TranslatorConfig> {
+        if self.is_recurrent()? {
+            let config = self.rnn(vocab)?;
+            config.validate()?;
+            return Ok(TranslatorConfig::Rnn(config));
+        }
+        let config = self.seq2seq(vocab)?;
+        config.validate()?;
+        Ok(TranslatorConfig::Transformer(config))
+    }
+}
+
+/// A model that translates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TranslatorConfig {
+    /// Attention throughout.
+    Transformer(Seq2SeqConfig),
+    /// Recurrent layers.
+    Rnn(RnnConfig),
+}
+
+impl TranslatorConfig {
+    /// About how many parameters it has.
+    pub fn parameters_about(&self) -> f64 {
+        match self {
+            TranslatorConfig::Transformer(config) => config.parameters_about(),
+            TranslatorConfig::Rnn(config) => config.parameters_about(),
+        }
+    }
+
+    /// What the decoder is given first.
+    pub fn start(&self) -> u32 {
+        match self {
+            TranslatorConfig::Transformer(config) => config.decoder_start_token_id,
+            TranslatorConfig::Rnn(config) => config.decoder_start_token_id,
+        }
+    }
+
+    /// The model, with random weights.
+    pub fn build(&self, seed: u64) -> Result<Model> {
+        match self {
+            TranslatorConfig::Transformer(config) => Model::seq2seq(config, seed),
+            TranslatorConfig::Rnn(config) => Model::rnn(config, seed),
+        }
     }
 }

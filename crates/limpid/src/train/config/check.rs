@@ -70,6 +70,7 @@ impl RunConfig {
         self.rate(train.steps)?;
         self.bucketing()?;
         self.tokenizer_spec()?;
+        self.check_arch()?;
         self.unit()?;
         self.table()?;
         let share_asked = self.masking.share;
@@ -91,12 +92,46 @@ impl RunConfig {
         // The vocabulary is not known yet, and does not matter here.
         match self.task {
             TaskKind::Gpt => self.gpt(100).and_then(|c| c.validate()),
-            TaskKind::Translate => self.seq2seq(100).and_then(|c| c.validate()),
+            TaskKind::Translate => self.translator(100).map(|_| ()),
             // What it begins with is looked at when it is opened.
             TaskKind::Bert | TaskKind::Classify if self.model.from.is_some() => Ok(()),
             TaskKind::Bert | TaskKind::Classify => {
                 self.bert(100, crate::config::BertHead::MaskedLm).and_then(|c| c.validate())
             }
+        }
+    }
+
+    /// Refuses settings of the other kind of model: they would be without effect.
+    fn check_arch(&self) -> Result<()> {
+        let model = &self.model;
+        let rnn = self.is_recurrent()?;
+        if rnn && self.task != TaskKind::Translate {
+            return Err(Error::config("model.arch = 'rnn' is for translation")
+                .hint("limpid train translate --arch rnn, or leave model.arch out"));
+        }
+        let recurrent = [
+            ("cell", model.cell.is_some()),
+            ("attention", model.attention.is_some()),
+            ("bidirectional", model.bidirectional.is_some()),
+            ("embedding", model.embedding.is_some()),
+        ];
+        let transformer = [
+            ("ffn", model.ffn.is_some()),
+            ("norm", model.norm.is_some()),
+            ("positions", model.positions.is_some()),
+            ("normalisation", model.normalisation.is_some()),
+            ("residual", model.residual.is_some()),
+            ("scaling", model.scaling.is_some()),
+            ("activation", model.activation.is_some()),
+            ("bias", !model.bias),
+        ];
+        let (foreign, has, hint) = match rnn {
+            true => (&transformer[..], "a recurrent model", "leave it out, or --set model.arch=transformer"),
+            false => (&recurrent[..], "a Transformer", "--arch rnn trains a recurrent model"),
+        };
+        match foreign.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(Error::config(format!("model.{key} is no setting of {has}")).hint(hint)),
+            None => Ok(()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub use build::TranslatorConfig;
 pub use pairs::PairFiles;
 
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,8 @@ pub struct TokenizerConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
+    /// For translation: `transformer` (unless said otherwise) or `rnn`.
+    pub arch: Option<String>,
     /// Layers (of the encoder and of the decoder).
     pub layers: usize,
     /// Heads of each attention layer.
@@ -144,11 +147,20 @@ pub struct ModelConfig {
     pub from: Option<PathBuf>,
     /// Whether biases (of layers and norms) are trained. Without, they stay 0, so that files keep their form.
     pub bias: bool,
+    /// Recurrent: `tanh`, `gru` (unless said otherwise) or `lstm`.
+    pub cell: Option<String>,
+    /// Recurrent: `none`, `dot` or `additive` (unless said otherwise).
+    pub attention: Option<String>,
+    /// Recurrent: whether the encoder reads both ways; so unless said otherwise.
+    pub bidirectional: Option<bool>,
+    /// Recurrent: width of the embeddings; `width`, which is that of a state, unless said otherwise.
+    pub embedding: Option<usize>,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            arch: None,
             layers: 4,
             heads: 4,
             width: 128,
@@ -163,6 +175,10 @@ impl Default for ModelConfig {
             activation: None,
             from: None,
             bias: true,
+            cell: None,
+            attention: None,
+            bidirectional: None,
+            embedding: None,
         }
     }
 }

@@ -71,7 +71,8 @@ impl Run {
             (Architecture::Gpt(gpt), Examples::Text(text)) => {
                 text.samples((gpt, &self.model.params), &self.tokenizer, count, self.state.step)
             }
-            (Architecture::Seq2Seq(model), Examples::Pairs(pairs)) => {
+            (Architecture::Seq2Seq(_) | Architecture::Rnn(_), Examples::Pairs(pairs)) => {
+                let model = self.model.architecture.translator().expect("both kinds translate");
                 let chosen = &pairs.validation_texts[..count.min(pairs.validation_texts.len())];
                 let sources: Vec<&str> = chosen.iter().map(|(source, _)| source.as_str()).collect();
                 let texts = crate::decode::translate(model, &self.model.params, &self.tokenizer, &sources)?;

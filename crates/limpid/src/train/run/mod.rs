@@ -105,7 +105,7 @@ impl Run {
         let (vocab, seed) = (tokenizer.vocab_size(), config.train.seed);
         let mut model = match config.task {
             TaskKind::Gpt => Model::gpt(&config.gpt(vocab)?, seed)?,
-            TaskKind::Translate => Model::seq2seq(&config.seq2seq(vocab)?, seed)?,
+            TaskKind::Translate => config.translator(vocab)?.build(seed)?,
             TaskKind::Bert | TaskKind::Classify => {
                 Model::bert(&config.bert(vocab, config.head(examples.labels())?)?, seed)?
             }

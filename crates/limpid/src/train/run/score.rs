@@ -7,7 +7,7 @@ use crate::eval::Case;
 use crate::eval::translator::{TranslatorScores, decoding_of, score_translator};
 use crate::files::write_aside;
 use crate::hub;
-use crate::model::{Architecture, Model};
+use crate::model::Model;
 use crate::train::examples::Examples;
 use serde_json::{Map, Value, json};
 
@@ -84,17 +84,16 @@ impl Run {
     }
 
     fn score(&self, model: &Model, news: &mut dyn FnMut(News) -> Signal) -> Result<Option<TranslatorScores>> {
-        let (Architecture::Seq2Seq(seq2seq), Some((on, pairs))) = (&model.architecture, self.to_judge())
-        else {
+        let (Some(translator), Some((on, pairs))) = (model.architecture.translator(), self.to_judge()) else {
             return Ok(None);
         };
         news(News::Scoring { sentences: pairs.len(), on });
         let score = &self.config.score;
         let request = Request { beams: Some(score.beams), ..Request::default() };
         // What its files say cannot be a surprise: we have written them.
-        let (decoding, _) = decoding_of(&self.folder.join("model"), seq2seq, &request)?;
+        let (decoding, _) = decoding_of(&self.folder.join("model"), translator, &request)?;
         let case = if score.lowercase { Case::Lower } else { Case::Mixed };
-        score_translator((seq2seq, &model.params), &self.tokenizer, pairs, &decoding, case).map(Some)
+        score_translator((translator, &model.params), &self.tokenizer, pairs, &decoding, case).map(Some)
     }
 }
 
