@@ -110,8 +110,14 @@ impl Training {
         } else {
             ProgressBar::new(steps)
         };
-        let style = ProgressStyle::with_template("  {bar:20} {pos}/{len}  {msg}  {eta} to go")
-            .expect("the template is ours");
+        // A line that does not fit is broken in two, and the next one is drawn below it.
+        let narrow = width() < 72;
+        let template = if narrow {
+            "  {bar:8} {pos}/{len}  {msg}  {eta} to go"
+        } else {
+            "  {bar:20} {pos}/{len}  {msg}  {eta} to go"
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is ours");
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         bar.set_position(before);
         bar.reset_eta();
@@ -148,7 +154,12 @@ impl Training {
 
     /// The end: how long it took, in seconds.
     pub fn finish(self) -> f64 {
-        self.bar.finish();
+        // The bar of a run that was stopped goes: `finish` would fill it.
+        if self.bar.position() < self.bar.length().unwrap_or(0) {
+            self.bar.finish_and_clear();
+        } else {
+            self.bar.finish();
+        }
         self.started.elapsed().as_secs_f64()
     }
 }

@@ -223,6 +223,9 @@ fn ctrl_c_saves_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
+    // Stopped before its first validation, it has nothing to be used.
+    let _ = fs::remove_dir_all(run.join("model"));
+    refused(&super::run(&["info", run.to_str().unwrap()]), "has kept no model yet", "--resume");
 }
 
 #[test]

@@ -45,6 +45,10 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
         return Err(Error::config(format!("{} is not a model folder: {what}", folder.display()))
             .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
     }
+    if folder.join("config.toml").is_file() && !folder.join("config.json").is_file() {
+        return Err(Error::config(format!("the run in {} has kept no model yet", folder.display()))
+            .hint("one is kept at the first validation: `limpid train … --resume` goes on"));
+    }
     let (mut config, mut warnings) = read_config(&folder.join("config.json"))?;
     let path = folder.join("model.safetensors");
     let bytes = fs::read(&path).map_err(|e| {
