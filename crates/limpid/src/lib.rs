@@ -63,6 +63,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod eval;
+pub mod experiment;
 pub mod files;
 pub mod hash;
 pub mod hub;

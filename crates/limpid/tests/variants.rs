@@ -73,8 +73,7 @@ fn computed_positions_are_a_learned_table_with_those_numbers() {
     sinusoid_table(&mut waves, C, SinusoidLayout::Split);
     waves.iter_mut().for_each(|x| *x *= 0.02 * std::f32::consts::SQRT_2);
     let one = 0.02 * (C as f32).sqrt();
-    let identity: Vec<f32> =
-        (0..LONGEST * C).map(|at| if at / C == at % C { one } else { 0.0 }).collect();
+    let identity: Vec<f32> = (0..LONGEST * C).map(|at| if at / C == at % C { one } else { 0.0 }).collect();
     for (positions, table) in [
         (Positions::Sinusoidal, waves),
         (Positions::OneHot, identity),

@@ -5,6 +5,7 @@ mod corpus;
 mod decoding;
 mod encode;
 mod eval;
+mod experiment;
 mod generate;
 mod quiz;
 mod report;
@@ -19,6 +20,7 @@ pub use corpus::*;
 pub use decoding::*;
 pub use encode::*;
 pub use eval::*;
+pub use experiment::*;
 pub use generate::*;
 pub use quiz::*;
 pub use report::*;
@@ -79,6 +81,8 @@ pub enum Command {
     Explain(Explain),
     /// Test yourself: seventeen questions on Transformers, and the worked examples with fresh numbers
     Quiz(Quiz),
+    /// Put a claim about Transformers to the test: trains small models, draws, and says whether it held
+    Experiment(Experiment),
     /// Learn a vocabulary from text, encode, decode
     #[command(subcommand)]
     Tokenizer(Tokenizer),

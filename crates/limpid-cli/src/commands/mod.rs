@@ -10,6 +10,7 @@ mod embed;
 mod encoder;
 mod eval;
 mod eval_encoder;
+mod experiment;
 mod explain;
 mod fill_mask;
 mod find_lr;
@@ -68,6 +69,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Report(args) => report::run(&args)?,
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,
+        Command::Experiment(args) => experiment::run(&args)?,
         Command::Explain(args) => explain::run(args)?,
         Command::Quiz(args) => quiz::run(&args)?,
         Command::Tokenizer(args) => tokenizer::run(args)?,

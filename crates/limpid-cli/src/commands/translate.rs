@@ -8,7 +8,7 @@ use limpid::decode::{self, Decoding, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
 use limpid::hub::{self, Generation};
 use limpid::inspect::{Alignment, align, check_attends};
-use limpid::model::{Model, Translator};
+use limpid::model::{Architecture, Model, Translator};
 use limpid::text::Tokenizer;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;

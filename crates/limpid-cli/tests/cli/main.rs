@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod demo;
 mod encoder;
+mod experiment;
 mod explain;
 mod folders;
 mod generate;

@@ -29,7 +29,7 @@ pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;fon
 const SAMPLES_SHOWN: usize = 6;
 
 /// A page with this title and these parts.
-pub(super) fn page(title: &str, body: &str) -> String {
+pub(crate) fn page(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
@@ -80,14 +80,14 @@ fn headline(run: &Run) -> String {
 }
 
 /// A part of a page; nothing if it is empty.
-pub(super) fn section(title: &str, content: &str) -> String {
+pub(crate) fn section(title: &str, content: &str) -> String {
     if content.is_empty() {
         return String::new();
     }
     format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escape(title))
 }
 
-pub(super) fn chart_grid(charts: &[String]) -> String {
+pub(crate) fn chart_grid(charts: &[String]) -> String {
     if charts.is_empty() {
         return String::new();
     }
@@ -105,7 +105,7 @@ fn summary_table(figures: &[Figure]) -> String {
 }
 
 /// A table; nothing if it has no rows. The first cell of a row is its head.
-pub(super) fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }

@@ -24,6 +24,7 @@ pub use chart::{Chart, Mark, Series};
 pub use compare::{Comparison, compare};
 pub use figures::{Figure, figures, summary, thousands};
 pub use html::html;
+pub(crate) use html::{chart_grid, page, section, table};
 pub(crate) use run::parse_settings;
 pub use run::{LengthBleu, Metric, Run, Sample, Train, Validation, parse_metrics};
 pub use scale::{Axis, Scale, short_number};

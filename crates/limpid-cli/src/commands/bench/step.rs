@@ -173,7 +173,8 @@ fn bert(args: &BenchBert) -> Result<Job> {
         layer(masked, c, c, 1),
         layer(masked, c, args.vocab, 1),
     ];
-    Ok(Job { own_mb, ..Job::new(model, Batch::Masked(batch), 0.0, n, flops, layers) })
+    let work = Work::Model(Box::new((model.architecture, Batch::Masked(batch))));
+    Ok(Job { own_mb, ..Job::new((model.params, work), 0.0, n, flops, layers) })
 }
 
 /// The linear layers of an encoder-decoder, for `from` and `to` rows of source and target.

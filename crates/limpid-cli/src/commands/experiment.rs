@@ -1,0 +1,83 @@
+//! `limpid experiment`: a claim, put to the test.
+
+use crate::args;
+use crate::printer::say;
+use limpid::error::Result;
+use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Table, find, html};
+use limpid::files::{create_folder, write_aside};
+use limpid::train::Signal;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+pub fn run(args: &args::Experiment) -> Result<()> {
+    let Some(name) = &args.name else {
+        list(args.json);
+        return Ok(());
+    };
+    let experiment = find(name)?;
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("experiments").join(name));
+    // Before the work, so that a folder that cannot be made costs nothing.
+    create_folder(&folder)?;
+    let effort = if args.quick { Effort::Quick } else { Effort::Full };
+    say(format_args!("{}\n", experiment.claim));
+    let begin = std::time::Instant::now();
+    let mut news = |text: &str| {
+        say(format_args!("  {:>5.0} s  {text}", begin.elapsed().as_secs_f64()));
+        Signal::GoOn
+    };
+    let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, &mut news))?;
+    write(&folder, experiment, effort, &outcome)?;
+    if args.json {
+        println!("{}", outcome.json());
+    } else {
+        print(&outcome, effort);
+    }
+    say(format_args!("\n{} has the pictures and all figures.", folder.join("report.html").display()));
+    Ok(())
+}
+
+fn list(as_json: bool) {
+    if as_json {
+        let one = |e: &Experiment| json!({"name": e.name, "claim": e.claim});
+        println!("{}", json!(ALL.iter().map(one).collect::<Vec<_>>()));
+        return;
+    }
+    for experiment in ALL {
+        println!("{:16} {}", experiment.name, experiment.claim);
+    }
+    say("\nlimpid experiment NAME runs one; --quick takes seconds.");
+}
+
+fn write(folder: &Path, experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Result<()> {
+    for picture in &outcome.pictures {
+        write_aside(&folder.join(format!("{}.svg", picture.name)), picture.svg.as_bytes())?;
+    }
+    let text = serde_json::to_string_pretty(&outcome.json()).expect("an outcome is JSON") + "\n";
+    write_aside(&folder.join("outcome.json"), text.as_bytes())?;
+    write_aside(&folder.join("report.html"), html(experiment, effort, outcome).as_bytes())
+}
+
+fn print(outcome: &Outcome, effort: Effort) {
+    for table in &outcome.tables {
+        print_table(table);
+    }
+    for finding in &outcome.findings {
+        println!("{:13} {}: {}", finding.verdict.words(), finding.what, finding.evidence);
+    }
+    let quick = if effort == Effort::Quick { " (in a quick run, which proves nothing)" } else { "" };
+    println!("\nThe claim: {}{quick}.", outcome.verdict().words());
+}
+
+fn print_table(table: &Table) {
+    let columns = table.head.len();
+    let lines = || std::iter::once(&table.head).chain(&table.rows);
+    let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    println!("{}", table.title);
+    for row in lines() {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        println!("  {}", cells.join("   "));
+    }
+    println!();
+}

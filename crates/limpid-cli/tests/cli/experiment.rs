@@ -1,0 +1,44 @@
+//! `limpid experiment`.
+
+use super::*;
+
+/// Runs an experiment quickly; its folder has what it promises, and its JSON all findings.
+#[track_caller]
+fn quick(name: &str) -> serde_json::Value {
+    let out = scratch(&format!("experiment-{name}"));
+    let run = super::run(&["experiment", name, "--quick", "--json", "--out", out.to_str().unwrap()]);
+    assert!(run.status.success(), "{}", stderr(&run));
+    let outcome: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let kept: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("outcome.json")).unwrap()).unwrap();
+    assert_eq!(kept, outcome);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("<script"));
+    for picture in outcome["pictures"].as_array().unwrap() {
+        assert!(out.join(picture.as_str().unwrap()).is_file());
+    }
+    assert!(!outcome["findings"].as_array().unwrap().is_empty());
+    outcome
+}
+
+#[track_caller]
+fn verdict<'a>(outcome: &'a serde_json::Value, what: &str) -> &'a str {
+    let findings = outcome["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["what"].as_str().unwrap().contains(what));
+    found.unwrap_or_else(|| panic!("no finding about '{what}' in {outcome}"))["verdict"].as_str().unwrap()
+}
+
+#[test]
+fn scaling_shows_even_quickly_that_the_softmax_saturates_without_it() {
+    let outcome = quick("scaling");
+    assert_eq!(verdict(&outcome, "entropy falls"), "held");
+    assert_eq!(verdict(&outcome, "gradient vanishes"), "held");
+}
+
+#[test]
+fn the_list_names_every_experiment_and_an_unknown_one_is_refused_with_it() {
+    let list = run(&["experiment"]);
+    assert!(stdout(&list).contains("scaling"));
+    let unknown = run(&["experiment", "scalling"]);
+    refused(&unknown, "there is no experiment 'scalling'", "scaling");
+}

@@ -1,0 +1,48 @@
+//! Claims about Transformers, each as an experiment: what is claimed, what was measured, and whether it held.
+//!
+//! | | |
+//! |---|---|
+//! | [`ALL`] | the experiments, one file each |
+//! | [`Lab`] | what an experiment may use: effort, seeds, and somebody to tell |
+//! | [`Outcome`] | what came of it: findings, pictures, tables |
+//! | [`Estimate`] | a number with its uncertainty |
+//!
+//! An experiment trains its own small models on the built-in corpora; it needs no files. Its judgement is a rule that stands in its file, written
+//! before the numbers are known: "held" needs a difference larger than chance would make, "did not hold" the opposite, anything else is
+//! "not clear".
+
+mod estimate;
+mod lab;
+mod outcome;
+mod page;
+mod scaling;
+mod train;
+
+pub use estimate::Estimate;
+pub use lab::{Effort, Lab};
+pub use outcome::{Finding, Outcome, Picture, Table, Verdict};
+pub use page::html;
+
+use crate::error::{Error, Result};
+
+/// One experiment.
+pub struct Experiment {
+    /// What is typed.
+    pub name: &'static str,
+    /// What is claimed, in a sentence or two.
+    pub claim: &'static str,
+    /// Runs it.
+    pub run: fn(&mut Lab) -> Result<Outcome>,
+}
+
+/// All of them, in the order of the notes.
+pub const ALL: &[Experiment] = &[scaling::EXPERIMENT];
+
+/// The experiment of this name.
+pub fn find(name: &str) -> Result<&'static Experiment> {
+    ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+        Error::config(format!("there is no experiment '{name}'"))
+            .hint(format!("there are {}", names.join(", ")))
+    })
+}

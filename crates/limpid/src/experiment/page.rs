@@ -1,0 +1,25 @@
+//! An experiment as one page.
+
+use super::{Effort, Experiment, Outcome};
+use crate::report::{chart_grid, escape, page, section, table};
+
+/// `report.html` of an experiment: one file, without network and without script.
+pub fn html(experiment: &Experiment, effort: Effort, outcome: &Outcome) -> String {
+    let title = format!("Experiment: {}", experiment.name);
+    let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), escape(experiment.claim));
+    if effort == Effort::Quick {
+        body += "<p class=\"note\">A quick run, to see that it works: its figures prove nothing.</p>\n";
+    }
+    let findings =
+        outcome.findings.iter().map(|f| vec![f.what.clone(), f.verdict.words().into(), f.evidence.clone()]);
+    let head = ["what", "verdict", "evidence"].map(String::from);
+    let verdict = format!("The claim {}", outcome.verdict().words());
+    body += &section(&verdict, &table("", &head, &findings.collect::<Vec<_>>()));
+    let pictures: Vec<String> = outcome.pictures.iter().map(|picture| picture.svg.clone()).collect();
+    body += &section("Pictures", &chart_grid(&pictures));
+    for one in &outcome.tables {
+        body += &section(&one.title, &table("", &one.head, &one.rows));
+    }
+    body += &section("How it was done", &format!("<p>{}</p>\n", escape(&outcome.method)));
+    page(&title, &body)
+}

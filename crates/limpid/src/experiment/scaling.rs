@@ -1,0 +1,177 @@
+//! Why scores are divided by √d: a dot product of d independent terms has a standard deviation of √d, and a softmax of large scores is all
+//! but one-hot, with a gradient that is all but zero.
+//!
+//! Two looks. Random queries and keys of N(0, 1): the entropy of the weights and the size of the gradient behind them, against d. Then whole
+//! models of one head, trained with and without the division.
+
+use super::train::{StoryText, Training, train_gpt};
+use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use crate::config::{GptConfig, Scaling};
+use crate::error::Result;
+use crate::report::{Axis, Chart, Series};
+use limpid_tensor::kernels::matmul::Accumulate;
+use limpid_tensor::kernels::softmax::{softmax_backward, softmax_forward};
+use limpid_tensor::rng::Stream;
+
+/// What `limpid experiment scaling` runs.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "scaling",
+    claim: "Without 1/√d_k the scores of attention grow with the width of a head, the softmax saturates and its gradient vanishes; with it, \
+            neither depends on the width.",
+    run,
+};
+
+/// Keys that a query chooses from.
+const KEYS: usize = 64;
+
+fn run(lab: &mut Lab) -> Result<Outcome> {
+    let (random, mut findings, mut pictures) = random_scores(lab)?;
+    let (trained, more, chart) = trained_models(lab)?;
+    findings.extend(more);
+    pictures.push(chart);
+    let method = format!(
+        "Random: queries and {KEYS} keys of N(0, 1), {} draws a width and seed; entropy of the weights (at most ln {KEYS} = {:.2}), and the \
+         size of the gradient by the scores, relative to the gradient by the weights it comes from. Trained: GPTs of 2 layers with one head as \
+         wide as the model, on built-in stories, validation loss. Three seeds; intervals are 95%, by Student's t.",
+        draws(lab.effort),
+        (KEYS as f64).ln()
+    );
+    Ok(Outcome { method, findings, pictures, tables: vec![random, trained] })
+}
+
+fn draws(effort: Effort) -> usize {
+    effort.pick(200, 2_000)
+}
+
+/// Entropy and relative gradient of one width: means over the draws of a seed.
+fn random_weights(d: usize, scaling: Scaling, seed: u64, draws: usize) -> (f64, f64) {
+    let mut rng = Stream::new(seed, d as u64);
+    let (mut entropy, mut gradient) = (0.0, 0.0);
+    for _ in 0..draws {
+        let query: Vec<f32> = (0..d).map(|_| rng.normal()).collect();
+        let score =
+            |rng: &mut Stream| query.iter().map(|q| q * rng.normal()).sum::<f32>() * scaling.factor(d);
+        let scores: Vec<f32> = (0..KEYS).map(|_| score(&mut rng)).collect();
+        let upstream: Vec<f32> = (0..KEYS).map(|_| rng.normal()).collect();
+        let (mut weights, mut back) = (vec![0.0; KEYS], vec![0.0; KEYS]);
+        softmax_forward(&mut weights, &scores, KEYS);
+        softmax_backward(&mut back, &upstream, &weights, KEYS, Accumulate::Overwrite);
+        let bits = |p: &f32| if *p > 0.0 { -f64::from(*p) * f64::from(p.ln()) } else { 0.0 };
+        entropy += weights.iter().map(bits).sum::<f64>();
+        gradient += norm(&back) / norm(&upstream);
+    }
+    (entropy / draws as f64, gradient / draws as f64)
+}
+
+fn norm(x: &[f32]) -> f64 {
+    x.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt()
+}
+
+fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
+    let widths = [1, 4, 16, 64, 256, 1024];
+    let draws = draws(lab.effort);
+    let mut rows = Vec::new();
+    // [scaled, plain] → per width → per seed.
+    let (mut entropies, mut gradients) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
+    for d in widths {
+        lab.say(&format!("random scores, width {d}"))?;
+        let mut row = vec![d.to_string()];
+        for (i, scaling) in [Scaling::SqrtWidth, Scaling::None].into_iter().enumerate() {
+            let found = lab.seeds().map(|seed| random_weights(d, scaling, seed, draws));
+            let (entropy, gradient) = (found.map(|f| f.0), found.map(|f| f.1));
+            row.push(Estimate::of(&entropy).to_string());
+            row.push(format!("{:.4}", Estimate::of(&gradient).mean));
+            entropies[i].push(entropy);
+            gradients[i].push(gradient);
+        }
+        rows.push(row);
+    }
+    let (first, last) = (1, widths.len() - 1);
+    let fall = |values: &[[f64; 3]]| Estimate::of_differences(&values[first], &values[last]);
+    let plain = fall(&entropies[1]);
+    // With scaling nothing is to fall by more than a tenth of what falls without.
+    let scaled = fall(&entropies[0]);
+    let kept = Verdict::of(scaled.interval().1.abs() < 0.1 * plain.mean);
+    let factor = |values: &[[f64; 3]]| {
+        let ratio: Vec<f64> = values[first].iter().zip(&values[last]).map(|(a, b)| a / b).collect();
+        Estimate::of(&ratio)
+    };
+    let (vanishing, steady) = (factor(&gradients[1]), factor(&gradients[0]));
+    let findings = vec![
+        Finding::new(
+            "without scaling the weights' entropy falls with the width",
+            plain.is_above(0.5),
+            format!("by {plain} nats from width 4 to 1024"),
+        ),
+        Finding::new("with scaling it does not", kept, format!("by {scaled} nats")),
+        Finding::new(
+            "without scaling the gradient vanishes with the width, with scaling it does not",
+            Verdict::all([vanishing.is_above(2.0), Verdict::of(steady.interval().1 < 1.5)]),
+            format!("smaller by a factor of {vanishing} without, {steady} with"),
+        ),
+    ];
+    let line = |name: &str, values: &[[f64; 3]]| {
+        let points = widths.iter().zip(values).map(|(d, v)| (*d as f64, Estimate::of(v).mean));
+        Series::line(name, points.collect())
+    };
+    let chart = |title: &str, y: Axis, values: &[Vec<[f64; 3]>]| {
+        let series = vec![line("divided by √d", &values[0]), line("as they are", &values[1])];
+        Chart::new(title, Axis::log("width of a head, d"), y, series)
+    };
+    let pictures = vec![
+        Picture::chart(
+            "entropy",
+            &chart("Entropy of attention weights", Axis::linear("nats").including(0.0), &entropies),
+        ),
+        Picture::chart(
+            "gradient",
+            &chart("Gradient behind the softmax", Axis::log("relative size"), &gradients),
+        ),
+    ];
+    let head = ["width", "entropy, scaled", "gradient", "entropy, not scaled", "gradient"].map(String::from);
+    Ok((Table { title: "Random scores".into(), head: head.into(), rows }, findings, pictures))
+}
+
+fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
+    let widths: &[usize] = lab.effort.pick(&[8, 32], &[8, 32, 128]);
+    let text = StoryText::new(lab.effort.pick(200, 4_000))?;
+    let training = Training { steps: lab.effort.pick(30, 600), batch: 8, lr: 2e-3 };
+    let mut rows = Vec::new();
+    let mut losses = vec![Vec::new(); 2];
+    for width in widths {
+        let mut row = vec![width.to_string()];
+        for (i, scaling) in [Scaling::SqrtWidth, Scaling::None].into_iter().enumerate() {
+            let mut config = GptConfig::gpt2(text.tokenizer.vocab_size(), 64, 2, 1, *width);
+            config.variant.scaling = scaling;
+            let name = format!("one head of {width}, scaling {}", scaling.name());
+            let mut found = Vec::new();
+            for seed in lab.seeds() {
+                found.push(train_gpt(lab, &name, &config, &text, training, seed)?.validation);
+            }
+            row.push(Estimate::of(&found).to_string());
+            losses[i].push(found);
+        }
+        rows.push(row);
+    }
+    let last = widths.len() - 1;
+    let worse = Estimate::of_differences(&losses[1][last], &losses[0][last]);
+    let finding = Finding::new(
+        "a trained model is worse without scaling where heads are wide",
+        worse.is_above(0.0),
+        format!("by {worse} nats a word at width {}", widths[last]),
+    );
+    let line = |name: &str, losses: &[Vec<f64>]| {
+        let points = widths.iter().zip(losses).map(|(d, v)| (*d as f64, Estimate::of(v).mean));
+        Series::line(name, points.collect())
+    };
+    let series = vec![line("divided by √d", &losses[0]), line("as they are", &losses[1])];
+    let chart = Chart::new(
+        "Loss of trained models",
+        Axis::log("width of the head, d"),
+        Axis::linear("nats a word"),
+        series,
+    );
+    let head = ["width", "loss, scaled", "loss, not scaled"].map(String::from);
+    let table = Table { title: "Trained models".into(), head: head.into(), rows };
+    Ok((table, vec![finding], Picture::chart("loss", &chart)))
+}
