@@ -48,7 +48,7 @@
 //! | [`encode`] | what an encoder is used for: words for gaps, vectors, labels |
 //! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
 //! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
-//! | [`inspect`] | looking inside: worked examples, and what a translation attended to |
+//! | [`inspect`] | looking inside: worked examples, a quiz on them, and what a translation attended to |
 //! | [`report`] | what came of it, for people: run folders as pages, runs side by side, charts |
 //! | [`hash`] | whether a file is still what it was |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |

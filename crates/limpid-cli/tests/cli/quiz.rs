@@ -101,7 +101,7 @@ fn a_wrong_answer_gets_the_right_value_and_the_formula() {
 fn nonsense_is_explained_and_asked_again_and_three_times_is_enough() {
     let right = right_lines(&["2"]);
     let text = stdout(&answer(&["2"], format!("many\n1 2 3\n{right}").as_bytes()));
-    assert!(text.contains("'many' is not a number") && text.contains("3 numbers are there"), "{text}");
+    assert!(text.contains("'many' is not a number") && text.contains("these are 3 numbers"), "{text}");
     assert!(text.contains("1 of 1 steps right"), "{text}");
     let text = stdout(&answer(&["2"], b"many\n\xff\xfe\nmore\n"));
     assert!(text.contains("0 of 1 steps right") && text.contains("T×d_m"), "{text}");

@@ -67,6 +67,7 @@ fn tell_score(args: &Quiz, session: &Session<impl std::io::BufRead>) {
     let call = printer::how_to_call();
     let remark = match (right, steps) {
         (_, 0) => "Thank you for thinking along.",
+        _ if answered == 0 => "Nothing was answered this time; --answers shows everything.",
         (right, steps) if right == steps => "All of them: very well done.",
         (right, _) if right < answered => {
             "What was missed is explained above, with the command that shows it."

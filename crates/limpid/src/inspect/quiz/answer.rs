@@ -78,13 +78,13 @@ impl Right {
                 }
             }
             Right::Numbers(right) => match read(typed) {
-                Err(reason) => Verdict::Unreadable(format!("{reason}; asked for is {}", self.expects())),
+                Err(reason) => Verdict::Unreadable(format!("{reason}; expected: {}", self.expects())),
                 Ok(given) if given.len() != right.len() => Verdict::Unreadable(format!(
-                    "{} there, asked for is {}",
+                    "{}; expected: {}",
                     if given.len() == 1 {
-                        "1 number is".to_owned()
+                        "this is 1 number".to_owned()
                     } else {
-                        format!("{} numbers are", given.len())
+                        format!("these are {} numbers", given.len())
                     },
                     self.expects()
                 )),
@@ -96,10 +96,14 @@ impl Right {
 }
 
 fn shown(x: &f64) -> String {
-    match x.is_finite() {
-        // A real minus sign is read as well, but cannot be typed.
-        true => fixed(*x, 6).replace('−', "-"),
-        false => "-inf".to_owned(),
+    if !x.is_finite() {
+        return "-inf".to_owned();
+    }
+    // A real minus sign is read as well, but cannot be typed.
+    let text = fixed(*x, 6).replace('−', "-");
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').to_owned(),
+        false => text,
     }
 }
 
@@ -155,6 +159,14 @@ mod tests {
     }
 
     #[test]
+    fn right_answers_are_shown_as_one_would_type_them() {
+        let right = Right::Numbers(vec![1.5, -0.416_147, 2.0, f64::NEG_INFINITY, 0.0]);
+        assert_eq!(right.shown(), "1.5 -0.416147 2 -inf 0");
+        assert_eq!(right.expects(), "5 numbers, within 0.006");
+        assert_eq!(Right::Numbers(vec![0.0, f64::NEG_INFINITY]).expects(), "2 numbers, exactly; -inf for −∞");
+    }
+
+    #[test]
     fn near_is_right_and_far_is_wrong() {
         let half = Right::Numbers(vec![0.422_319]);
         for (typed, verdict) in [
@@ -179,8 +191,8 @@ mod tests {
         for (typed, reason) in [
             ("", "no number"),
             ("many", "'many' is not a number"),
-            ("1", "1 number is there, asked for is 2 numbers"),
-            ("1 2 3", "3 numbers are there"),
+            ("1", "this is 1 number; expected: 2 numbers, exactly"),
+            ("1 2 3", "these are 3 numbers"),
             ("1/0 2", "'1/0' is not a number"),
             ("1 nan", "'nan' is not a number"),
             ("1 2e999", "is not a number"),

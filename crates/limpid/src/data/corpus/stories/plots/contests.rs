@@ -162,7 +162,7 @@ pub(super) const NOISE: Plot = Plot {
             "In the {room} it was as [black|dark] as [coal|night].",
         ],
         &[
-            "Then the {lamp} went out.",
+            "The {lamp} almost went out in the wind.",
             "The {lamp} threw [long|strange|black] shadows on the wall.",
             "{friend} held {friend.his} breath and pointed at something.",
         ],
@@ -198,14 +198,14 @@ pub(super) const NOISE: Plot = Plot {
             steps: &[
                 &[
                     "A window was open, and the wind had blown down {toy.a}.",
-                    "It was the wind, which rolled {toy.a} across the floor.",
+                    "It was the wind, which pushed {toy.a} across the floor.",
                 ],
                 &[
                     "{hero} shut the window, and then it was quiet.",
                     "{hero} picked up the {toy} and they went back to bed.",
                 ],
             ],
-            summary: "{hero} and {friend} heard a noise in the {room}, but it was only the wind with {toy.a}.",
+            summary: "{hero} and {friend} heard a noise in the {room}, but it was only the wind and {toy.a}.",
         },
     ],
 };

@@ -32,7 +32,7 @@ pub(super) const LOST: Plot = Plot {
             steps: &[
                 &[
                     "[At last|Finally] {friend} found the {toy} {spot}.",
-                    "In the end the {toy} was {spot}, where {friend} had seen it.",
+                    "In the end the {toy} was {spot}, where {friend} discovered it.",
                     "[Suddenly|Just then] {friend} gave a shout, for there, {spot}, lay the {toy}.",
                 ],
                 &[
@@ -128,15 +128,15 @@ pub(super) const SWAP: Plot = Plot {
         Ending {
             steps: &[
                 &[
-                    "On the way the {other} fell to the ground and broke.",
-                    "The very same day the {other} broke in [two|three].",
+                    "On the way the {other} fell into a river and was gone.",
+                    "The very same day {hero} left the {other} in a bus, and it was gone.",
                 ],
                 &[
                     "{hero} was sad, but a swap is a swap.",
                     "{hero} learned to look twice before {he} made a swap.",
                 ],
             ],
-            summary: "{hero} swapped {his} {toy} for the {other} of {friend}, but it soon broke.",
+            summary: "{hero} swapped {his} {toy} for the {other} of {friend}, but soon lost it.",
         },
     ],
 };
@@ -157,7 +157,7 @@ pub(super) const QUARREL: Plot = Plot {
         &[
             "They shouted and pulled until both were red in the face.",
             "They called each other names and stamped their feet.",
-            "[Soon|Before long] they were not speaking to each other any more.",
+            "[Soon|Before long] everyone could hear them quarrel.",
         ],
         &[
             "Then the {kin} of {hero} came and asked what the noise was about.",
