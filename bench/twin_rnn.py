@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--test", default="test_2016_flickr", help="name of the test files without .de and .en")
     parser.add_argument("--attention", choices=["none", "additive"], default="additive")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--steps", type=int, help="stop after so many")
+    parser.add_argument("--steps", type=int, help="stop after so many, and translate nothing")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
@@ -177,6 +177,8 @@ def main():
             break
     model.load_state_dict(kept)
     result = {"parameters": sum(p.numel() for p in model.parameters()), "steps": step, "validation_loss": best, "seconds": seconds}
+    if args.steps:
+        return print(json.dumps(result))
     texts = translate(model, tokenizer, [s for s, _ in test])
     if args.out:
         args.out.write_text("\n".join(texts) + "\n", encoding="utf-8")

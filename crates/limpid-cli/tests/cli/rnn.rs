@@ -22,11 +22,10 @@ fn pairs(folder: &Path) -> (String, String) {
 fn args(folder: &Path, name: &str, more: &[&str]) -> Vec<String> {
     let (source, target) = pairs(folder);
     let mut args: Vec<String> =
-        ["train", "translate", "--arch", "rnn", "--source", &source, "--target", &target]
-            .map(String::from)
-            .into();
+        ["train", "translate", "--source", &source, "--target", &target].map(String::from).into();
     args.extend(["--out".to_string(), folder.join(name).display().to_string()]);
     let set = [
+        "model.arch=rnn",
         "tokenizer.kind=word",
         "model.layers=1",
         "model.width=24",
@@ -69,7 +68,7 @@ fn every_cell_and_attention_is_trained_and_used_by_the_same_verbs() {
         ("tanh", "none", "false"),
     ] {
         let name = format!("{cell}-{attention}-{both}");
-        let flags = ["--cell", cell, "--attention", attention, "--bidirectional", both];
+        let flags = ["--arch", "rnn", "--cell", cell, "--attention", attention, "--bidirectional", both];
         finish(&args(&folder, &name, &flags));
         let run = folder.join(&name).display().to_string();
         let metrics = fs::read_to_string(folder.join(&name).join("metrics.jsonl")).unwrap();
@@ -137,7 +136,7 @@ fn settings_that_cannot_be_are_refused_with_what_would_work() {
     };
     refused_with(&["--cell", "relu"], "cell 'relu' is not known", "tanh, gru, lstm");
     refused_with(&["--attention", "mlp"], "attention 'mlp' is not known", "none, dot, additive");
-    refused_with(&["--arch", "cnn"], "model.arch = 'cnn' is not known", "transformer and rnn");
+    refused_with(&["--set", "model.arch=cnn"], "model.arch = 'cnn' is not known", "transformer and rnn");
     refused_with(&["--set", "model.ffn=64"], "model.ffn is no setting of a recurrent model", "leave it out");
     refused_with(&["--set", "model.layers=9"], "9 recurrent layers are more than 8", "fewer layers");
     refused_with(&["--arch", "transformer", "--cell", "gru"], "is no setting of a Transformer", "--arch rnn");
