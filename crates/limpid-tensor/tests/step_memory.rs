@@ -134,7 +134,7 @@ fn measure_gpt(config: &GptConfig, batch: &LmBatch) -> (usize, usize) {
         || Model::gpt(config, 1).unwrap(),
         |model, tape| match model {
             Architecture::Gpt(gpt) => gpt.loss(tape, batch, SPEC),
-            Architecture::Seq2Seq(_) => unreachable!("a GPT was made"),
+            Architecture::Seq2Seq(_) | Architecture::Bert(_) => unreachable!("a GPT was made"),
         },
     )
 }
@@ -182,7 +182,7 @@ fn a_training_step_takes_16_bytes_a_parameter_and_what_its_tokens_need() {
         || Model::seq2seq(&config, 1).unwrap(),
         |model, tape| match model {
             Architecture::Seq2Seq(model) => model.loss(tape, &batch, SPEC),
-            Architecture::Gpt(_) => unreachable!("an encoder-decoder was made"),
+            Architecture::Gpt(_) | Architecture::Bert(_) => unreachable!("an encoder-decoder was made"),
         },
     );
     let budget = seq2seq_budget(&config, parameters, source, target, t + 1);
