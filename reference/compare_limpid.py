@@ -58,13 +58,63 @@ def compare_with_transformers(limpid):
     return error <= TOLERANCE
 
 
+def train_small(limpid, folder, task, data, *more):
+    settings = ["model.layers=2", "model.heads=2", "model.width=32", "model.context=24", "train.steps=30", "train.lr=0.003"]
+    flags = [word for setting in settings for word in ("--set", setting)]
+    out = folder / task
+    command = [limpid, "train", task, "--data", str(data), "--out", str(out), *flags, *more]
+    subprocess.run(command, capture_output=True, check=True)
+    return out / "model"
+
+
+def compare_encoders(limpid):
+    """An encoder and a classifier trained by limpid, opened by transformers with their tokenizers: the same words and labels."""
+    import torch
+    from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
+
+    words = "the a cat dog bird sat ran sang on under near mat tree wall".split()
+    lines = [" ".join(words[(i * 7 + j * j * 3 + i // 5) % len(words)] for j in range(7)) for i in range(300)]
+    errors = {}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "text.txt").write_text("\n".join(lines) + "\n")
+        table = [f"{line}\t{'cat' if 'cat' in line else 'none'}" for line in lines]
+        (folder / "table.tsv").write_text("\n".join(["text\tlabel", *table]) + "\n")
+
+        model = train_small(limpid, folder, "bert", folder / "text.txt")
+        tokenizer, theirs = AutoTokenizer.from_pretrained(model), BertForMaskedLM.from_pretrained(model).eval()
+        text = "the cat [MASK] on a [MASK]"
+        batch = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            wanted = theirs(**batch).logits[0][batch.input_ids[0] == tokenizer.mask_token_id].softmax(-1).numpy()
+        command = [limpid, "fill-mask", str(model), text, "--top", "100000", "--json"]
+        masks = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["masks"]
+        found = [{word["id"]: word["probability"] for word in mask} for mask in masks]
+        found = np.array([[mask[i] for i in range(wanted.shape[1])] for mask in found])
+        errors["fill-mask in BertForMaskedLM"] = np.abs(found - wanted).max()
+
+        model = train_small(limpid, folder, "classify", folder / "table.tsv")
+        theirs = BertForSequenceClassification.from_pretrained(model).eval()
+        tokenizer = AutoTokenizer.from_pretrained(model)
+        with torch.no_grad():
+            wanted = theirs(**tokenizer(lines[:20], padding=True, return_tensors="pt")).logits.softmax(-1).numpy()
+        command = [limpid, "classify", str(model), *lines[:20], "--json"]
+        answers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        labels = [theirs.config.id2label[i] for i in range(2)]
+        found = np.array([[json.loads(line)["probabilities"][label] for label in labels] for line in answers])
+        errors["classify in BertForSequenceClassification"] = np.abs(found - wanted).max()
+    for name, error in errors.items():
+        print(f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid {name}: probabilities differ by {error:.1e}")
+    return all(error <= TOLERANCE for error in errors.values())
+
+
 def main():
     limpid = os.environ["LIMPID"]
     if not has_logits_command(limpid):
         print("skipped: limpid logits (no such command, or no binary; LIMPID names another)")
         return 0
     results = [compare(limpid, name) for name in ["gpt2-tiny", "gpt2-untied", "gpt1-tiny"]]
-    results.append(compare_with_transformers(limpid))
+    results += [compare_with_transformers(limpid), compare_encoders(limpid)]
     return 0 if all(results) else 1
 
 

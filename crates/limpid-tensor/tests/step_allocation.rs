@@ -1,7 +1,9 @@
 //! Once the largest batch has been seen, a training step allocates nothing: a counting allocator watches.
 
-use limpid::config::{Cell, Directions, GptConfig, RnnAttention, RnnConfig, Seq2SeqConfig};
-use limpid::data::batch::{LmBatch, PairBatch};
+use limpid::config::{
+    BertConfig, BertHead, Cell, Directions, GptConfig, RnnAttention, RnnConfig, Seq2SeqConfig,
+};
+use limpid::data::batch::{LabelledBatch, LmBatch, MaskedBatch, PairBatch, Typed};
 use limpid::model::{Architecture, Model};
 use limpid::optim::AdamConfig;
 use limpid::train::Stepper;
@@ -32,6 +34,12 @@ fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
             (Architecture::Rnn(m), Batch::Pairs(b)) => {
                 m.loss(tape, b, LossSpec { smoothing: 0.1, weight: 0.01 })
             }
+            (Architecture::Bert(m), Batch::Masked(b)) => {
+                m.masked_loss(tape, b, LossSpec { smoothing: 0.0, weight: 0.01 })
+            }
+            (Architecture::Bert(m), Batch::Labelled(b)) => {
+                m.class_loss(tape, b, LossSpec { smoothing: 0.0, weight: 0.01 })
+            }
             _ => unreachable!(),
         };
         stepper.step(&mut model.params, 1e-3, None, loss).unwrap();
@@ -43,6 +51,8 @@ fn count(model: &mut Model, batches: &[Batch], warm: usize) -> Vec<usize> {
 enum Batch {
     Lm(LmBatch),
     Pairs(PairBatch),
+    Masked(MaskedBatch),
+    Labelled(LabelledBatch),
 }
 
 // One test: another one on another thread would be counted too.
@@ -75,4 +85,24 @@ fn a_warm_training_step_allocates_nothing() {
         let mut rnn = Model::rnn(&config, 1).unwrap();
         assert_eq!(count(&mut rnn, &batches, 12), [0; 12], "{cell:?}, {attention:?}");
     }
+
+    let bert = |head| {
+        let config = BertConfig { dropout: 0.1, head, ..BertConfig::new(97, 64, 2, 4, 64) };
+        Model::bert(&config, 1).unwrap()
+    };
+    let lengths = [&[40, 17, 30][..], &[33, 9], &[64, 64, 64, 64]];
+    let batches = lengths.map(|lengths| {
+        let input = Typed::single(&sequences(lengths));
+        let rows: Vec<u32> = (0..input.tokens.tokens() as u32).step_by(7).collect();
+        let targets = rows.iter().map(|row| row % 97).collect();
+        let follows = Some(vec![1; lengths.len()]);
+        Batch::Masked(MaskedBatch { input, rows: rows.into(), targets, follows })
+    });
+    assert_eq!(count(&mut bert(BertHead::PreTraining), &batches, 12), [0; 12]);
+    let batches = lengths.map(|lengths| {
+        let labels = (0..lengths.len() as u32).map(|i| i % 2).collect();
+        Batch::Labelled(LabelledBatch { input: Typed::single(&sequences(lengths)), labels })
+    });
+    let labels = vec!["a".to_string(), "b".to_string()];
+    assert_eq!(count(&mut bert(BertHead::Classifier(labels)), &batches, 12), [0; 12]);
 }

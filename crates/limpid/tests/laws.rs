@@ -1,15 +1,15 @@
 //! Laws that hold for every model, whatever its numbers.
 
-use limpid::config::{GptConfig, NormPlacement, Seq2SeqConfig, Tie};
-use limpid::data::batch::{LmBatch, Packed, PairBatch};
+use limpid::config::{BertConfig, BertHead, GptConfig, NormPlacement, Seq2SeqConfig, Tie};
+use limpid::data::batch::{LabelledBatch, LmBatch, MaskedBatch, Packed, PairBatch, Typed};
 use limpid::decode::{GptSession, Seq2SeqSession, Session, argmax, greedy};
-use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
+use limpid::model::{Architecture, Bert, Gpt, Model, Seq2Seq};
 use limpid::optim::AdamConfig;
 use limpid::train::Stepper;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Role;
 use limpid_tensor::rng::Stream;
-use limpid_tensor::tape::{Gradients, Tape};
+use limpid_tensor::tape::{Gradients, Tape, Var};
 use limpid_tensor::tensor::Tensor;
 
 /// GPT-1 and GPT-2 of a size that shows every index mistake.
@@ -33,6 +33,67 @@ fn translators() -> Vec<Model> {
         ..shared.clone()
     };
     [shared, pre, separate].iter().map(|c| spread(Model::seq2seq(c, 5).unwrap())).collect()
+}
+
+/// Encoders with every head that is trained.
+fn encoders() -> Vec<Model> {
+    let labels = ["a", "b", "c"].map(String::from).to_vec();
+    let heads = [BertHead::MaskedLm, BertHead::PreTraining, BertHead::Classifier(labels)];
+    let config = |head| BertConfig { head, ..BertConfig::new(53, 40, 2, 3, 24) };
+    heads.into_iter().map(|head| spread(Model::bert(&config(head), 5).unwrap())).collect()
+}
+
+fn encoder(model: &Model) -> &Bert {
+    let Architecture::Bert(bert) = &model.architecture else { panic!("an encoder") };
+    bert
+}
+
+/// Sequences of two halves.
+fn typed(sequences: &[Vec<u32>]) -> Typed {
+    let halves = |ids: &Vec<u32>| (0..ids.len()).map(|i| u32::from(i > ids.len() / 2)).collect::<Vec<u32>>();
+    Typed::new(&sequences.iter().map(|ids| (ids.clone(), halves(ids))).collect::<Vec<_>>())
+}
+
+/// The loss that a head is trained with.
+fn encoder_loss(bert: &Bert, tape: &mut Tape, sequences: &[Vec<u32>], weight: f32) -> Var {
+    let (input, spec) = (typed(sequences), LossSpec { smoothing: 0.0, weight });
+    let count = sequences.len() as u32;
+    match bert.config().head {
+        BertHead::Classifier(_) => {
+            let batch = LabelledBatch { input, labels: (0..count).map(|i| i % 3).collect() };
+            bert.class_loss(tape, &batch, spec)
+        }
+        _ => {
+            let middle = |span: &limpid_tensor::kernels::attention::Span| (span.start + span.len / 2) as u32;
+            let rows: Vec<u32> = input.tokens.spans.iter().map(middle).collect();
+            let targets = rows.iter().map(|row| (row * 7 + 3) % 53).collect();
+            let follows = Some((0..count).map(|i| i % 2).collect());
+            bert.masked_loss(tape, &MaskedBatch { input, rows: rows.into(), targets, follows }, spec)
+        }
+    }
+}
+
+#[test]
+fn every_token_of_an_encoder_sees_all_of_its_sequence_and_nothing_of_the_others() {
+    for model in encoders() {
+        let hidden = |sequences: &[Vec<u32>]| {
+            encoder(&model).hidden(&mut Tape::inference(&model.params), &typed(sequences)).value().clone()
+        };
+        let mut all = sequences(3, &[5, 1, 17, 3], 53);
+        let together = hidden(&all);
+        let mut row = 0;
+        for sequence in &all {
+            let alone = hidden(std::slice::from_ref(sequence));
+            (0..sequence.len()).for_each(|i| same_row(together.row(row + i), alone.row(i)));
+            row += sequence.len();
+        }
+        // The last token of the third sequence changes all of it, the first one too, and nothing else.
+        all[2][16] = (all[2][16] + 1) % 53;
+        let after = hidden(&all);
+        (0..26).for_each(|row| {
+            assert_eq!(after.row(row) != together.row(row), (6..23).contains(&row), "row {row}")
+        });
+    }
 }
 
 /// Larger weights than a fresh model has, so that attention is not flat and effects are not lost in rounding.
@@ -238,6 +299,47 @@ fn every_trained_parameter_receives_a_gradient() {
         tape.backward(&loss);
         reached(&model, &gradients);
     }
+}
+
+#[test]
+fn every_trained_parameter_of_an_encoder_receives_a_gradient() {
+    for model in encoders() {
+        let mut gradients = Gradients::new(&model.params);
+        let mut tape = Tape::training(&model.params, &mut gradients);
+        let loss = encoder_loss(encoder(&model), &mut tape, &sequences(8, &[9, 4, 6], 53), 0.1);
+        tape.backward(&loss);
+        for (id, spec) in model.params.iter() {
+            let gradient = gradients.get(&model.params, id);
+            let gradient = gradient.unwrap_or_else(|| panic!("no gradient reached {}", spec.name));
+            assert!(gradient.iter().any(|g| *g != 0.0), "the gradient of {} is all 0", spec.name);
+        }
+    }
+}
+
+#[test]
+fn an_encoder_trained_with_dropout_has_the_same_bits_at_any_number_of_threads() {
+    let bits = |threads: usize, head: BertHead| {
+        limpid_tensor::team::set_threads(threads);
+        let config = BertConfig { dropout: 0.1, head, ..BertConfig::new(53, 40, 2, 3, 24) };
+        let mut model = Model::bert(&config, 3).unwrap();
+        let bert = encoder(&model).clone();
+        let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 11);
+        for step in 0..5 {
+            let lengths: Vec<usize> = (0..17).map(|i| 1 + (i * 7 + step) % 23).collect();
+            let ids = sequences(step as u64, &lengths, 53);
+            stepper
+                .step(&mut model.params, 1e-3, None, |tape| encoder_loss(&bert, tape, &ids, 0.05))
+                .unwrap();
+        }
+        model.params.flat().iter().map(|x| x.to_bits()).collect::<Vec<u32>>()
+    };
+    for head in [BertHead::PreTraining, BertHead::Classifier(vec!["a".into(), "b".into(), "c".into()])] {
+        let one = bits(1, head.clone());
+        for threads in [2, 3] {
+            assert!(bits(threads, head.clone()) == one, "{threads} threads gave other bits than one");
+        }
+    }
+    limpid_tensor::team::set_threads(2);
 }
 
 #[test]

@@ -88,6 +88,8 @@ pub struct Typed {
     pub tokens: Packed,
     /// 0 for the first text of a sequence, 1 for the second.
     pub types: Arc<[u32]>,
+    /// The first row of each sequence: `[CLS]`.
+    pub firsts: Arc<[u32]>,
 }
 
 impl Typed {
@@ -98,19 +100,19 @@ impl Typed {
         let fits = |(ids, types): &(S, T)| ids.as_ref().len() == types.as_ref().len();
         assert!(sequences.iter().all(fits), "a type for each token");
         let types = sequences.iter().flat_map(|(_, types)| types.as_ref()).copied().collect();
-        Self { tokens: Packed::new(&ids), types }
+        Self::packed(Packed::new(&ids), types)
+    }
+
+    fn packed(tokens: Packed, types: Arc<[u32]>) -> Self {
+        let firsts = tokens.spans.iter().map(|span| span.start as u32).collect();
+        Self { tokens, types, firsts }
     }
 
     /// Sequences of one text each.
     pub fn single<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
         let tokens = Packed::new(sequences);
         let types = vec![0; tokens.tokens()].into();
-        Self { tokens, types }
-    }
-
-    /// The first row of each sequence: `[CLS]`.
-    pub fn first_rows(&self) -> Arc<[u32]> {
-        self.tokens.spans.iter().map(|span| span.start as u32).collect()
+        Self::packed(tokens, types)
     }
 }
 

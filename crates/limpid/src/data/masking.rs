@@ -58,7 +58,10 @@ impl Masking {
         let vocab = tokenizer.vocab_size();
         let mut ordinary = vec![true; vocab];
         for (id, _) in tokenizer.special_tokens() {
-            ordinary[id as usize] = false;
+            // An id beyond the vocabulary (a file with gaps) is never asked for anyway.
+            if let Some(place) = ordinary.get_mut(id as usize) {
+                *place = false;
+            }
         }
         let replacements: Vec<u32> = (0..vocab as u32).filter(|id| ordinary[*id as usize]).collect();
         if replacements.is_empty() {
@@ -111,7 +114,7 @@ impl Masking {
 
     /// The places of a sequence that are asked for, ascending. A word has the number of its first token.
     fn chosen(&self, ids: &[u32], number: impl Fn(usize) -> f32) -> Vec<usize> {
-        let may = |i: usize| self.ordinary[ids[i] as usize];
+        let may = |i: usize| self.ordinary.get(ids[i] as usize).copied().unwrap_or(false);
         let mut words: Vec<(f32, Vec<usize>)> = Vec::new();
         for i in (0..ids.len()).filter(|i| may(*i)) {
             let continues = i > 0 && may(i - 1) && self.continues[ids[i] as usize];

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 const CLASSES: [&str; 4] =
     ["BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification"];
 
+/// Without names there is no reason for more.
+const MOST_LABELS: usize = 1 << 16;
+
 pub(super) fn read(keys: &mut Keys) -> Result<BertConfig> {
     keys.must_be("is_decoder", &json!(false))?;
     keys.must_be("add_cross_attention", &json!(false))?;
@@ -57,7 +60,10 @@ fn head(keys: &mut Keys) -> Result<BertHead> {
 fn labels(keys: &mut Keys) -> Result<Vec<String>> {
     let unnamed = |count| (0..count).map(|i| format!("LABEL_{i}")).collect();
     let labels: Vec<String> = match keys.map.remove("id2label") {
-        None | Some(Value::Null) => unnamed(keys.optional_size("num_labels")?.unwrap_or(2).min(1 << 20)),
+        None | Some(Value::Null) => match keys.optional_size("num_labels")?.unwrap_or(2) {
+            count if count <= MOST_LABELS => unnamed(count),
+            count => return Err(keys.wrong("num_labels", &json!(count), "a number of labels up to 65,536")),
+        },
         Some(found) => {
             let label =
                 |map: &Map<String, Value>, i: usize| map.get(&i.to_string())?.as_str().map(String::from);

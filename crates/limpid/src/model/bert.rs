@@ -121,7 +121,7 @@ impl Bert {
     /// If its head has no pooler.
     #[track_caller]
     pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &Typed) -> Var {
-        let cls = t.rows(hidden, &input.first_rows());
+        let cls = t.rows(hidden, &input.firsts);
         self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
     }
 

@@ -27,7 +27,12 @@ pub(super) fn known_labels(config: &RunConfig) -> Result<Option<Vec<String>>> {
 
 /// The same run with the sizes of the model it begins with. A size that was asked for and is another is refused.
 pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
-    let Some(folder) = config.model.from.clone() else { return Ok(config) };
+    let Some(mut folder) = config.model.from.clone() else { return Ok(config) };
+    // The folder of a run stands for the model in it.
+    if !folder.join("config.json").exists() && folder.join("model").join("config.json").exists() {
+        folder = folder.join("model");
+        config.model.from = Some(folder.clone());
+    }
     let there = encoder_config(&folder)?;
     let usual = RunConfig::new(config.task).model;
     let sizes = |model: &ModelConfig| {
@@ -46,6 +51,17 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
             ))
             .hint(format!("leave out model.{key}: sizes are those of the model one begins with")));
         }
+    }
+    let pairs = match config.task {
+        TaskKind::Classify => config.table.text.len() > 1,
+        _ => config.unit()? == super::config::Unit::Pairs,
+    };
+    if pairs && there.type_vocab_size < 2 {
+        return Err(Error::config(format!(
+            "the model in {} was made for one text at a time",
+            folder.display()
+        ))
+        .hint("begin with a model whose type_vocab_size is 2, or give one text"));
     }
     if config.model.context > there.max_position_embeddings {
         let (context, positions) = (config.model.context, there.max_position_embeddings);
