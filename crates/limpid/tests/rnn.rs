@@ -384,9 +384,16 @@ fn without_attention_the_source_reaches_the_decoder_through_its_first_state_alon
 
 #[test]
 fn a_step_has_the_same_bits_at_any_number_of_threads() {
-    for model in models() {
-        let pairs: Vec<_> =
-            sequences(7, &[12, 3, 9, 20]).into_iter().zip(sequences(8, &[5, 14, 14, 1])).collect();
+    // Wide enough, with enough sequences, that the products of a single step are split.
+    let wide =
+        [(Cell::Gru, RnnAttention::Additive), (Cell::Lstm, RnnAttention::Dot)].map(|(cell, attention)| {
+            let usual = RnnConfig::new(53, cell, attention, 2, 128);
+            Model::rnn(&RnnConfig { directions: Directions::Both, ..usual }, 5).unwrap()
+        });
+    let small = models().into_iter().map(|model| (model, 4));
+    for (model, count) in small.chain(wide.map(|model| (model, 40))) {
+        let lengths = |step: usize| (0..count).map(|i| 1 + i * step % 19).collect::<Vec<_>>();
+        let pairs: Vec<_> = sequences(7, &lengths(7)).into_iter().zip(sequences(8, &lengths(5))).collect();
         let batch = PairBatch::new(&pairs, 0);
         let run = |threads: usize| {
             limpid_tensor::team::set_threads(threads);
