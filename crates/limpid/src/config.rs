@@ -220,27 +220,35 @@ impl Seq2SeqConfig {
         check_heads(self.decoder_attention_heads, self.d_model, "decoder heads")?;
         check_size(self.encoder_layers.max(self.decoder_layers), self.parameters_about())?;
         self.variant.check(self.max_position_embeddings, self.d_model)?;
-        if self.share_encoder_decoder_embeddings == Tie::Shared && self.vocab_size != self.decoder_vocab_size
-        {
-            return Err(Error::config(format!(
-                "one embedding table cannot have {} rows for the source and {} for the target",
-                self.vocab_size, self.decoder_vocab_size
-            ))
-            .hint("use one vocabulary for both, or share_encoder_decoder_embeddings = false"));
-        }
-        for (name, id) in [
-            ("pad_token_id", self.pad_token_id),
-            ("eos_token_id", self.eos_token_id),
-            ("decoder_start_token_id", self.decoder_start_token_id),
-        ] {
-            if id as usize >= self.decoder_vocab_size {
-                return Err(Error::config(format!(
-                    "{name} = {id} is beyond the target vocabulary of {} tokens",
-                    self.decoder_vocab_size
-                )));
-            }
-        }
+        check_tables(self.share_encoder_decoder_embeddings, self.vocab_size, self.decoder_vocab_size)?;
+        check_special(
+            [self.pad_token_id, self.eos_token_id, self.decoder_start_token_id],
+            self.decoder_vocab_size,
+        )?;
         check_dropout(self.dropout)
+    }
+}
+
+/// Refuses one table of embeddings for two vocabularies.
+fn check_tables(tie: Tie, source: usize, target: usize) -> Result<()> {
+    if tie == Tie::Separate || source == target {
+        return Ok(());
+    }
+    Err(Error::config(format!(
+        "one embedding table cannot have {source} rows for the source and {target} for the target"
+    ))
+    .hint("use one vocabulary for both, or share_encoder_decoder_embeddings = false"))
+}
+
+/// Refuses special tokens (filling up, end, start) that the target vocabulary does not have.
+fn check_special(ids: [u32; 3], vocabulary: usize) -> Result<()> {
+    let named = ["pad_token_id", "eos_token_id", "decoder_start_token_id"].into_iter().zip(ids);
+    match named.into_iter().find(|(_, id)| *id as usize >= vocabulary) {
+        None => Ok(()),
+        Some((name, id)) => Err(Error::config(format!(
+            "{name} = {id} is beyond the target vocabulary of {vocabulary} tokens"
+        ))
+        .hint("the ids of special tokens are those of tokenizer.json")),
     }
 }
 

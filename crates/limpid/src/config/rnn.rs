@@ -1,6 +1,6 @@
 //! The recurrent encoder-decoder: what came before the Transformer.
 
-use super::{Tie, check_dropout, check_positive, check_size};
+use super::{Tie, check_dropout, check_positive, check_size, check_special, check_tables};
 use crate::error::{Error, Result};
 pub use limpid_tensor::kernels::recurrent::Cell;
 
@@ -132,26 +132,11 @@ impl RnnConfig {
             .hint("use fewer layers; two are usual"));
         }
         check_size(self.num_layers, self.parameters_about())?;
-        if self.share_encoder_decoder_embeddings == Tie::Shared && self.vocab_size != self.decoder_vocab_size
-        {
-            return Err(Error::config(format!(
-                "one embedding table cannot have {} rows for the source and {} for the target",
-                self.vocab_size, self.decoder_vocab_size
-            ))
-            .hint("use one vocabulary for both, or share_encoder_decoder_embeddings = false"));
-        }
-        let ids = [
-            ("pad_token_id", self.pad_token_id),
-            ("eos_token_id", self.eos_token_id),
-            ("decoder_start_token_id", self.decoder_start_token_id),
-        ];
-        if let Some((name, id)) = ids.iter().find(|(_, id)| *id as usize >= self.decoder_vocab_size) {
-            return Err(Error::config(format!(
-                "{name} = {id} is beyond the target vocabulary of {} tokens",
-                self.decoder_vocab_size
-            ))
-            .hint("the ids of special tokens are those of tokenizer.json"));
-        }
+        check_tables(self.share_encoder_decoder_embeddings, self.vocab_size, self.decoder_vocab_size)?;
+        check_special(
+            [self.pad_token_id, self.eos_token_id, self.decoder_start_token_id],
+            self.decoder_vocab_size,
+        )?;
         check_dropout(self.dropout)
     }
 }
