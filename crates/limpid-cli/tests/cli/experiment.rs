@@ -35,6 +35,63 @@ fn scaling_shows_even_quickly_that_the_softmax_saturates_without_it() {
     assert_eq!(verdict(&outcome, "gradient vanishes"), "held");
 }
 
+/// The rows of a table, by its title.
+#[track_caller]
+fn rows(outcome: &serde_json::Value, title: &str) -> Vec<Vec<String>> {
+    let tables = outcome["tables"].as_array().unwrap();
+    let table = tables.iter().find(|table| table["title"].as_str().unwrap().contains(title)).unwrap();
+    serde_json::from_value(table["rows"].clone()).unwrap()
+}
+
+#[test]
+fn positions_end_with_their_table_unless_they_are_computed() {
+    let outcome = quick("positions");
+    assert_eq!(verdict(&outcome, "one-hot positions cannot be asked for position 17"), "held");
+    assert!(outcome.to_string().contains("17 of them do not fit into a width of 16"));
+    assert_eq!(verdict(&outcome, "learned positions have no vector for position 17"), "held");
+    assert_eq!(verdict(&outcome, "sinusoidal positions can be asked"), "held");
+    assert_eq!(verdict(&outcome, "one-hot positions have no notion of distance"), "held");
+    assert_eq!(verdict(&outcome, "depends on the offset alone"), "held");
+    let rows = rows(&outcome, "by position");
+    let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(names, ["none", "one-hot", "learned", "sinusoidal"]);
+    for row in &rows {
+        // Name, position 16, position 17, then 9 to 16 and the blocks behind it.
+        let refused: Vec<usize> = (0..row.len()).filter(|i| row[*i] == "refused").collect();
+        let beyond: Vec<usize> = std::iter::once(2).chain(4..row.len()).collect();
+        assert_eq!(refused, if row[0] == "one-hot" { beyond } else { vec![] }, "{row:?}");
+        assert!(!row.iter().any(|cell| cell.contains("NaN")), "{row:?}");
+    }
+}
+
+#[test]
+fn norm_shows_even_quickly_that_gradients_vanish_and_that_batch_norm_sees_the_future() {
+    let outcome = quick("norm");
+    assert_eq!(verdict(&outcome, "first layer's gradient vanishes"), "held");
+    assert_eq!(verdict(&outcome, "batch norm lets a word see later ones"), "held");
+    // Five norms with residuals and without; two depths, and the loss in training.
+    let losses = rows(&outcome, "Nats a word");
+    assert_eq!((losses.len(), losses[0].len()), (10, 5));
+    assert_eq!(losses.iter().filter(|row| row[1] == "none").count(), 5);
+    assert_eq!(rows(&outcome, "gradient").len(), 10);
+}
+
+#[test]
+fn heads_that_are_all_off_leave_every_word_alone_and_weights_are_shares() {
+    let outcome = quick("heads");
+    assert_eq!(verdict(&outcome, "with all heads off"), "held");
+    assert_eq!(rows(&outcome, "number of heads").len(), 2);
+    // Two layers of four heads, and what even weights would be.
+    let heads = rows(&outcome, "heads of each layer");
+    assert_eq!(heads.len(), 9);
+    let number = |cell: &String| cell.parse::<f64>().unwrap();
+    assert!(heads.iter().all(|row| row[1..5].iter().all(|share| (0.0..=1.0).contains(&number(share)))));
+    // Weights that are all alike have the largest entropy, and give every single word the same on average.
+    let (even, heads) = heads.split_last().unwrap();
+    assert!(heads.iter().all(|row| number(&row[5]) <= number(&even[5])), "{heads:?} {even:?}");
+    assert!(even[1] == even[2] && even[2] == even[3], "{even:?}");
+}
+
 #[test]
 fn the_list_names_every_experiment_and_an_unknown_one_is_refused_with_it() {
     let list = run(&["experiment"]);

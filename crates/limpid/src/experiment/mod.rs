@@ -12,9 +12,12 @@
 //! "not clear".
 
 mod estimate;
+mod heads;
 mod lab;
+mod norm;
 mod outcome;
 mod page;
+mod positions;
 mod scaling;
 mod train;
 
@@ -36,7 +39,8 @@ pub struct Experiment {
 }
 
 /// All of them, in the order of the notes.
-pub const ALL: &[Experiment] = &[scaling::EXPERIMENT];
+pub const ALL: &[Experiment] =
+    &[scaling::EXPERIMENT, positions::EXPERIMENT, norm::EXPERIMENT, heads::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Result<&'static Experiment> {

@@ -1,0 +1,406 @@
+//! How a model knows where a word stands: not at all, by a place of its own (one-hot), by a trained vector, by waves.
+//!
+//! GPTs are trained on windows of L words and then asked for the same words twice: late in a window they know, and at positions they have never
+//! seen. A computed table can be made longer, so the trained numbers are put into a model with a longer one. A trained table has no more rows;
+//! what a row that nobody trained does is measured too. One-hot positions are as many as the model is wide.
+//!
+//! The rule: a loss is kept up if it rises by at most [`MARGIN`] nats a word, beyond chance.
+
+use super::train::{StoryText, Trained, Training, train_gpt};
+use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use crate::config::{GptConfig, Positions};
+use crate::data::batch::LmBatch;
+use crate::error::Result;
+use crate::model::{Architecture, Gpt, Model};
+use crate::nn::{Builder, PositionEncoding};
+use crate::report::{Axis, Chart, Mark, Series};
+use limpid_tensor::params::Params;
+use limpid_tensor::tape::{Tape, Var};
+use limpid_tensor::tensor::Tensor;
+use std::ops::Range;
+
+/// What `limpid experiment positions` runs.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "positions",
+    claim: "A model needs to be told where a word stands. One-hot positions have no notion of distance and end with their table, as learned ones \
+            do (trained up to 512, nothing can be said at 513); sinusoidal ones are near for near words and go on to 10,000.",
+    run,
+};
+
+const KINDS: [Positions; 4] = [Positions::None, Positions::OneHot, Positions::Learned, Positions::Sinusoidal];
+/// What a loss may rise by, in nats a word, and still count as kept up.
+const MARGIN: f64 = 0.1;
+
+struct Sizes {
+    /// L, and the width of the models, so that one-hot positions fit exactly.
+    context: usize,
+    /// Where the last block of positions begins.
+    far: usize,
+    /// Words that are predicted at each place.
+    words: usize,
+    /// The same for a single position.
+    single: usize,
+}
+
+impl Sizes {
+    fn new(effort: Effort) -> Self {
+        effort.pick(
+            Self { context: 16, far: 48, words: 96, single: 32 },
+            Self { context: 128, far: 8_000, words: 2_000, single: 400 },
+        )
+    }
+
+    /// Where words are asked for: L/2, L, 2L, 4L, … and `far`, each with the positions of a block.
+    fn places(&self) -> Vec<Range<usize>> {
+        let doubled = std::iter::successors(Some(self.context / 2), |p| Some(2 * p));
+        let before = doubled.take_while(|p| 4 * p < 3 * self.far);
+        before.chain([self.far]).map(|p| p..p + (self.context / 2).max(p / 4)).collect()
+    }
+
+    /// The last position of all, counted from 1.
+    fn end(&self) -> usize {
+        self.places().last().map_or(0, |place| place.end)
+    }
+}
+
+/// Losses of one kind of positions: per place, per seed; none where it cannot be asked.
+struct Kind {
+    name: &'static str,
+    places: Vec<Option<Vec<f64>>>,
+    /// At position L, the last it was trained with, and at L + 1.
+    edge: [Option<Vec<f64>>; 2],
+}
+
+fn run(lab: &mut Lab) -> Result<Outcome> {
+    let sizes = Sizes::new(lab.effort);
+    let text = StoryText::new(lab.effort.pick(60, 4_000))?;
+    let training = Training { steps: lab.effort.pick(15, 400), batch: 8, lr: 2e-3 };
+    let l = sizes.context;
+    let (layers, heads) = lab.effort.pick((1, 2), (2, 4));
+    let mut kinds = Vec::new();
+    let mut learned_tables = Vec::new();
+    let mut refusal = None;
+    let mut same_numbers = true;
+    for positions in KINDS {
+        let mut config = GptConfig::gpt2(text.tokenizer.vocab_size(), l, layers, heads, l);
+        config.variant.positions = positions;
+        let mut measured = Measured::default();
+        for seed in lab.seeds() {
+            let name = format!("positions {}", positions.name());
+            let trained = train_gpt(lab, &name, &config, &text, training, seed)?;
+            measured.within(&trained, &text, &sizes);
+            // One position more is the question; only who can answer it is asked for all the others.
+            let one_more = longer(&config, &trained, l + 1, seed);
+            match one_more.and_then(|_| longer(&config, &trained, sizes.end(), seed)) {
+                Ok(long) => {
+                    same_numbers &= positions != Positions::Sinusoidal
+                        || long.params.count() == trained.model.params.count();
+                    measured.beyond(&long, &text, &sizes);
+                }
+                Err(error) if positions == Positions::OneHot => refusal = Some(error.to_string()),
+                Err(error) => return Err(error),
+            }
+            if positions == Positions::Learned {
+                learned_tables.push(table_of(&trained.model.params).to_vec());
+            }
+        }
+        kinds.push(measured.kind(positions, &sizes));
+    }
+    let mut findings = in_range(&kinds);
+    findings.extend(beyond(&kinds, &sizes, refusal, same_numbers, learned_tables[0].len() / l));
+    let (more, distances) = distances(&learned_tables, l);
+    findings.extend(more);
+    let method = format!(
+        "GPTs of {layers} layers, width {l} and {heads} heads, trained for {} steps on windows of {l} words of built-in stories. Each of {} words of \
+         other stories is predicted at each place (the second half of the known positions, and blocks behind position {l}), from all words \
+         before it; position {l} and the one behind it are compared on {} words. A longer table of waves is computed, one of trained vectors is filled up with untrained \
+         rows. Three seeds; intervals are 95%, by Student's t.",
+        training.steps, sizes.words, sizes.single
+    );
+    let pictures =
+        vec![Picture::chart("loss", &loss_chart(&kinds, &sizes)), Picture::chart("distance", &distances)];
+    Ok(Outcome { method, findings, pictures, tables: vec![loss_table(&kinds, &sizes)] })
+}
+
+/// What was measured of one kind, seed by seed.
+#[derive(Default)]
+struct Measured {
+    places: Vec<Vec<f64>>,
+    edge: [Vec<f64>; 2],
+}
+
+impl Measured {
+    fn push(&mut self, place: usize, loss: f64) {
+        self.places.resize_with(self.places.len().max(place + 1), Vec::new);
+        self.places[place].push(loss);
+    }
+
+    /// At positions it was trained with.
+    fn within(&mut self, trained: &Trained, text: &StoryText, sizes: &Sizes) {
+        let model = (trained.gpt(), &trained.model.params);
+        self.push(0, said(model, &text.validation, sizes.words, sizes.far, &sizes.places()[0]));
+        let last = sizes.context - 1..sizes.context;
+        self.edge[0].push(said(model, &text.validation, sizes.single, sizes.far, &last));
+    }
+
+    fn beyond(&mut self, long: &Model, text: &StoryText, sizes: &Sizes) {
+        let Architecture::Gpt(gpt) = &long.architecture else { unreachable!("a GPT was made") };
+        for (i, place) in sizes.places().iter().enumerate().skip(1) {
+            self.push(i, said((gpt, &long.params), &text.validation, sizes.words, sizes.far, place));
+        }
+        let next = sizes.context..sizes.context + 1;
+        self.edge[1].push(said((gpt, &long.params), &text.validation, sizes.single, sizes.far, &next));
+    }
+
+    fn kind(mut self, positions: Positions, sizes: &Sizes) -> Kind {
+        self.places.resize_with(sizes.places().len(), Vec::new);
+        let there = |losses: Vec<f64>| (!losses.is_empty()).then_some(losses);
+        Kind {
+            name: positions.name(),
+            places: self.places.into_iter().map(there).collect(),
+            edge: self.edge.map(there),
+        }
+    }
+}
+
+/// The trained numbers in a model with so many positions.
+fn longer(config: &GptConfig, trained: &Trained, positions: usize, seed: u64) -> Result<Model> {
+    let mut long = Model::gpt(&GptConfig { n_positions: positions, ..config.clone() }, seed)?;
+    for (id, spec) in trained.model.params.iter() {
+        let numbers = trained.model.params.get(id);
+        let into = long.params.find(&spec.name).expect("both have the same parts");
+        // All of it, or the first rows of a table that has become longer.
+        long.params.get_mut(into)[..numbers.len()].copy_from_slice(numbers);
+    }
+    Ok(long)
+}
+
+fn table_of(params: &Params) -> &[f32] {
+    params.get(params.find("transformer.wpe.weight").expect("learned positions have a table"))
+}
+
+/// Nats a word for `count` words of a text, the same for every place: each is predicted at one of the positions of `place`, from the words
+/// before it. `far` is the largest place, so that there are words enough before the first.
+fn said((gpt, params): (&Gpt, &Params), text: &[u32], count: usize, far: usize, place: &Range<usize>) -> f64 {
+    let (first, words) = (far + 1, far + 1..(far + 1 + count).min(text.len()));
+    debug_assert!(place.start < first && !words.is_empty());
+    let windows: Vec<&[u32]> = words
+        .clone()
+        .step_by(place.len())
+        // Row 0 reads the first word of the window, row place.start says the word at `at`.
+        .map(|at| &text[at - 1 - place.start..(at + place.len()).min(words.end)])
+        .collect();
+    let mut sum = 0.0;
+    // About so many words at once.
+    for group in windows.chunks((4_096 / place.end).max(1)) {
+        let batch = LmBatch::new(group);
+        let mut tape = Tape::inference(params);
+        let hidden = gpt.hidden(&mut tape, &batch.input, None);
+        let (_, c) = hidden.rows_cols();
+        for span in batch.input.spans.iter() {
+            let rows = span.start + place.start..span.start + span.len;
+            let asked = Tensor::new([rows.len(), c], &hidden.data()[rows.start * c..rows.end * c]);
+            let logits = gpt.logits(&mut tape, &Var::constant(asked));
+            let targets = &batch.targets[rows];
+            sum +=
+                targets.iter().enumerate().map(|(i, id)| surprise(logits.value().row(i), *id)).sum::<f64>();
+        }
+    }
+    sum / words.len() as f64
+}
+
+/// −ln p of one of the scores' words.
+fn surprise(scores: &[f32], word: u32) -> f64 {
+    let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = scores.iter().map(|s| f64::from(s - largest).exp()).sum();
+    total.ln() - f64::from(scores[word as usize] - largest)
+}
+
+fn in_range(kinds: &[Kind]) -> Vec<Finding> {
+    let known = |kind: &Kind| kind.places[0].clone().expect("every kind knows its own positions");
+    let (none, others) = kinds.split_first().expect("there are four");
+    let finding = |kind: &Kind| {
+        let better = Estimate::of_differences(&known(none), &known(kind));
+        let what = format!("{} positions are better than none where they were trained", kind.name);
+        Finding::new(what, better.is_above(0.0), format!("by {better} nats a word"))
+    };
+    others.iter().map(finding).collect()
+}
+
+/// Whether a rise is at most [`MARGIN`] beyond chance.
+fn kept_up(rise: &Estimate) -> Verdict {
+    match rise.is_above(MARGIN) {
+        Verdict::Held => Verdict::DidNotHold,
+        Verdict::DidNotHold => Verdict::Held,
+        Verdict::NotClear => Verdict::NotClear,
+    }
+}
+
+fn beyond(
+    kinds: &[Kind],
+    sizes: &Sizes,
+    refusal: Option<String>,
+    same_numbers: bool,
+    learned_rows: usize,
+) -> Vec<Finding> {
+    let l = sizes.context;
+    let [none, one_hot, learned, waves] = kinds else { unreachable!("there are four") };
+    let edge = |kind: &Kind| Some(Estimate::of_differences(kind.edge[1].as_ref()?, kind.edge[0].as_ref()?));
+    let far = |kind: &Kind| {
+        let last = kind.places.last()?.as_ref()?;
+        Some(Estimate::of_differences(last, kind.places[0].as_ref()?))
+    };
+    let rise = |rise: Option<Estimate>| rise.expect("this kind can be asked anywhere");
+    let (next, distant, untrained) = (rise(edge(waves)), rise(far(waves)), rise(edge(learned)));
+    let end = sizes.end();
+    vec![
+        Finding::new(
+            format!("one-hot positions cannot be asked for position {}", l + 1),
+            Verdict::of(refusal.is_some() && one_hot.edge[1].is_none()),
+            refusal.map_or("they can".into(), |error| error.replace('\n', "; ")),
+        ),
+        Finding::new(
+            format!("learned positions have no vector for position {}", l + 1),
+            Verdict::of(learned_rows == l),
+            format!(
+                "the table has {learned_rows} rows; with an untrained row there the loss rises by {untrained} nats, at {} to {end} by {}",
+                sizes.far + 1,
+                rise(far(learned))
+            ),
+        ),
+        Finding::new(
+            format!("sinusoidal positions can be asked for position {end}"),
+            Verdict::of(same_numbers && distant.mean.is_finite()),
+            "a longer table is computed, and the model has not one number more",
+        ),
+        Finding::new(
+            format!(
+                "with them position {} costs as much as position {l} (at most {MARGIN} nats more)",
+                l + 1
+            ),
+            kept_up(&next),
+            format!(
+                "the loss of the same words rises by {next} nats; without positions by {}",
+                rise(edge(none))
+            ),
+        ),
+        Finding::new(
+            format!("with them words at positions {} to {end} cost as much as in range", sizes.far + 1),
+            kept_up(&distant),
+            format!(
+                "the loss of the same words rises by {distant} nats; without positions by {}",
+                rise(far(none))
+            ),
+        ),
+    ]
+}
+
+/// How far apart the vectors of positions p and p + k are, for each k: mean, smallest and largest over p.
+fn by_offset(table: &[f32], rows: usize) -> Vec<[f64; 3]> {
+    let c = table.len() / rows;
+    let row = |p: usize| &table[p * c..(p + 1) * c];
+    let apart = |p: usize, q: usize| {
+        row(p).iter().zip(row(q)).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt()
+    };
+    let offset = |k: usize| {
+        let all: Vec<f64> = (0..rows - k).map(|p| apart(p, p + k)).collect();
+        let (low, high) = all.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), x| (l.min(*x), h.max(*x)));
+        [all.iter().sum::<f64>() / all.len() as f64, low, high]
+    };
+    (1..rows).map(offset).collect()
+}
+
+fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart) {
+    let fixed = |kind: Positions| match PositionEncoding::new(kind, &mut Builder::default(), "", [l, l], 1.0)
+    {
+        PositionEncoding::Fixed(table) => by_offset(table.data(), l),
+        _ => unreachable!("{} positions are computed", kind.name()),
+    };
+    let (one_hot, waves) = (fixed(Positions::OneHot), fixed(Positions::Sinusoidal));
+    let trained: Vec<_> = learned.iter().map(|table| by_offset(table, l)).collect();
+    let equal = one_hot
+        .iter()
+        .all(|[_, low, high]| (high - low) / high < 1e-6 && (high - one_hot[0][2]).abs() < 1e-6);
+    let uneven = waves.iter().map(|[mean, low, high]| (high - low) / mean).fold(0.0, f64::max);
+    let nearest = waves[1..].iter().all(|offset| offset[0] > waves[0][0]);
+    let falls = (1..waves.len()).find(|k| waves[*k][0] < waves[k - 1][0]);
+    // A mean over the far half of the offsets.
+    let far = |offsets: &[[f64; 3]]| {
+        let half = &offsets[offsets.len() / 2..];
+        half.iter().map(|offset| offset[0]).sum::<f64>() / half.len() as f64
+    };
+    let nearer =
+        Estimate::of(&trained.iter().map(|offsets| 1.0 - offsets[0][0] / far(offsets)).collect::<Vec<_>>());
+    let findings = vec![
+        Finding::new(
+            "one-hot positions have no notion of distance",
+            Verdict::of(equal),
+            format!("any two of {l} are equally far apart"),
+        ),
+        Finding::new(
+            "sinusoidal positions: how far apart depends on the offset alone, and neighbours are nearest",
+            Verdict::of(uneven < 1e-3 && nearest),
+            format!(
+                "the same offset differs by at most {:.4}%; neighbours are {:.3} apart, the far half {:.3}",
+                100.0 * uneven,
+                waves[0][0],
+                far(&waves)
+            ),
+        ),
+        Finding::new(
+            "sinusoidal positions: the more distant, the more distant the vectors",
+            Verdict::of(falls.is_none()),
+            falls.map_or(format!("up to an offset of {}", l - 1), |k| {
+                format!("up to an offset of {k}; {} apart is nearer than {k} apart", k + 1)
+            }),
+        ),
+        Finding::new(
+            "learned positions become nearer for neighbours than for distant words",
+            nearer.is_above(0.0),
+            format!("neighbours are nearer than the far half by a part of {nearer}"),
+        ),
+    ];
+    let line = |name: &str, offsets: &[[f64; 3]]| {
+        let mean = offsets.iter().map(|o| o[0]).sum::<f64>() / offsets.len() as f64;
+        Series::line(name, offsets.iter().enumerate().map(|(k, o)| (k as f64 + 1.0, o[0] / mean)).collect())
+    };
+    let series = vec![line("one-hot", &one_hot), line("learned", &trained[0]), line("sinusoidal", &waves)];
+    let y = Axis::linear("distance, 1 is the mean").including(0.0);
+    (findings, Chart::new("How far apart positions are", Axis::linear("words between"), y, series))
+}
+
+fn loss_chart(kinds: &[Kind], sizes: &Sizes) -> Chart {
+    let middle = |place: &Range<usize>| (place.start + place.end) as f64 / 2.0;
+    let line = |kind: &Kind| {
+        let losses = sizes.places().into_iter().zip(&kind.places);
+        let points =
+            losses.filter_map(|(place, loss)| Some((middle(&place), Estimate::of(loss.as_ref()?).mean)));
+        Series::line(kind.name, points.collect()).marked(Mark::Dots)
+    };
+    let mut chart = Chart::new(
+        "Loss of the same words at other positions",
+        Axis::log("position"),
+        Axis::linear("nats a word"),
+        kinds.iter().map(line).collect(),
+    );
+    chart.subtitle =
+        format!("trained up to position {}; learned positions behind it are untrained", sizes.context);
+    chart
+}
+
+fn loss_table(kinds: &[Kind], sizes: &Sizes) -> Table {
+    let cell =
+        |losses: &Option<Vec<f64>>| losses.as_ref().map_or("refused".into(), |l| Estimate::of(l).to_string());
+    let row = |kind: &Kind| {
+        let cells = kind.edge.iter().chain(&kind.places).map(cell);
+        std::iter::once(kind.name.to_string()).chain(cells).collect()
+    };
+    let l = sizes.context;
+    let places = sizes.places().into_iter().map(|place| format!("{} to {}", place.start + 1, place.end));
+    let head = ["positions".to_string(), format!("at {l}"), format!("at {}", l + 1)];
+    Table {
+        title: "Nats a word, by position".into(),
+        head: head.into_iter().chain(places).collect(),
+        rows: kinds.iter().map(row).collect(),
+    }
+}
