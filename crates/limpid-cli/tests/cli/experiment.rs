@@ -92,6 +92,44 @@ fn heads_that_are_all_off_leave_every_word_alone_and_weights_are_shares() {
     assert!(even[1] == even[2] && even[2] == even[3], "{even:?}");
 }
 
+/// The numbers of a table's column.
+#[track_caller]
+fn column(outcome: &serde_json::Value, table: usize, column: usize) -> Vec<usize> {
+    let rows = outcome["tables"][table]["rows"].as_array().unwrap();
+    rows.iter().map(|row| row[column].as_str().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn attention_compares_three_models_of_one_size_on_six_groups_of_lengths() {
+    let outcome = quick("attention");
+    assert_eq!(outcome["findings"].as_array().unwrap().len(), 6);
+    let groups: Vec<&str> =
+        outcome["tables"][0]["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert_eq!(groups[..3], ["5 to 10", "11 to 20", "21 to 30"]);
+    assert_eq!(groups[5], "51 to 60 (not trained)");
+    let parameters = column(&outcome, 2, 1);
+    let (least, most) = (parameters.iter().min().unwrap(), parameters.iter().max().unwrap());
+    assert!(parameters.len() == 3 && (most - least) * 50 < *most, "{parameters:?}");
+}
+
+#[test]
+fn parallel_counts_steps_that_grow_with_the_length_only_in_recurrent_models() {
+    let outcome = quick("parallel");
+    // The times prove nothing while other tests run; the counts are exact.
+    assert_eq!(verdict(&outcome, "steps that must follow one another"), "held");
+    assert_eq!(column(&outcome, 1, 0), [4, 16, 64]);
+    assert_eq!(column(&outcome, 1, 1), [8, 32, 128]);
+    assert_eq!(column(&outcome, 1, 3), [10; 3]);
+}
+
+#[test]
+fn teacher_forcing_is_one_pass_a_step_and_free_running_many() {
+    let outcome = quick("teacher-forcing");
+    assert_eq!(verdict(&outcome, "one pass through the decoder"), "held");
+    let passes = column(&outcome, 0, 6);
+    assert!(passes[0] == 20 && passes[1] > 5 * 20, "{passes:?}");
+}
+
 #[test]
 fn the_list_names_every_experiment_and_an_unknown_one_is_refused_with_it() {
     let list = run(&["experiment"]);

@@ -11,15 +11,19 @@
 //! before the numbers are known: "held" needs a difference larger than chance would make, "did not hold" the opposite, anything else is
 //! "not clear".
 
+mod attention;
 mod estimate;
 mod heads;
 mod lab;
 mod norm;
 mod outcome;
 mod page;
+mod parallel;
 mod positions;
 mod scaling;
+mod teacher_forcing;
 mod train;
+mod translators;
 
 pub use estimate::Estimate;
 pub use lab::{Effort, Lab};
@@ -39,8 +43,15 @@ pub struct Experiment {
 }
 
 /// All of them, in the order of the notes.
-pub const ALL: &[Experiment] =
-    &[scaling::EXPERIMENT, positions::EXPERIMENT, norm::EXPERIMENT, heads::EXPERIMENT];
+pub const ALL: &[Experiment] = &[
+    attention::EXPERIMENT,
+    parallel::EXPERIMENT,
+    scaling::EXPERIMENT,
+    positions::EXPERIMENT,
+    norm::EXPERIMENT,
+    teacher_forcing::EXPERIMENT,
+    heads::EXPERIMENT,
+];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Result<&'static Experiment> {

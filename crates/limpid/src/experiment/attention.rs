@@ -1,0 +1,408 @@
+//! Why attention: an encoder-decoder without it has to put a sentence of any length into one vector.
+//!
+//! Three translators with equally many parameters are trained for equally many steps, and translate texts of 5 to 60 words; they have seen
+//! texts of up to 30. All texts are made of sentences of at most ten words, one behind the other: long ones differ from short ones in
+//! their length alone, not in their grammar.
+//!
+//! The rule. What is judged is the share of its BLEU on the shortest texts that a model keeps on long ones, so that a model that is bad
+//! at all lengths is not said to fall little. There are two kinds of chance, the seed of a training and the sentences of the test; a judgement needs
+//! both intervals on one side: Student's over three seeds, and the bootstrap over the sentences, of the mean over the seeds.
+
+use super::translators::{Kind, french_english, translator};
+use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use crate::data::corpus::generate;
+use crate::data::pairs::{TokenPair, tokenize_pairs};
+use crate::decode::translate;
+use crate::error::Result;
+use crate::eval::resample::Bootstrap;
+use crate::eval::{Bleu, Metric, count_lines};
+use crate::model::Model;
+use crate::optim::{AdamConfig, Rate, Schedule};
+use crate::report::{Axis, Chart, Mark, Series};
+use crate::text::{Tokenizer, word_tokenizer};
+use crate::train::{TranslateSettings, train_translator};
+use limpid_tensor::rng::Stream;
+
+/// What `limpid experiment attention` runs.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "attention",
+    claim: "Without attention the quality of a translation falls with the length of the sentence; with attention it falls less, and with a \
+            Transformer least.",
+    run,
+};
+
+/// Words of a source, from and to, group by group.
+const GROUPS: [(usize, usize); 6] = [(5, 10), (11, 20), (21, 30), (31, 40), (41, 50), (51, 60)];
+/// The last group that the models have seen the like of in training, and the last of all.
+const SEEN: usize = 2;
+const UNSEEN: usize = 5;
+/// Words of the sentences that texts are made of.
+const SENTENCE: usize = 10;
+
+struct Sizes {
+    pool: usize,
+    examples: usize,
+    test: usize,
+    width: usize,
+    steps: u64,
+    batch_tokens: usize,
+    samples: usize,
+}
+
+fn sizes(effort: Effort) -> Sizes {
+    let quick =
+        Sizes { pool: 300, examples: 400, test: 10, width: 16, steps: 20, batch_tokens: 512, samples: 100 };
+    let full = Sizes {
+        pool: 20_000,
+        examples: 40_000,
+        test: 300,
+        width: 128,
+        steps: 800,
+        batch_tokens: 2_048,
+        samples: 1_000,
+    };
+    effort.pick(quick, full)
+}
+
+type Text = (String, String);
+
+struct Data {
+    tokenizer: Tokenizer,
+    train: Vec<TokenPair>,
+    /// Group by group.
+    test: Vec<Vec<Text>>,
+}
+
+fn run(lab: &mut Lab) -> Result<Outcome> {
+    let sizes = sizes(lab.effort);
+    let data = Data::new(&sizes, lab)?;
+    let mut results = Vec::new();
+    for kind in Kind::ALL {
+        results.push(Reached::of(kind, lab, &sizes, &data)?);
+    }
+    let parameters: Vec<String> =
+        results.iter().map(|r| format!("{} {}", r.kind.name(), r.parameters)).collect();
+    let method = format!(
+        "Built-in corpus, French to English; sentences of at most {SENTENCE} words joined to texts of 5 to 30 words for training ({} texts), and of 5 to \
+         60 for the test ({} texts a group, of sentences that no training has seen). Parameters: {}. {} steps of at most {} tokens, the same \
+         batches and learning rate (2e-3 at most, warm-up, cosine) for all; three seeds. The recurrent models have one layer of GRU a side and read the source both ways. \
+         Greedy output, {}. Intervals are 95%: Student's t over seeds, {} bootstrap samples over texts.",
+        sizes.examples,
+        sizes.test,
+        parameters.join(", "),
+        sizes.steps,
+        sizes.batch_tokens,
+        Bleu::default().name(),
+        sizes.samples
+    );
+    let findings = [("within the trained lengths", SEEN), ("beyond the trained lengths", UNSEEN)]
+        .iter()
+        .flat_map(|(place, group)| findings(place, *group, &results))
+        .collect();
+    let pictures = vec![
+        picture("bleu", "BLEU by length", "BLEU", &results, |r, g| r.bleu(g)),
+        picture("kept", "What is kept of the BLEU of short texts", "share", &results, |r, g| r.kept(g)),
+    ];
+    let tables = vec![
+        table("BLEU (and where 95% of bootstrap samples lie) by words of the source", &results, |r, g| {
+            r.bleu(g).sentences(1)
+        }),
+        table("Share kept, and its interval over seeds", &results, |r, g| {
+            Estimate::of(&r.kept(g).seeds).to_string()
+        }),
+        trained_table(&results),
+    ];
+    Ok(Outcome { method, findings, pictures, tables })
+}
+
+impl Data {
+    fn new(sizes: &Sizes, lab: &mut Lab) -> Result<Self> {
+        lab.say("making sentences and texts")?;
+        let short = |pairs: Vec<Text>| -> Vec<Text> {
+            pairs.into_iter().filter(|(source, _)| words(source) <= SENTENCE).collect()
+        };
+        let corpus = generate(sizes.pool, lab.seed);
+        let learn = short(french_english(&corpus.train));
+        // A sentence is one of the test by its text, whatever the seed: other seeds give more of them.
+        let more = (1..=4).flat_map(|i| french_english(&generate(sizes.pool.min(10_000), lab.seed + i).test));
+        let judge = short(french_english(&corpus.test).into_iter().chain(more).collect());
+        let mut rng = Stream::new(lab.seed, 0);
+        let longest = GROUPS[SEEN].1;
+        let train: Vec<Text> =
+            (0..sizes.examples).map(|_| joined(&learn, (GROUPS[0].0, longest), &mut rng)).collect();
+        let group = |span: &(usize, usize), rng: &mut Stream| -> Vec<Text> {
+            (0..sizes.test).map(|_| joined(&judge, *span, rng)).collect()
+        };
+        let test = GROUPS.iter().map(|span| group(span, &mut rng)).collect();
+        let tokenizer = word_tokenizer(learn.iter().flat_map(|(a, b)| [a.as_str(), b.as_str()]))?;
+        let texts = train.iter().map(|(source, target)| (source.as_str(), target.as_str()));
+        // 1 ends a sentence in every kind of model.
+        Ok(Self { train: tokenize_pairs(&tokenizer, texts, 1)?, tokenizer, test })
+    }
+}
+
+fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// Sentences drawn at random, one behind the other, until they have as many words as was drawn for them, or none is found that fits any more.
+fn joined(sentences: &[Text], (from, to): (usize, usize), rng: &mut Stream) -> Text {
+    loop {
+        let room = from + rng.below(to - from + 1);
+        let (mut source, mut target): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        let (mut length, mut missed) = (0, 0);
+        while length < room && missed < 20 {
+            let (one, other) = &sentences[rng.below(sentences.len())];
+            if length + words(one) > room {
+                missed += 1;
+                continue;
+            }
+            length += words(one);
+            source.push(one);
+            target.push(other);
+        }
+        if length >= from {
+            return (source.join(" "), target.join(" "));
+        }
+    }
+}
+
+/// A number that was measured with several seeds, and the mean over the seeds for every drawn set of test texts.
+struct Measured {
+    seeds: Vec<f64>,
+    draws: Vec<f64>,
+}
+
+impl Measured {
+    fn mean(&self) -> f64 {
+        Estimate::of(&self.seeds).mean
+    }
+
+    /// Where 95% of the draws lie.
+    fn range(&self) -> (f64, f64) {
+        let mut sorted = self.draws.clone();
+        sorted.sort_by(f64::total_cmp);
+        let cut = sorted.len() / 40;
+        (sorted[cut], sorted[sorted.len() - 1 - cut])
+    }
+
+    fn sentences(&self, digits: usize) -> String {
+        let (low, high) = self.range();
+        format!("{:.digits$} ({low:.digits$} to {high:.digits$})", self.mean())
+    }
+
+    /// This less other, seed by seed and draw by draw.
+    fn less(&self, other: &Self) -> Self {
+        let differences = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
+        Self { seeds: differences(&self.seeds, &other.seeds), draws: differences(&self.draws, &other.draws) }
+    }
+
+    /// Above zero, below, or neither, by both intervals.
+    fn is_above_zero(&self) -> Verdict {
+        let by_seeds = Estimate::of(&self.seeds).is_above(0.0);
+        let by_sentences = match self.range() {
+            (low, high) if low > 0.0 && high.is_finite() => Verdict::Held,
+            (low, high) if high < 0.0 && low.is_finite() => Verdict::DidNotHold,
+            _ => Verdict::NotClear,
+        };
+        if by_seeds == by_sentences { by_seeds } else { Verdict::NotClear }
+    }
+
+    fn words(&self) -> String {
+        let (low, high) = self.range();
+        format!("{} over seeds, {low:.3} to {high:.3} over texts", Estimate::of(&self.seeds))
+    }
+}
+
+/// What a kind of model reached.
+struct Reached {
+    kind: Kind,
+    parameters: usize,
+    /// Mean loss of the last tenth of the training, by seed.
+    losses: Vec<f64>,
+    /// Seed, group: BLEU.
+    scores: Vec<Vec<f64>>,
+    /// Seed, group, draw: BLEU.
+    draws: Vec<Vec<Vec<f64>>>,
+}
+
+impl Reached {
+    fn of(kind: Kind, lab: &mut Lab, sizes: &Sizes, data: &Data) -> Result<Self> {
+        let mut result =
+            Self { kind, parameters: 0, losses: Vec::new(), scores: Vec::new(), draws: Vec::new() };
+        for seed in lab.seeds() {
+            let mut model = kind.model(data.tokenizer.vocab_size(), sizes.width, seed)?;
+            result.parameters = model.params.count();
+            lab.say(&format!("{}, seed {seed}: {} steps", kind.name(), sizes.steps))?;
+            result.losses.push(train(&mut model, data, sizes, seed)?);
+            lab.say(&format!(
+                "{}, seed {seed}: translating {} groups of {} texts",
+                kind.name(),
+                GROUPS.len(),
+                sizes.test
+            ))?;
+            let (mut scores, mut draws) = (Vec::new(), Vec::new());
+            for (g, texts) in data.test.iter().enumerate() {
+                let sources: Vec<&str> = texts.iter().map(|(source, _)| source.as_str()).collect();
+                let said = translate(translator(&model), &model.params, &data.tokenizer, &sources)?;
+                let said: Vec<&str> = said.iter().map(String::as_str).collect();
+                let references: Vec<Vec<&str>> =
+                    texts.iter().map(|(_, target)| vec![target.as_str()]).collect();
+                let bleu = Bleu::default();
+                let counts = count_lines(&bleu, &said, &references)?;
+                scores.push(bleu.score(&counts.total()));
+                // The same texts for all kinds and seeds, others for every group.
+                let bootstrap = Bootstrap { samples: sizes.samples, seed: g as u64 };
+                draws.push(bootstrap.scores(&bleu, &counts));
+            }
+            result.scores.push(scores);
+            result.draws.push(draws);
+        }
+        Ok(result)
+    }
+
+    fn measured(&self, of: impl Fn(&dyn Fn(usize) -> f64) -> f64) -> Measured {
+        let seeds = self.scores.iter().map(|scores| of(&|g| scores[g])).collect();
+        let samples = self.draws[0][0].len();
+        let draw = |i: usize| {
+            let values: Vec<f64> = self.draws.iter().map(|draws| of(&|g: usize| draws[g][i])).collect();
+            Estimate::of(&values).mean
+        };
+        Measured { seeds, draws: (0..samples).map(draw).collect() }
+    }
+
+    fn bleu(&self, group: usize) -> Measured {
+        self.measured(|score| score(group))
+    }
+
+    /// The share of the BLEU on short texts; not a number if that is 0.
+    fn kept(&self, group: usize) -> Measured {
+        self.measured(|score| if score(0) > 0.0 { score(group) / score(0) } else { f64::NAN })
+    }
+}
+
+/// Trains a model; gives the mean loss of the last tenth.
+fn train(model: &mut Model, data: &Data, sizes: &Sizes, seed: u64) -> Result<f64> {
+    let steps = sizes.steps;
+    let settings = TranslateSettings {
+        batch_tokens: sizes.batch_tokens,
+        rate: Rate { schedule: Schedule::Cosine, peak: 2e-3, floor: 2e-5, warmup: steps / 10, total: steps },
+        smoothing: 0.0,
+        adam: AdamConfig::default(),
+        seed,
+    };
+    let architecture = model.architecture.clone();
+    let translator = architecture.translator().expect("an encoder-decoder was made");
+    let mut losses = Vec::new();
+    train_translator(translator, &mut model.params, &data.train, &settings, |progress| {
+        losses.push(f64::from(progress.loss));
+    })?;
+    Ok(Estimate::of(&losses[losses.len() - losses.len() / 10..]).mean)
+}
+
+fn findings(place: &str, group: usize, results: &[Reached]) -> Vec<Finding> {
+    let kept: Vec<Measured> = results.iter().map(|result| result.kept(group)).collect();
+    let (from, to) = GROUPS[group];
+    let of = |i: usize| {
+        let (short, long) = (results[i].bleu(0).mean(), results[i].bleu(group).mean());
+        format!("BLEU {short:.1} falls to {long:.1} at {from} to {to} words: keeps {:.3}", kept[i].mean())
+    };
+    let one = |result: &Reached| result.measured(|_| 1.0);
+    let fall = one(&results[0]).less(&kept[0]);
+    let (by_attention, by_transformer) = (kept[1].less(&kept[0]), kept[2].less(&kept[1]));
+    let least = [by_transformer.is_above_zero(), kept[2].less(&kept[0]).is_above_zero()];
+    vec![
+        Finding::new(
+            format!("{place}, without attention quality falls"),
+            fall.is_above_zero(),
+            format!("{}; loses {}", of(0), fall.words()),
+        ),
+        Finding::new(
+            format!("{place}, with attention it falls less"),
+            by_attention.is_above_zero(),
+            format!("{}; more than without by {}", of(1), by_attention.words()),
+        ),
+        Finding::new(
+            format!("{place}, with a Transformer it falls least"),
+            Verdict::all(least),
+            format!("{}; more than a recurrent model with attention by {}", of(2), by_transformer.words()),
+        ),
+    ]
+}
+
+fn table(title: &str, results: &[Reached], cell: impl Fn(&Reached, usize) -> String) -> Table {
+    let head = ["words"].into_iter().chain(results.iter().map(|r| r.kind.name())).map(String::from).collect();
+    let row = |(g, (from, to)): (usize, &(usize, usize))| {
+        let name = format!("{from} to {to}{}", if g > SEEN { " (not trained)" } else { "" });
+        [name].into_iter().chain(results.iter().map(|result| cell(result, g))).collect()
+    };
+    Table { title: title.into(), head, rows: GROUPS.iter().enumerate().map(row).collect() }
+}
+
+fn trained_table(results: &[Reached]) -> Table {
+    let row = |r: &Reached| {
+        vec![r.kind.name().to_string(), r.parameters.to_string(), Estimate::of(&r.losses).to_string()]
+    };
+    Table {
+        title: "The models".into(),
+        head: ["model", "parameters", "training loss at the end, nats a token"].map(String::from).into(),
+        rows: results.iter().map(row).collect(),
+    }
+}
+
+fn picture(
+    name: &str,
+    title: &str,
+    unit: &str,
+    results: &[Reached],
+    of: impl Fn(&Reached, usize) -> Measured,
+) -> Picture {
+    let series = |result: &Reached| {
+        let all: Vec<(f64, Measured)> = GROUPS
+            .iter()
+            .enumerate()
+            .map(|(g, (from, to))| ((from + to) as f64 / 2.0, of(result, g)))
+            .collect();
+        let line = Series::line(result.kind.name(), all.iter().map(|(x, m)| (*x, m.mean())).collect());
+        let band = all.iter().map(|(x, m)| (*x, m.range().0, m.range().1)).collect();
+        Series { band, ..line.marked(Mark::Dots) }
+    };
+    let series = results.iter().map(series).collect();
+    let mut chart =
+        Chart::new(title, Axis::linear("words of the source"), Axis::linear(unit).including(0.0), series);
+    chart.subtitle =
+        format!("trained on texts of up to {} words; bands: bootstrap over texts", GROUPS[SEEN].1);
+    Picture::chart(name, &chart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_texts_have_the_words_that_were_asked_for_and_are_joined_alike_on_both_sides() {
+        let sentence = |n: usize| (vec!["un"; n].join(" ") + ".", vec!["one"; n].join(" ") + "!");
+        let sentences: Vec<Text> = (3..=10).map(sentence).collect();
+        let mut rng = Stream::new(1, 0);
+        for span in GROUPS {
+            for _ in 0..50 {
+                let (source, target) = joined(&sentences, span, &mut rng);
+                assert!((span.0..=span.1).contains(&words(&source)), "{span:?}: {source}");
+                assert_eq!(words(&source), words(&target));
+                assert_eq!(source.matches('.').count(), target.matches('!').count());
+            }
+        }
+    }
+
+    #[test]
+    fn a_judgement_needs_both_the_seeds_and_the_sentences() {
+        let measured =
+            |seeds: [f64; 3], draws: [f64; 2]| Measured { seeds: seeds.into(), draws: draws.into() };
+        let sure = [0.30, 0.31, 0.32];
+        assert_eq!(measured(sure, [0.2, 0.4]).is_above_zero(), Verdict::Held);
+        assert_eq!(measured(sure.map(|x| -x), [-0.4, -0.2]).is_above_zero(), Verdict::DidNotHold);
+        assert_eq!(measured(sure, [-0.1, 0.7]).is_above_zero(), Verdict::NotClear);
+        assert_eq!(measured([0.0, 0.1, 0.9], [0.2, 0.4]).is_above_zero(), Verdict::NotClear);
+        assert_eq!(measured(sure, [0.2, f64::NAN]).is_above_zero(), Verdict::NotClear);
+    }
+}
