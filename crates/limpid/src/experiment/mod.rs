@@ -11,12 +11,16 @@
 //! before the numbers are known: "held" needs a difference larger than chance would make, "did not hold" the opposite, anything else is
 //! "not clear".
 
+mod context;
+mod decoding;
 mod estimate;
 mod lab;
 mod outcome;
 mod page;
 mod scaling;
+mod stories;
 mod train;
+mod transfer;
 
 pub use estimate::Estimate;
 pub use lab::{Effort, Lab};
@@ -36,7 +40,8 @@ pub struct Experiment {
 }
 
 /// All of them, in the order of the notes.
-pub const ALL: &[Experiment] = &[scaling::EXPERIMENT];
+pub const ALL: &[Experiment] =
+    &[scaling::EXPERIMENT, decoding::EXPERIMENT, context::EXPERIMENT, transfer::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Result<&'static Experiment> {
