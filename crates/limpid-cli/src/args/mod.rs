@@ -47,7 +47,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Train a small French-English Transformer on the built-in corpus, and show what it learnt
+    /// Train a small French-English Transformer on the built-in corpus, and show what it learnt; with --all a GPT and a BERT too
     Demo(Demo),
     /// Continue text with a language model
     Generate(Generate),
@@ -103,15 +103,18 @@ pub enum Language {
 
 #[derive(ClapArgs)]
 pub struct Demo {
+    /// Also a GPT that writes small stories and a BERT that fills their gaps, each beside the best possible
+    #[arg(long)]
+    pub all: bool,
     /// The language to translate into (into French is harder: there agreement must be produced)
     #[arg(long, default_value = "en")]
     pub to: Language,
-    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]
+    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]; with --all the folder around the models [default: limpid-demo]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Training steps
-    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub steps: u64,
+    /// Training steps of each model [default: 2000 for the translator, for the others about as long]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub steps: Option<u64>,
     /// Heads of each attention layer
     #[arg(long, default_value_t = 4)]
     pub heads: usize,

@@ -1,5 +1,6 @@
-//! `limpid demo`: train a small translator on the built-in corpus, and show what it learnt.
+//! `limpid demo`: train a small translator on the built-in corpus, and show what it learnt; with `--all` a GPT and a BERT, too.
 
+use super::demo_stories;
 use crate::args::{Demo, Language};
 use crate::printer::{self, say, thousands};
 use limpid::config::Seq2SeqConfig;
@@ -18,6 +19,9 @@ use limpid::optim::{AdamConfig, Rate, Schedule};
 use limpid::text::{Tokenizer, word_tokenizer};
 use limpid::train::{TranslateSettings, train_translator};
 use std::path::{Path, PathBuf};
+
+/// Training steps of the translator.
+const STEPS: u64 = 2_000;
 
 /// Training pairs of the demo's corpus.
 const PAIRS: usize = 50_000;
@@ -64,13 +68,33 @@ impl Direction {
 /// Trains, measures, shows and saves.
 pub fn run(args: Demo) -> Result<()> {
     let direction = Direction { to: args.to };
-    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("limpid-demo").join(direction.name()));
+    // With one model --out is its folder, with three the folder around them.
+    let parent = || PathBuf::from("limpid-demo");
+    let (folder, stories) = if args.all {
+        let parent = args.out.clone().unwrap_or_else(parent);
+        let stories = (parent.join("story-gpt"), parent.join("story-bert"));
+        (parent.join(direction.name()), Some(stories))
+    } else {
+        (args.out.clone().unwrap_or_else(|| parent().join(direction.name())), None)
+    };
     check_folder(&folder)?;
     // What cannot work is refused before anything is done; the vocabulary is not known yet, and does not matter here.
     config(4, args.heads).validate()?;
 
     // Now, not after the training: a folder that cannot be written loses nothing yet.
-    mark(&folder, &direction)?;
+    mark(&folder, direction.name())?;
+    if let Some((gpt, bert)) = &stories {
+        demo_stories::prepare(gpt, bert)?;
+    }
+    translator(&args, &direction, &folder)?;
+    match stories {
+        Some((gpt, bert)) => demo_stories::run(&args, &gpt, &bert),
+        None => Ok(()),
+    }
+}
+
+fn translator(args: &Demo, direction: &Direction, folder: &Path) -> Result<()> {
+    let steps = args.steps.unwrap_or(STEPS);
 
     say(format_args!("Making {PAIRS} sentence pairs from the built-in grammar …"));
     let corpus = generate(PAIRS, args.seed);
@@ -87,25 +111,25 @@ pub fn run(args: Demo) -> Result<()> {
     };
     let end = seq2seq.config().eos_token_id;
     let pairs = tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;
-    let settings = settings(&args);
+    let settings = settings(args, steps);
     say(format_args!(
         "Training a Transformer, {}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {} threads.",
         direction.words(),
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
-        args.steps,
+        steps,
         settings.batch_tokens,
         limpid_tensor::team::threads(),
     ));
-    let mut bar = printer::Training::new(args.steps);
+    let mut bar = printer::Training::new(steps);
     train_translator(&seq2seq, &mut model.params, &pairs, &settings, |p| {
         bar.step(p.step, p.steps, p.loss, p.tokens)
     })?;
     let seconds = bar.finish();
     say(format_args!("Trained in {seconds:.0} s."));
 
-    tokenizer.save(&folder)?;
-    hub::save(&model, &folder)?;
+    tokenizer.save(folder)?;
+    hub::save(&model, folder)?;
     measure(&seq2seq, &model, &tokenizer, &train, &test)?;
     show_attention(&seq2seq, &model, &tokenizer, direction.first())?;
     println!("\nThe model is in {}. What to type next:", folder.display());
@@ -116,7 +140,7 @@ pub fn run(args: Demo) -> Result<()> {
 }
 
 /// Refuses to write into a folder that holds something else.
-fn check_folder(folder: &Path) -> Result<()> {
+pub fn check_folder(folder: &Path) -> Result<()> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -138,10 +162,10 @@ const LAYERS: usize = 2;
 const WIDTH: usize = 128;
 const FFN: usize = 512;
 
-fn settings(args: &Demo) -> TranslateSettings {
+fn settings(args: &Demo, steps: u64) -> TranslateSettings {
     TranslateSettings {
         batch_tokens: 1_024,
-        rate: Rate { schedule: Schedule::Cosine, peak: 2e-3, floor: 0.0, warmup: 150, total: args.steps },
+        rate: Rate { schedule: Schedule::Cosine, peak: 2e-3, floor: 0.0, warmup: 150, total: steps },
         smoothing: 0.0,
         adam: AdamConfig::default(),
         seed: args.seed,
@@ -149,8 +173,8 @@ fn settings(args: &Demo) -> TranslateSettings {
 }
 
 /// Makes the folder and leaves a mark, by which a later demo knows it as its own.
-fn mark(folder: &Path, direction: &Direction) -> Result<()> {
-    let mark = serde_json::json!({ "made_by": "limpid demo", "direction": direction.name() });
+pub fn mark(folder: &Path, what: &str) -> Result<()> {
+    let mark = serde_json::json!({ "made_by": "limpid demo", "what": what });
     create_folder(folder)?;
     write_aside(&folder.join(MARK), mark.to_string().as_bytes())
 }

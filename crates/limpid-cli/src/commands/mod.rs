@@ -6,6 +6,7 @@ mod compare;
 mod corpus;
 mod decoding;
 mod demo;
+mod demo_stories;
 mod embed;
 mod encoder;
 mod eval;

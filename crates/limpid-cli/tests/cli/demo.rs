@@ -68,3 +68,36 @@ fn a_folder_that_cannot_be_made_is_refused_before_training() {
     refused(&run(&["demo", "--out", file.to_str().unwrap()]), "cannot look into", "--out");
     assert_eq!(run(&["demo", "--steps", "0"]).status.code(), Some(2));
 }
+
+#[test]
+fn the_demo_of_all_puts_a_gpt_and_a_bert_between_a_baseline_and_the_best_possible() {
+    let folder = scratch("demo-all");
+    let output = run(&["demo", "--all", "--steps", "3", "--out", folder.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in
+        ["BLEU on 1000 test sentences", "Nats a word on 200 test stories", "A story it wrote", "[MASK]"]
+    {
+        assert!(text.contains(part), "'{part}' is not in:\n{text}");
+    }
+    // Bounds do not depend on the training; the first is that of the GPT, the second that of the BERT.
+    let numbers = |name: &str| -> Vec<f64> {
+        let lines = text.lines().filter(|line| line.trim_start().starts_with(name));
+        lines.map(|line| line.split_whitespace().last().unwrap().parse().unwrap()).collect()
+    };
+    let best = numbers("the best possible (exact)");
+    let (pairs, single, frequent) = (numbers("pairs of words"), numbers("words, counted"), numbers("always"));
+    assert!(best[0] < pairs[0] && pairs[0] < single[0], "{text}");
+    assert!(frequent[0] < best[1] && best[1] < 1.0, "{text}");
+
+    let gpt = folder.join("story-gpt");
+    let story = run(&["generate", gpt.to_str().unwrap(), "--prompt", "Once there was", "--tokens", "5"]);
+    assert!(story.status.success(), "{}", stderr(&story));
+    // The end token stands for an empty prompt, and ends a story.
+    let nothing = run(&["generate", gpt.to_str().unwrap(), "--prompt", "", "--tokens", "5", "--json"]);
+    assert!(nothing.status.success(), "{}", stderr(&nothing));
+    let bert = folder.join("story-bert");
+    let filled = run(&["fill-mask", bert.to_str().unwrap(), "One morning, she saw a [MASK] in the cave."]);
+    assert!(filled.status.success(), "{}", stderr(&filled));
+    assert!(folder.join("fr-en/config.json").is_file());
+}

@@ -137,3 +137,26 @@ fn the_list_names_every_experiment_and_an_unknown_one_is_refused_with_it() {
     let unknown = run(&["experiment", "scalling"]);
     refused(&unknown, "there is no experiment 'scalling'", "scaling");
 }
+
+#[test]
+fn decoding_shows_even_quickly_what_is_determined_and_what_temperature_does() {
+    let outcome = quick("decoding");
+    assert_eq!(verdict(&outcome, "always gives the same text"), "held");
+    assert_eq!(verdict(&outcome, "temperature makes text less likely"), "held");
+    assert_eq!(verdict(&outcome, "sampling is less likely text"), "held");
+}
+
+#[test]
+fn context_shows_even_quickly_what_a_vector_without_context_cannot_know() {
+    let outcome = quick("context");
+    assert_eq!(verdict(&outcome, "static embedding cannot tell"), "held");
+    assert_eq!(verdict(&outcome, "[CLS] is the same for every text"), "held");
+}
+
+#[test]
+fn transfer_pretrains_even_quickly_and_measures_both_beginnings() {
+    let outcome = quick("transfer");
+    assert_eq!(verdict(&outcome, "pretraining without labels has taught words"), "held");
+    let rows = outcome["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row[0].as_str().unwrap()).collect::<Vec<_>>(), ["20", "40"]);
+}

@@ -8,6 +8,7 @@ pub mod masking;
 pub mod order;
 pub mod pairs;
 pub mod parallel;
+pub mod sequences;
 pub mod split;
 pub mod table;
 pub mod tokens;

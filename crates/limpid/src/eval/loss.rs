@@ -11,6 +11,7 @@ use std::ops::Range;
 /// Tokens that are predicted at a time.
 const AT_A_TIME: usize = 4_096;
 const PAIRS_AT_A_TIME: usize = 64;
+const SEQUENCES_AT_A_TIME: usize = 32;
 
 /// Σ −ln p, and over how many tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,6 +64,16 @@ pub fn text_loss(
     loss
 }
 
+/// Sequences, each on its own: every token but the first is predicted from those before it.
+pub fn sequences_loss<S: AsRef<[u32]>>((model, params): (&Gpt, &Params), sequences: &[S]) -> Loss {
+    let mut loss = Loss::default();
+    for group in sequences.chunks(SEQUENCES_AT_A_TIME) {
+        let batch = LmBatch::new(&group.iter().map(AsRef::as_ref).collect::<Vec<&[u32]>>());
+        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
+    }
+    loss
+}
+
 /// Translations, each given its source and its own beginning.
 pub fn pairs_loss<'a>((model, params): (impl Into<Translator<'a>>, &Params), pairs: &[TokenPair]) -> Loss {
     let model = model.into();
@@ -98,5 +109,11 @@ mod tests {
             let sum: f64 = starts.map(one).sum();
             assert!((whole.sum - sum).abs() < 1e-4, "{} and {sum}", whole.sum);
         }
+        // Sequences of their own are texts of one window each.
+        let parts = [&text[0..5], &text[5..6], &text[7..15]];
+        let each = sequences_loss((gpt, &model.params), &parts);
+        let ranges = [0..5, 5..6, 7..15].map(|range| text_loss((gpt, &model.params), ids, range, 8));
+        assert_eq!(each.tokens, 4 + 7);
+        assert!((each.sum - ranges.iter().map(|loss| loss.sum).sum::<f64>()).abs() < 1e-4);
     }
 }

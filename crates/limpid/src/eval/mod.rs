@@ -14,12 +14,15 @@ pub mod baselines;
 pub mod bleu;
 pub mod chrf;
 pub mod classification;
+pub mod diversity;
 pub mod encoder;
 pub mod lengths;
 pub mod loss;
 mod metric;
+pub mod ngrams;
 pub mod resample;
 pub mod rouge;
+pub mod stories;
 mod tokenize;
 pub mod translator;
 

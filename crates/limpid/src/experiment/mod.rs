@@ -12,6 +12,8 @@
 //! "not clear".
 
 mod attention;
+mod context;
+mod decoding;
 mod estimate;
 mod heads;
 mod lab;
@@ -21,8 +23,10 @@ mod page;
 mod parallel;
 mod positions;
 mod scaling;
+mod stories;
 mod teacher_forcing;
 mod train;
+mod transfer;
 mod translators;
 
 pub use estimate::Estimate;
@@ -50,7 +54,10 @@ pub const ALL: &[Experiment] = &[
     positions::EXPERIMENT,
     norm::EXPERIMENT,
     teacher_forcing::EXPERIMENT,
+    decoding::EXPERIMENT,
     heads::EXPERIMENT,
+    context::EXPERIMENT,
+    transfer::EXPERIMENT,
 ];
 
 /// The experiment of this name.

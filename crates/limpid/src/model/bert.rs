@@ -104,15 +104,35 @@ impl Bert {
     /// The representation of every token: (n) -> (n, c).
     #[track_caller]
     pub fn hidden(&self, t: &mut Tape, input: &Typed) -> Var {
+        self.walk(t, input, |_| {})
+    }
+
+    /// The same after the embeddings, and after each layer: layers + 1 of them, the last is [`Bert::hidden`].
+    #[track_caller]
+    pub fn hidden_by_layer(&self, t: &mut Tape, input: &Typed) -> Vec<Var> {
+        let mut all = Vec::with_capacity(self.layers.len() + 1);
+        self.walk(t, input, |x| all.push(x.clone()));
+        all
+    }
+
+    #[track_caller]
+    fn walk(&self, t: &mut Tape, input: &Typed, mut after: impl FnMut(&Var)) -> Var {
         let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
         let x = t.add_positions(&x, &input.types, PositionTable::Learned(self.types));
         let x = t.add_positions(&x, &input.tokens.positions, PositionTable::Learned(self.positions));
         let x = self.embedding_norm.forward(t, &x);
         let mut stream = Stream::new(t.dropout(&x, self.config.dropout));
+        after(stream.x());
         for (l, layer) in self.layers.iter().enumerate() {
             stream = t.scope(format_args!("layers.{l}"), |t| layer.forward(t, stream, input, &self.config));
+            after(stream.x());
         }
         stream.finish(t, None)
+    }
+
+    /// The table of vectors of the words, before anything around them is seen.
+    pub fn word_table(&self) -> ParamId {
+        self.tokens
     }
 
     /// One vector a sequence: (n, c) -> (sequences, c).

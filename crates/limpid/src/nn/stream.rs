@@ -29,6 +29,11 @@ impl Stream {
         Self { x, pending: None, residual }
     }
 
+    /// The stream as it stands: after a post-norm layer what it has made, of a pre-norm one without the branch that is pending.
+    pub fn x(&self) -> &Var {
+        &self.x
+    }
+
     /// Runs one sub-layer `f` with its norm, dropout on its output, and the residual around it.
     #[track_caller]
     pub fn sublayer(

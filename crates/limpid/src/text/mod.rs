@@ -12,4 +12,4 @@ pub use blocks::{BLOCK, Blocks, in_order};
 pub use kind::{Case, Purpose, TokenizerKind};
 pub use lines::{Lines, Text, text_size};
 pub use tokenizer::{Offsets, Tokenizer};
-pub use words::word_tokenizer;
+pub use words::{word_tokenizer, word_tokenizer_for};

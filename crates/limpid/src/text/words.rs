@@ -5,14 +5,22 @@
 //! ```
 
 use super::Tokenizer;
-use super::kind::TokenizerKind;
+use super::kind::{Purpose, TokenizerKind};
 use super::train::{TokenizerSpec, train};
 use crate::error::Result;
 
 /// Makes a tokenizer for translation whose vocabulary is every word of `texts`, the frequent ones first; ties in alphabetical order,
 /// so that the same texts give the same ids everywhere.
 pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Tokenizer> {
-    let spec = TokenizerSpec { min_frequency: 1, ..TokenizerSpec::new(TokenizerKind::Word) };
+    word_tokenizer_for(texts, TokenizerKind::Word.usual_purpose())
+}
+
+/// The same with the special tokens of another purpose.
+pub fn word_tokenizer_for<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    purpose: Purpose,
+) -> Result<Tokenizer> {
+    let spec = TokenizerSpec { purpose, min_frequency: 1, ..TokenizerSpec::new(TokenizerKind::Word) };
     Ok(train(&spec, texts.into_iter().map(|text| Ok(text.to_string())))?.tokenizer)
 }
 

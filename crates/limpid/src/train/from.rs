@@ -84,7 +84,12 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
 
 /// Takes over every tensor that both have under one name and with one shape (with or without the first word of its name).
 pub(super) fn copy_weights(model: &mut Model, folder: &Path) -> Result<()> {
-    let (from, _) = hub::load(folder)?;
+    take_over(model, &hub::load(folder)?.0);
+    Ok(())
+}
+
+/// The same from a model in memory.
+pub(crate) fn take_over(model: &mut Model, from: &Model) {
     fn name(full: &str) -> &str {
         full.strip_prefix("bert.").unwrap_or(full)
     }
@@ -93,14 +98,13 @@ pub(super) fn copy_weights(model: &mut Model, folder: &Path) -> Result<()> {
             model.params.shape(file.param).dims().skip(1).chain([file.rows.len()]).collect::<Vec<usize>>()
         };
         let same = |other: &&crate::nn::FileTensor| {
-            name(&other.name) == name(&file.name) && shape(&from, other) == shape(model, file)
+            name(&other.name) == name(&file.name) && shape(from, other) == shape(model, file)
         };
         let Some(other) = from.files.iter().find(same) else { continue };
         let row: usize = model.params.shape(file.param).dims().skip(1).product();
         let values = &from.params.get(other.param)[other.rows.start * row..other.rows.end * row];
         model.params.get_mut(file.param)[file.rows.start * row..file.rows.end * row].copy_from_slice(values);
     }
-    Ok(())
 }
 
 impl RunConfig {

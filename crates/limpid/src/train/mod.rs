@@ -7,6 +7,7 @@ pub mod find_rate;
 mod from;
 pub mod labelled;
 mod masked;
+mod memory;
 mod metrics;
 pub mod plan;
 mod run;
@@ -16,8 +17,10 @@ mod translate;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
+pub(crate) use from::take_over;
 pub use labelled::LabelledExamples;
 pub use masked::MaskedExamples;
+pub use memory::{MemorySettings, train_classifier, train_gpt, train_masked};
 pub use run::{Ended, Judged, JudgedOn, News, Run, Signal};
 pub use step::{StepReport, Stepper};
 pub use translate::{Progress, TranslateSettings, train_translator};

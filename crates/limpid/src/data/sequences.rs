@@ -1,0 +1,46 @@
+//! Texts that are read on their own, one sequence each.
+
+use super::frame::Frame;
+use crate::encode::Read;
+use crate::error::{Error, Result};
+use crate::text::Tokenizer;
+
+/// For a language model: `end text end`. The first tells that something begins, and is what an empty prompt stands for.
+pub fn documents<'a>(
+    tokenizer: &Tokenizer,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Vec<u32>>> {
+    let end = tokenizer.end().ok_or_else(|| {
+        Error::config("the tokenizer has no token that ends a text")
+            .hint("limpid tokenizer train … --for gpt makes one that has")
+    })?;
+    let one = |text: &str| Ok([&[end], &tokenizer.encode(text)?[..], &[end]].concat());
+    texts.into_iter().map(one).collect()
+}
+
+/// For an encoder: `[CLS] text [SEP]`.
+pub fn framed<'a>(tokenizer: &Tokenizer, texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Read>> {
+    let frame = Frame::of(tokenizer)?;
+    texts.into_iter().map(|text| Ok(frame.one(&tokenizer.encode(text)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Purpose, word_tokenizer_for};
+
+    #[test]
+    fn a_document_stands_between_end_tokens_and_a_framed_text_between_cls_and_sep() {
+        let text = "The cat sat.";
+        let tokenizer = word_tokenizer_for([text], Purpose::LanguageModel).unwrap();
+        let end = tokenizer.id("<|endoftext|>").unwrap();
+        let words = tokenizer.encode(text).unwrap();
+        assert_eq!(words.len(), 4);
+        assert_eq!(documents(&tokenizer, [text]).unwrap(), [[vec![end], words, vec![end]].concat()]);
+        assert!(framed(&tokenizer, [text]).is_err(), "there is no [CLS]");
+
+        let tokenizer = word_tokenizer_for([text], Purpose::Encoder).unwrap();
+        let words = tokenizer.encode(text).unwrap();
+        assert_eq!(framed(&tokenizer, [text]).unwrap(), [([vec![2], words, vec![3]].concat(), vec![0; 6])]);
+    }
+}

@@ -1,0 +1,328 @@
+//! Greedy or by chance? A story GPT goes on after the first sentence of test stories in every way there is.
+//!
+//! Coherence is measured twice: by the perplexity of what was written under the model itself, and, because the built-in grammar knows its
+//! stories, by the share of texts that are a story of it from the first word to the last. Diversity is distinct-n over all continuations,
+//! repetition the share of 4-grams that stood in the same text before.
+//!
+//! The rule: each part of the claim is a difference between two ways of writing, model by model (three seeds of training and drawing); it
+//! held if the 95% interval of the difference is above 0. Determinism is a fact, and must hold without exception.
+
+use super::stories::{LONGEST, Size, StoryWords};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use crate::data::corpus::stories::log_probability;
+use crate::decode::filter::Filter;
+use crate::decode::{Choice, Ended, GptSession, Rules, Silent, Writing, write};
+use crate::error::Result;
+use crate::eval::diversity::{distinct, repeated};
+use crate::eval::loss::sequences_loss;
+use crate::model::Gpt;
+use crate::report::{Axis, Chart, Mark, Series};
+use crate::text::{Purpose, Tokenizer};
+use limpid_tensor::params::Params;
+
+/// What `limpid experiment decoding` runs.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "decoding",
+    claim: "Greedy decoding always gives the same text; it is coherent, but repetitive and not diverse. Sampling is diverse, but can be \
+            incoherent. Top-k, top-p and temperature lie between.",
+    run,
+};
+
+/// Texts that are written side by side.
+const AT_A_TIME: usize = 32;
+const TEMPERATURES: [f32; 7] = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0];
+const TOP_K: [usize; 3] = [2, 5, 20];
+const TOP_P: [f32; 3] = [0.5, 0.8, 0.95];
+/// Words of an example.
+const SHOWN: usize = 24;
+/// Places in the list of [`ways`].
+const GREEDY: usize = 0;
+const COLD: usize = 2;
+const PLAIN: usize = 4;
+const HOT: usize = 6;
+const K: usize = 8 + 1;
+const P: usize = 11 + 2;
+
+/// A way of writing: its name, and what chooses the next token (nothing: the largest).
+type Way = (String, Option<Filter>);
+
+fn ways() -> Vec<Way> {
+    let usual = Filter::default();
+    let greedy = ("greedy".to_string(), None);
+    let temperature = |t: &f32| (format!("temperature {t}"), Some(Filter { temperature: *t, ..usual }));
+    let top_k = |k: &usize| (format!("top-k {k}"), Some(Filter { top_k: Some(*k), ..usual }));
+    let top_p = |p: &f32| (format!("top-p {p}"), Some(Filter { top_p: *p, ..usual }));
+    let drawn = TEMPERATURES.iter().map(temperature);
+    let cut = TOP_K.iter().map(top_k).chain(TOP_P.iter().map(top_p));
+    [greedy].into_iter().chain(drawn).chain(cut).collect()
+}
+
+/// A model, and the beginnings it goes on from.
+struct Writer<'a> {
+    gpt: &'a Gpt,
+    params: &'a Params,
+    tokenizer: &'a Tokenizer,
+    prompts: &'a [Vec<u32>],
+}
+
+/// What one way of writing gave, by one model.
+#[derive(Clone, Copy)]
+struct Measured {
+    repeated: f64,
+    distinct: [f64; 2],
+    /// ln of the perplexity under the model, given the beginnings.
+    nats: f64,
+    /// The share of texts that are a story.
+    stories: f64,
+    /// Nats a word of those, under the grammar; not a number if there are none.
+    exact: f64,
+}
+
+impl Writer<'_> {
+    /// The beginnings with what follows, the end token included where one was said.
+    fn write(&self, filter: Option<&Filter>, seed: u64) -> Result<Vec<Vec<u32>>> {
+        let end = self.prompts[0][0];
+        let rules = Rules { ends: vec![end], ..Rules::default() };
+        let choice = filter.map_or(Choice::Largest, |filter| Choice::Draw(filter, seed));
+        let mut texts = Vec::new();
+        for (n, group) in self.prompts.chunks(AT_A_TIME).enumerate() {
+            let begin = |(i, prompt): (usize, &Vec<u32>)| {
+                Writing::new(prompt, LONGEST - prompt.len(), i).drawing(&[], n * AT_A_TIME + i)
+            };
+            let mut writings: Vec<Writing> = group.iter().enumerate().map(begin).collect();
+            let mut session = GptSession::new(self.gpt, self.params, group.len(), LONGEST);
+            write(&mut session, &mut writings, choice, &rules, &mut Silent)?;
+            texts.extend(writings.into_iter().map(|writing| {
+                let ended = (writing.ended == Some(Ended::EndToken)).then_some(end);
+                writing.tokens.into_iter().chain(ended).collect::<Vec<u32>>()
+            }));
+        }
+        Ok(texts)
+    }
+
+    fn measure(&self, texts: &[Vec<u32>]) -> Result<Measured> {
+        let written: Vec<&[u32]> = texts.iter().zip(self.prompts).map(|(text, p)| &text[p.len()..]).collect();
+        let repeats: f64 = written.iter().map(|text| repeated(text, 4)).sum();
+        let model = (self.gpt, self.params);
+        let (whole, given) = (sequences_loss(model, texts), sequences_loss(model, self.prompts));
+        let (mut stories, mut nats, mut words) = (0, 0.0, 0);
+        for text in texts {
+            // A text that did not end is no story, even if it could become one.
+            let ended = text.last() == Some(&text[0]);
+            if let Some(log) = log_probability(&self.tokenizer.decode(text)?).filter(|_| ended) {
+                (stories, nats, words) = (stories + 1, nats - log, words + text.len() - 2);
+            }
+        }
+        Ok(Measured {
+            repeated: repeats / texts.len() as f64,
+            distinct: [distinct(&written, 1), distinct(&written, 2)],
+            nats: (whole.sum - given.sum) / (whole.tokens - given.tokens) as f64,
+            stories: f64::from(stories) / texts.len() as f64,
+            exact: nats / words as f64,
+        })
+    }
+
+    /// Whether greedy decoding, and drawing with one seed, repeat themselves token by token, and another seed draws other texts.
+    fn is_deterministic(&self, greedy: &[Vec<u32>], drawn: &[Vec<u32>], seed: u64) -> Result<bool> {
+        let plain = Filter::default();
+        // Temperature 0 is greedy, whatever is drawn.
+        let frozen = Filter { temperature: 0.0, ..plain };
+        Ok(self.write(None, seed)? == greedy
+            && self.write(Some(&frozen), seed + 1)? == greedy
+            && self.write(Some(&plain), seed)? == drawn
+            && self.write(Some(&plain), seed + 1)? != drawn)
+    }
+}
+
+fn run(lab: &mut Lab) -> Result<Outcome> {
+    let (count, prompts) = lab.effort.pick((100, 4), (12_000, 128));
+    let (layers, heads, width, steps, batch_tokens) =
+        lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_500, 2_048));
+    let size = Size { layers, heads, width, steps, lr: 3e-3, batch_tokens };
+    let words = StoryWords::new(count, prompts, Purpose::LanguageModel)?;
+    let originals = words.documents(&words.splits.test)?;
+    let stop = words.tokenizer.encode(".")?;
+    let first_sentence = |text: &Vec<u32>| {
+        let end = text.iter().position(|id| stop.contains(id)).unwrap_or(text.len() - 2);
+        text[..=end].to_vec()
+    };
+    let beginnings: Vec<Vec<u32>> = originals.iter().map(first_sentence).collect();
+    let ways = ways();
+    // By way, then by seed; the stories themselves last.
+    let mut all: Vec<Vec<Measured>> = vec![Vec::new(); ways.len() + 1];
+    let (mut deterministic, mut example) = (true, Vec::new());
+    for seed in lab.seeds() {
+        lab.say(&format!("a GPT learns to write stories, seed {seed}: {steps} steps"))?;
+        let (gpt, model) = words.train_gpt(size, seed)?;
+        let writer =
+            Writer { gpt: &gpt, params: &model.params, tokenizer: &words.tokenizer, prompts: &beginnings };
+        let mut texts = Vec::new();
+        for (i, (name, filter)) in ways.iter().enumerate() {
+            lab.say(&format!("{name}, seed {seed}: {prompts} texts"))?;
+            texts.push(writer.write(filter.as_ref(), seed)?);
+            all[i].push(writer.measure(&texts[i])?);
+        }
+        all[ways.len()].push(writer.measure(&originals)?);
+        deterministic &= writer.is_deterministic(&texts[GREEDY], &texts[PLAIN], seed)?;
+        if example.is_empty() {
+            let shown = [GREEDY, PLAIN, HOT];
+            let row = |i: &usize| {
+                let (from, text) = (beginnings[0].len(), &texts[*i][0]);
+                let to = text.len().min(from + SHOWN);
+                Ok(vec![ways[*i].0.clone(), format!("{} …", words.tokenizer.decode(&text[from..to])?)])
+            };
+            example = shown.iter().map(row).collect::<Result<Vec<_>>>()?;
+        }
+    }
+    let method = format!(
+        "GPTs of {layers} layers and width {width}, trained on {count} built-in stories ({steps} steps), go on after the first sentence of {prompts} \
+         test stories, in {} ways, until they end the story or have {LONGEST} words. Perplexity is that of the continuation under the model \
+         itself, without filters; \"stories\" is the share of texts that the grammar could have written, word by word, and \"nats a word\" \
+         what those cost under the grammar; distinct-n is over all continuations, repeated 4-grams within each. Three seeds, for training and \
+         drawing; intervals are 95%, by Student's t. The last row is the test stories themselves.",
+        ways.len()
+    );
+    let findings = findings(&all, deterministic);
+    let title = format!("After \"{}\"", words.tokenizer.decode(&beginnings[0])?);
+    let head = ["", "the first model goes on"].map(String::from).to_vec();
+    let examples = Table { title, head, rows: example };
+    Ok(Outcome { method, findings, pictures: pictures(&all), tables: vec![table(&ways, &all), examples] })
+}
+
+fn values(of: &[Measured], get: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    of.iter().map(get).collect()
+}
+
+fn findings(all: &[Vec<Measured>], deterministic: bool) -> Vec<Finding> {
+    let more = |a: usize, b: usize, get: fn(&Measured) -> f64| {
+        Estimate::of_differences(&values(&all[a], get), &values(&all[b], get))
+    };
+    let diverse: fn(&Measured) -> f64 = |m| m.distinct[1];
+    let parsed: fn(&Measured) -> f64 = |m| m.stories;
+    let nats: fn(&Measured) -> f64 = |m| m.nats;
+    let above = |difference: Estimate| (difference.is_above(0.0), difference);
+    let (repeats, repetitive) = above(more(GREEDY, PLAIN, |m| m.repeated));
+    let ((v1, more_diverse), (v2, more_surprising), (v3, less_coherent)) = (
+        above(more(PLAIN, GREEDY, diverse)),
+        above(more(PLAIN, GREEDY, nats)),
+        above(more(GREEDY, PLAIN, parsed)),
+    );
+    let (warmer, wider) = above(more(HOT, COLD, diverse));
+    let (flatter, surprise) = above(more(HOT, COLD, nats));
+    let (broken, fewer) = above(more(COLD, HOT, parsed));
+    let mut findings = vec![
+        Finding::new(
+            "greedy decoding always gives the same text; drawing does with the same seed, not with another",
+            Verdict::of(deterministic),
+            "compared token by token, for each model",
+        ),
+        Finding::new(
+            "greedy decoding repeats itself more than sampling",
+            repeats,
+            format!("repeated 4-grams, greedy less sampling: {repetitive}"),
+        ),
+        Finding::new(
+            "sampling is more diverse than greedy decoding",
+            v1,
+            format!("distinct-2: {more_diverse}"),
+        ),
+        Finding::new(
+            "sampling is less likely text than greedy decoding",
+            v2,
+            format!("nats a word under the model: {more_surprising}"),
+        ),
+        Finding::new(
+            "sampling loses the thread more often than greedy decoding",
+            v3,
+            format!("share of texts that are stories, greedy less sampling: {less_coherent}"),
+        ),
+        Finding::new(
+            "a higher temperature makes text more diverse",
+            warmer,
+            format!("distinct-2, 1.5 less 0.5: {wider}"),
+        ),
+        Finding::new(
+            "a higher temperature makes text less likely",
+            flatter,
+            format!("nats a word under the model, 1.5 less 0.5: {surprise}"),
+        ),
+        Finding::new(
+            "a higher temperature makes text less coherent",
+            broken,
+            format!("share of texts that are stories, 0.5 less 1.5: {fewer}"),
+        ),
+    ];
+    for (name, way) in [("top-k 5", K), ("top-p 0.95", P)] {
+        let ((a, likelier), (b, wider)) = (above(more(PLAIN, way, nats)), above(more(way, GREEDY, diverse)));
+        findings.push(Finding::new(
+            format!("{name} lies between: likelier text than sampling, more diverse than greedy decoding"),
+            Verdict::all([a, b]),
+            format!("{likelier} nats a word fewer than sampling, distinct-2 {wider} above greedy"),
+        ));
+    }
+    findings
+}
+
+fn table(ways: &[Way], all: &[Vec<Measured>]) -> Table {
+    let own = "the stories themselves".to_string();
+    let names = ways.iter().map(|(name, _)| name).chain([&own]);
+    let row = |(name, of): (&String, &Vec<Measured>)| {
+        let estimate = |get: fn(&Measured) -> f64| Estimate::of(&values(of, get)).to_string();
+        let mean = |get: fn(&Measured) -> f64| format!("{:.3}", Estimate::of(&values(of, get)).mean);
+        let known: Vec<f64> = values(of, |m| m.exact).into_iter().filter(|nats| nats.is_finite()).collect();
+        let exact =
+            if known.is_empty() { "none".into() } else { format!("{:.3}", Estimate::of(&known).mean) };
+        vec![
+            name.clone(),
+            estimate(|m| m.repeated),
+            mean(|m| m.distinct[0]),
+            estimate(|m| m.distinct[1]),
+            format!("{:.2}", Estimate::of(&values(of, |m| m.nats)).mean.exp()),
+            estimate(|m| m.stories),
+            exact,
+        ]
+    };
+    let head = ["", "repeated 4-grams", "distinct-1", "distinct-2", "perplexity", "stories", "nats a word"];
+    let rows = names.zip(all).map(row).collect();
+    Table { title: "Ways of writing".into(), head: head.map(String::from).into(), rows }
+}
+
+fn pictures(all: &[Vec<Measured>]) -> Vec<Picture> {
+    let mean = |i: usize, get: fn(&Measured) -> f64| Estimate::of(&values(&all[i], get)).mean;
+    let at = |i: usize| (mean(i, |m| m.distinct[1]), mean(i, |m| m.nats).exp());
+    let series = |name: &str, range: std::ops::Range<usize>| {
+        Series::line(name, range.map(at).collect()).marked(Mark::Dots)
+    };
+    let (first_k, first_p) = (1 + TEMPERATURES.len(), 1 + TEMPERATURES.len() + TOP_K.len());
+    let curve = Chart {
+        subtitle: "each curve from the most cautious setting to the boldest".into(),
+        ..Chart::new(
+            "Coherence against diversity",
+            Axis::linear("distinct-2: more diverse to the right"),
+            Axis::log("perplexity under the model: more coherent below"),
+            vec![
+                series("temperature", 1..first_k),
+                series("top-k", first_k..first_p),
+                series("top-p", first_p..all.len() - 1),
+                series("greedy", GREEDY..1),
+                series("stories themselves", all.len() - 1..all.len()),
+            ],
+        )
+    };
+    // Greedy is temperature 0.
+    let line = |name: &str, get: fn(&Measured) -> f64| {
+        let points = [0.0].iter().chain(&TEMPERATURES).enumerate();
+        Series::line(name, points.map(|(i, t)| (f64::from(*t), mean(i, get))).collect()).marked(Mark::Dots)
+    };
+    let shares = Chart::new(
+        "What temperature does",
+        Axis::linear("temperature (0 is greedy)"),
+        Axis::linear("share").including(0.0),
+        vec![
+            line("texts that are stories", |m| m.stories),
+            line("repeated 4-grams", |m| m.repeated),
+            line("distinct-2", |m| m.distinct[1]),
+        ],
+    );
+    vec![Picture::chart("coherence-diversity", &curve), Picture::chart("temperature", &shares)]
+}

@@ -1,0 +1,222 @@
+//! What is learnt without labels, does it save labels? A classifier of stories by their plot, begun with an encoder that has read stories with
+//! masked words, and begun with random weights; the same labels, steps and learning rate for both.
+//!
+//! The rule: each part is a difference between the two, seed by seed (three seeds: other weights, other labelled stories); it held if its 95%
+//! interval is above 0.
+
+use super::stories::{Size, StoryWords, new_bert};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table};
+use crate::config::{BertConfig, BertHead};
+use crate::data::batch::{LabelledBatch, Typed};
+use crate::data::corpus::stories::{Story, plot_names};
+use crate::data::masking::{Draw, Hide, Masking};
+use crate::encode::Read;
+use crate::error::Result;
+use crate::eval::encoder::{MaskedScore, class_score};
+use crate::model::{Bert, Model};
+use crate::report::{Axis, Chart, Mark, Series};
+use crate::text::Purpose;
+use crate::train::{MemorySettings, take_over, train_classifier};
+use limpid_tensor::rng::Stream;
+
+/// What `limpid experiment transfer` runs.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "transfer",
+    claim: "A model that was pretrained without labels and then fine-tuned needs fewer labels than one trained from scratch; with many labels the \
+            advantage shrinks.",
+    run,
+};
+
+/// Texts that are measured together.
+const AT_A_TIME: usize = 24;
+/// Which stories get a label, as a stream of the seed.
+const LABELS: u64 = 0x6c61_6265_6c73;
+
+/// Where a classifier begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    Pretrained,
+    Scratch,
+}
+
+/// Steps for so many labels: enough to learn few of them by heart, twice through many.
+fn steps(labels: usize, least: u64) -> u64 {
+    (labels as u64 / 4).max(least)
+}
+
+struct Trial<'a> {
+    config: BertConfig,
+    pretrained: &'a Model,
+    settings: MemorySettings,
+    seed: u64,
+}
+
+impl Trial<'_> {
+    /// The accuracy on the test stories after training on these.
+    fn accuracy(&self, begin: Begin, examples: &[(Read, u32)], test: &[(Read, u32)]) -> Result<f64> {
+        let (bert, mut model) = new_bert(&self.config, self.seed)?;
+        if begin == Begin::Pretrained {
+            take_over(&mut model, self.pretrained);
+        }
+        train_classifier(&bert, &mut model.params, examples, &self.settings, |_| {})?;
+        let batch = |group: &[(Read, u32)]| LabelledBatch {
+            input: Typed::new(&group.iter().map(|(read, _)| read.clone()).collect::<Vec<Read>>()),
+            labels: group.iter().map(|(_, label)| *label).collect(),
+        };
+        let batches: Vec<LabelledBatch> = test.chunks(AT_A_TIME).map(batch).collect();
+        Ok(class_score((&bert, &model.params), &batches).1.accuracy())
+    }
+}
+
+/// Nats a masked word on the test stories.
+fn masked_loss(words: &StoryWords, (bert, model): (&Bert, &Model)) -> Result<f64> {
+    let masking = Masking::new(&words.tokenizer, 0.15, Hide::Tokens, 1)?;
+    let mut score = MaskedScore::default();
+    for (n, group) in words.framed(&words.splits.test)?.chunks(AT_A_TIME).enumerate() {
+        score.add((bert, &model.params), &masking.apply(Draw::Validation(n as u64), group.to_vec(), None));
+    }
+    Ok(score.loss.mean())
+}
+
+fn labelled(words: &StoryWords, stories: &[Story]) -> Result<Vec<(Read, u32)>> {
+    let plots = plot_names();
+    let label = |story: &Story| {
+        plots.iter().position(|plot| *plot == story.plot).expect("every story has a plot") as u32
+    };
+    Ok(words.framed(stories)?.into_iter().zip(stories.iter().map(label)).collect())
+}
+
+fn run(lab: &mut Lab) -> Result<Outcome> {
+    let counts: &[usize] = lab.effort.pick(&[20, 40], &[20, 60, 200, 600, 2_000]);
+    let (layers, heads, width, pretraining, batch_tokens) =
+        lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_200, 2_048));
+    let (stories, held_out, least) = lab.effort.pick((100, 30, 4), (12_000, 400, 150));
+    let size = Size { layers, heads, width, steps: pretraining, lr: 2e-3, batch_tokens };
+    let words = StoryWords::new(stories, held_out, Purpose::Encoder)?;
+    let (train, test) = (labelled(&words, &words.splits.train)?, labelled(&words, &words.splits.test)?);
+    let head = BertHead::Classifier(plot_names().map(String::from).to_vec());
+    let config = BertConfig { head, dropout: 0.1, ..words.bert_config(size) };
+    // [pretrained, scratch] → by number of labels → by seed; and the loss of masked words before and after.
+    let mut accuracies = vec![vec![Vec::new(); counts.len()]; 2];
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for seed in lab.seeds() {
+        lab.say(&format!("a BERT learns masked words, seed {seed}: {pretraining} steps"))?;
+        let (blank, unread) = new_bert(&words.bert_config(size), seed)?;
+        before.push(masked_loss(&words, (&blank, &unread))?);
+        let (bert, pretrained) = words.train_bert(size, seed)?;
+        after.push(masked_loss(&words, (&bert, &pretrained))?);
+        let mut order: Vec<usize> = (0..train.len()).collect();
+        Stream::new(seed, LABELS).shuffle(&mut order);
+        for (i, count) in counts.iter().enumerate() {
+            let examples: Vec<(Read, u32)> = order[..*count].iter().map(|i| train[*i].clone()).collect();
+            let steps = steps(*count, least);
+            lab.say(&format!("{count} labels, seed {seed}: twice {steps} steps"))?;
+            // Smaller batches than those of masked words: some eight stories.
+            let tuning = Size { steps, lr: 1e-3, batch_tokens: batch_tokens / 2, ..size };
+            let settings = tuning.settings(seed);
+            let trial = Trial { config: config.clone(), pretrained: &pretrained, settings, seed };
+            for (which, begin) in [Begin::Pretrained, Begin::Scratch].into_iter().enumerate() {
+                accuracies[which][i].push(trial.accuracy(begin, &examples, &test)?);
+            }
+        }
+    }
+    let method = format!(
+        "BERTs of {layers} layers and width {width}; pretrained: {pretraining} steps of masked words on {stories} built-in stories, no labels. Then both \
+         learn to tell the plot of a story (one of ten) from labelled stories of the same set, with dropout 0.1, one learning rate and as many \
+         steps: {} to {}. Accuracy on {held_out} test stories. Three seeds, for weights and for which stories have labels; intervals are \
+         95%, by Student's t.",
+        steps(counts[0], least),
+        steps(counts[counts.len() - 1], least)
+    );
+    let mut findings = vec![learnt(&before, &after)];
+    findings.extend(judge(counts, &accuracies));
+    let tables = vec![table(counts, &accuracies)];
+    Ok(Outcome { method, findings, pictures: vec![picture(counts, &accuracies)], tables })
+}
+
+fn learnt(before: &[f64], after: &[f64]) -> Finding {
+    let fall = Estimate::of_differences(before, after);
+    Finding::new(
+        "pretraining without labels has taught words: the loss of masked ones on test stories falls",
+        fall.is_above(0.0),
+        format!("by {fall} nats a word, to {}", Estimate::of(after)),
+    )
+}
+
+fn gap(accuracies: &[Vec<Vec<f64>>], i: usize) -> Vec<f64> {
+    accuracies[0][i].iter().zip(&accuracies[1][i]).map(|(pretrained, scratch)| pretrained - scratch).collect()
+}
+
+fn judge(counts: &[usize], accuracies: &[Vec<Vec<f64>>]) -> Vec<Finding> {
+    let last = counts.len() - 1;
+    let middle = counts.len() / 2;
+    let mut findings = Vec::new();
+    for i in [0, middle] {
+        let better = Estimate::of(&gap(accuracies, i));
+        findings.push(Finding::new(
+            format!("with {} labels pretraining helps", counts[i]),
+            better.is_above(0.0),
+            format!(
+                "accuracy {} against {}: {better} more",
+                Estimate::of(&accuracies[0][i]),
+                Estimate::of(&accuracies[1][i])
+            ),
+        ));
+    }
+    // Where the advantage is largest on average, against the most labels.
+    let widest = (0..last).max_by(|a, b| {
+        let mean = |i: usize| Estimate::of(&gap(accuracies, i)).mean;
+        mean(*a).total_cmp(&mean(*b))
+    });
+    let widest = widest.expect("there are several numbers of labels");
+    let shrinks = Estimate::of_differences(&gap(accuracies, widest), &gap(accuracies, last));
+    findings.push(Finding::new(
+        "with many labels the advantage shrinks",
+        shrinks.is_above(0.0),
+        format!(
+            "from {} with {} labels, where it is largest, to {} with {}: by {shrinks}",
+            Estimate::of(&gap(accuracies, widest)),
+            counts[widest],
+            Estimate::of(&gap(accuracies, last)),
+            counts[last]
+        ),
+    ));
+    findings
+}
+
+fn table(counts: &[usize], accuracies: &[Vec<Vec<f64>>]) -> Table {
+    let row = |(i, count): (usize, &usize)| {
+        vec![
+            count.to_string(),
+            Estimate::of(&accuracies[0][i]).to_string(),
+            Estimate::of(&accuracies[1][i]).to_string(),
+            Estimate::of(&gap(accuracies, i)).to_string(),
+        ]
+    };
+    let head = ["labels", "pretrained", "from scratch", "difference"].map(String::from);
+    let rows = counts.iter().enumerate().map(row).collect();
+    Table { title: "Accuracy by number of labels".into(), head: head.into(), rows }
+}
+
+fn picture(counts: &[usize], accuracies: &[Vec<Vec<f64>>]) -> Picture {
+    let line = |name: &str, of: &[Vec<f64>]| {
+        let all = || counts.iter().map(|count| *count as f64).zip(of.iter().map(|v| Estimate::of(v)));
+        // An accuracy is between 0 and 1, whatever Student's t says.
+        let band = all().map(|(x, e)| (x, e.interval().0.max(0.0), e.interval().1.min(1.0)));
+        let points = all().map(|(x, e)| (x, e.mean)).collect();
+        Series { band: band.collect(), ..Series::line(name, points).marked(Mark::Dots) }
+    };
+    let chart = Chart {
+        subtitle: "bands: 95% intervals over three seeds".into(),
+        ..Chart::new(
+            "Accuracy on the plot of a story",
+            Axis {
+                ticks: counts.iter().map(|count| *count as f64).collect(),
+                ..Axis::log("labelled stories")
+            },
+            Axis::linear("accuracy").including(0.0),
+            vec![line("pretrained, then fine-tuned", &accuracies[0]), line("from scratch", &accuracies[1])],
+        )
+    };
+    Picture::chart("labels", &chart)
+}
