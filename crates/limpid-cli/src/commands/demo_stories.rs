@@ -24,7 +24,7 @@ use std::path::Path;
 const STORIES: usize = 20_000;
 const TEST_STORIES: usize = 200;
 /// Hidden words that are measured.
-const HIDDEN: usize = 2_000;
+const HIDDEN: usize = 1_000;
 /// No story has more words, with a token at either end.
 const POSITIONS: usize = 192;
 const WIDTH: usize = 128;
