@@ -48,9 +48,9 @@ struct Sizes {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let quick = Sizes { counts: &[1, 4], many: 4, width: 16, context: 16, layers: 2, windows: 4, words: 200 };
     let full = Sizes {
-        counts: &[1, 2, 4, 8, 16],
+        counts: &[1, 2, 4, 8],
         many: 8,
-        width: 128,
+        width: 64,
         context: 64,
         layers: 2,
         windows: 60,
@@ -58,7 +58,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     };
     let sizes = lab.effort.pick(quick, full);
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = Training { steps: lab.effort.pick(20, 500), batch: 8, lr: 2e-3 };
+    let training = Training { steps: lab.effort.pick(20, 1_500), batch: 8, lr: 4e-3 };
     let mut losses = Vec::new();
     let mut watched = Vec::new();
     for heads in sizes.counts {

@@ -98,10 +98,10 @@ impl Measured {
 }
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
-    let text = StoryText::new(lab.effort.pick(40, 3_000))?;
+    let text = StoryText::new(lab.effort.pick(40, 1_000))?;
     let depths: &[usize] = lab.effort.pick(&[2, 4], &[2, 6, 12]);
     let (width, context) = lab.effort.pick((16, 16), (64, 32));
-    let training = Training { steps: lab.effort.pick(6, 250), batch: lab.effort.pick(4, 8), lr: 2e-3 };
+    let training = Training { steps: lab.effort.pick(6, 200), batch: lab.effort.pick(4, 8), lr: 2e-3 };
     let vocabulary = text.tokenizer.vocab_size();
     let mut all = Vec::new();
     for residual in [Residual::Added, Residual::None] {
@@ -284,6 +284,10 @@ fn future(text: &StoryText, context: usize) -> Result<Finding> {
 
 fn pictures(all: &[Measured], deepest: usize) -> Vec<Picture> {
     let mut pictures = Vec::new();
+    let mut depths: Vec<f64> = all.iter().map(|m| m.depth as f64).collect();
+    depths.sort_by(f64::total_cmp);
+    depths.dedup();
+    let layers: Vec<f64> = (1..=deepest).map(|layer| layer as f64).collect();
     for (residual, end, title) in
         [(Residual::Added, "with", "with residuals"), (Residual::None, "without", "without residuals")]
     {
@@ -296,7 +300,7 @@ fn pictures(all: &[Measured], deepest: usize) -> Vec<Picture> {
         };
         let chart = Chart::new(
             format!("Loss by depth, {title}"),
-            Axis::linear("layers"),
+            Axis { ticks: depths.clone(), ..Axis::linear("layers") },
             Axis::linear("nats a word"),
             NORMS.map(loss).into(),
         );
@@ -312,7 +316,8 @@ fn pictures(all: &[Measured], deepest: usize) -> Vec<Picture> {
             [("the first step", "first", gradient(|m| &m.first)), ("the end", "last", gradient(|m| &m.last))]
         {
             let title = format!("Gradient at {when}, {title}");
-            let chart = Chart::new(title, Axis::linear("layer"), Axis::log("norm"), series);
+            let x = Axis { ticks: layers.clone(), ..Axis::linear("layer") };
+            let chart = Chart::new(title, x, Axis::log("norm"), series);
             pictures.push(Picture::chart(&format!("gradient-{name}-{end}"), &chart));
         }
     }

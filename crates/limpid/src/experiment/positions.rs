@@ -46,7 +46,7 @@ impl Sizes {
     fn new(effort: Effort) -> Self {
         effort.pick(
             Self { context: 16, far: 48, words: 96, single: 32 },
-            Self { context: 128, far: 8_000, words: 2_000, single: 400 },
+            Self { context: 64, far: 8_000, words: 2_000, single: 400 },
         )
     }
 
@@ -74,7 +74,7 @@ struct Kind {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let sizes = Sizes::new(lab.effort);
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = Training { steps: lab.effort.pick(15, 400), batch: 8, lr: 2e-3 };
+    let training = Training { steps: lab.effort.pick(15, 1_500), batch: 8, lr: 4e-3 };
     let l = sizes.context;
     let (layers, heads) = lab.effort.pick((1, 2), (2, 4));
     let mut kinds = Vec::new();
@@ -364,7 +364,11 @@ fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart) {
         let mean = offsets.iter().map(|o| o[0]).sum::<f64>() / offsets.len() as f64;
         Series::line(name, offsets.iter().enumerate().map(|(k, o)| (k as f64 + 1.0, o[0] / mean)).collect())
     };
-    let series = vec![line("one-hot", &one_hot), line("learned", &trained[0]), line("sinusoidal", &waves)];
+    let series = vec![
+        line("one-hot", &one_hot),
+        line("learned (first seed)", &trained[0]),
+        line("sinusoidal", &waves),
+    ];
     let y = Axis::linear("distance, 1 is the mean").including(0.0);
     (findings, Chart::new("How far apart positions are", Axis::linear("words between"), y, series))
 }
