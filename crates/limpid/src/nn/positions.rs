@@ -49,7 +49,7 @@ impl PositionEncoding {
         Self::Fixed(table)
     }
 
-    /// x + table[positions].
+    /// `x + table[positions]`.
     #[track_caller]
     pub fn add(&self, t: &mut Tape, x: &Var, positions: &Arc<[u32]>) -> Var {
         match self {
