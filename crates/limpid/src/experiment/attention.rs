@@ -57,8 +57,8 @@ fn sizes(effort: Effort) -> Sizes {
         examples: 40_000,
         test: 300,
         width: 128,
-        steps: 800,
-        batch_tokens: 2_048,
+        steps: 2_000,
+        batch_tokens: 1_024,
         samples: 1_000,
     };
     effort.pick(quick, full)
@@ -78,7 +78,11 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let data = Data::new(&sizes, lab)?;
     let mut results = Vec::new();
     for kind in Kind::ALL {
-        results.push(Reached::of(kind, lab, &sizes, &data)?);
+        let mut reached = Reached::new(kind);
+        for seed in lab.seeds() {
+            reached.add(lab, &sizes, &data, seed)?;
+        }
+        results.push(reached);
     }
     let parameters: Vec<String> =
         results.iter().map(|r| format!("{} {}", r.kind.name(), r.parameters)).collect();
@@ -227,38 +231,34 @@ struct Reached {
 }
 
 impl Reached {
-    fn of(kind: Kind, lab: &mut Lab, sizes: &Sizes, data: &Data) -> Result<Self> {
-        let mut result =
-            Self { kind, parameters: 0, losses: Vec::new(), scores: Vec::new(), draws: Vec::new() };
-        for seed in lab.seeds() {
-            let mut model = kind.model(data.tokenizer.vocab_size(), sizes.width, seed)?;
-            result.parameters = model.params.count();
-            lab.say(&format!("{}, seed {seed}: {} steps", kind.name(), sizes.steps))?;
-            result.losses.push(train(&mut model, data, sizes, seed)?);
-            lab.say(&format!(
-                "{}, seed {seed}: translating {} groups of {} texts",
-                kind.name(),
-                GROUPS.len(),
-                sizes.test
-            ))?;
-            let (mut scores, mut draws) = (Vec::new(), Vec::new());
-            for (g, texts) in data.test.iter().enumerate() {
-                let sources: Vec<&str> = texts.iter().map(|(source, _)| source.as_str()).collect();
-                let said = translate(translator(&model), &model.params, &data.tokenizer, &sources)?;
-                let said: Vec<&str> = said.iter().map(String::as_str).collect();
-                let references: Vec<Vec<&str>> =
-                    texts.iter().map(|(_, target)| vec![target.as_str()]).collect();
-                let bleu = Bleu::default();
-                let counts = count_lines(&bleu, &said, &references)?;
-                scores.push(bleu.score(&counts.total()));
-                // The same texts for all kinds and seeds, others for every group.
-                let bootstrap = Bootstrap { samples: sizes.samples, seed: g as u64 };
-                draws.push(bootstrap.scores(&bleu, &counts));
-            }
-            result.scores.push(scores);
-            result.draws.push(draws);
+    fn new(kind: Kind) -> Self {
+        Self { kind, parameters: 0, losses: Vec::new(), scores: Vec::new(), draws: Vec::new() }
+    }
+
+    /// Trains and measures a model with this seed.
+    fn add(&mut self, lab: &mut Lab, sizes: &Sizes, data: &Data, seed: u64) -> Result<()> {
+        let name = format!("{}, seed {seed}", self.kind.name());
+        let mut model = self.kind.model(data.tokenizer.vocab_size(), sizes.width, seed)?;
+        self.parameters = model.params.count();
+        lab.say(&format!("{name}: {} steps", sizes.steps))?;
+        self.losses.push(train(&mut model, data, sizes, seed)?);
+        lab.say(&format!("{name}: translating {} groups of {} texts", GROUPS.len(), sizes.test))?;
+        let (mut scores, mut draws) = (Vec::new(), Vec::new());
+        let bleu = Bleu::default();
+        for (g, texts) in data.test.iter().enumerate() {
+            let sources: Vec<&str> = texts.iter().map(|(source, _)| source.as_str()).collect();
+            let said = translate(translator(&model), &model.params, &data.tokenizer, &sources)?;
+            let said: Vec<&str> = said.iter().map(String::as_str).collect();
+            let references: Vec<Vec<&str>> = texts.iter().map(|(_, target)| vec![target.as_str()]).collect();
+            let counts = count_lines(&bleu, &said, &references)?;
+            scores.push(bleu.score(&counts.total()));
+            // The same texts for all kinds and seeds, others for every group.
+            let bootstrap = Bootstrap { samples: sizes.samples, seed: g as u64 };
+            draws.push(bootstrap.scores(&bleu, &counts));
         }
-        Ok(result)
+        self.scores.push(scores);
+        self.draws.push(draws);
+        Ok(())
     }
 
     fn measured(&self, of: impl Fn(&dyn Fn(usize) -> f64) -> f64) -> Measured {

@@ -360,9 +360,14 @@ fn exposure_picture(taught: &[Vec<Taught>; 2]) -> Picture {
     use crate::report::{Bar, Bars};
     let bar = |(feeding, taught): (Feeding, &Vec<Taught>), given: usize| {
         let tokens = ["right", "own"][given];
+        // Four names have to fit under four bars.
+        let short = match feeding {
+            Feeding::RightTokens => "forced",
+            Feeding::OwnPredictions => "free",
+        };
         let estimate = Estimate::of(&each(taught, |t| t.loss[given]));
         Bar {
-            name: format!("{}, {tokens}", feeding.name()),
+            name: format!("{short}, {tokens}"),
             height: estimate.mean,
             about: format!("{}, given the {tokens} tokens: {estimate} nats a token", feeding.name()),
         }
@@ -371,7 +376,7 @@ fn exposure_picture(taught: &[Vec<Taught>; 2]) -> Picture {
     let bars = pairs().flat_map(|one| [bar(one, 0), bar(one, 1)]).collect();
     let bars = Bars {
         title: "Test loss, given the right tokens and its own".into(),
-        x: "how it was trained, and what it is given".into(),
+        x: "how it was trained, and which tokens it is given".into(),
         y: "nats a token".into(),
         bars,
     };
