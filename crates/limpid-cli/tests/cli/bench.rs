@@ -17,8 +17,9 @@ fn bench_step_reports_json() {
 
 #[test]
 fn bench_step_bert_reports_json_and_refuses_what_cannot_be_masked() {
+    // So short that a fast machine, too, takes few steps and learns nothing by heart.
     let small =
-        "--layers 1 --heads 2 --width 16 --ffn 32 --context 8 --batch 2 --vocab 11 --seconds 0.05 --json";
+        "--layers 1 --heads 2 --width 16 --ffn 32 --context 8 --batch 2 --vocab 11 --seconds 0.000001 --json";
     let with = |more: &str| {
         let words = format!("bench step bert {small} {more}");
         run(&words.split_whitespace().collect::<Vec<_>>())
@@ -27,9 +28,8 @@ fn bench_step_bert_reports_json_and_refuses_what_cannot_be_masked() {
     // Three tables and a norm; q, k, v and out; up and down; two norms; the head: a layer, a norm, a bias for each token.
     let layer = 4 * (16 * 16 + 16) + (2 * 16 * 32 + 32 + 16) + 4 * 16;
     assert_eq!(report["parameters"], (11 + 8 + 2 + 2) * 16 + layer + (16 * 16 + 16 + 32 + 11));
-    // Random words of a vocabulary of 11, with weights near 0; a fast machine has taken many steps and knows some by heart.
-    let loss = report["loss"].as_f64().unwrap();
-    assert!(loss > 0.0 && loss < 11_f64.ln() + 0.3, "{report}");
+    // Random words of a vocabulary of 11, with weights near 0.
+    assert!((report["loss"].as_f64().unwrap() - 11_f64.ln()).abs() < 0.3, "{report}");
     assert!(report["operations"].as_array().unwrap().iter().any(|op| op["name"] == "rows"));
     refused(&with("--masked 0"), "--masked 0 is not a part", "0.15");
 }
