@@ -2,6 +2,7 @@
 //!
 //! Flat memory makes an optimizer step one pass, a checkpoint one write, and averaging one loop.
 
+use crate::kernels::positions::{SinusoidLayout, sinusoid_table};
 use crate::pool::Buffer;
 use crate::rng::Stream;
 use crate::tensor::Shape;
@@ -36,6 +37,9 @@ pub enum Init {
     },
     /// Uniform in ± this bound.
     Uniform(f32),
+    /// Rows that are the sinusoids of their positions, with this amplitude: a table of positions that is learned, but need not find out
+    /// from noise which positions are neighbours.
+    Sinusoids(f32),
 }
 
 /// Whether training changes a parameter.
@@ -154,6 +158,10 @@ fn fill(values: &mut [f32], spec: &ParamSpec, mut rng: Stream) {
         Init::Zeros => return values.fill(0.0),
         Init::Ones => return values.fill(1.0),
         Init::Normal(std) => return values.iter_mut().for_each(|v| *v = rng.normal() * std),
+        Init::Sinusoids(amplitude) => {
+            sinusoid_table(values, fan_in, SinusoidLayout::Interleaved);
+            return values.iter_mut().for_each(|v| *v *= amplitude);
+        }
         Init::Xavier => xavier(fan_out),
         Init::XavierBlocks { rows } => xavier(rows),
         Init::Uniform(bound) => bound,

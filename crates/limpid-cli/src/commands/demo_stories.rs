@@ -1,12 +1,13 @@
 //! The other half of `limpid demo --all`: a GPT that writes small stories, and a BERT that fills their gaps.
 
 use super::demo::{check_folder, mark};
+use super::eval_stories::{print_filler, print_writer};
 use crate::args::Demo;
 use crate::printer::{self, say, thousands};
 use limpid::config::{BertConfig, GptConfig};
-use limpid::data::corpus::stories::{self, Splits, Story};
+use limpid::data::corpus::stories::{self, Splits, Story, texts};
 use limpid::data::masking::{Hide, Masking};
-use limpid::data::sequences::{documents, framed};
+use limpid::data::sequences::{documents, framed, without_start};
 use limpid::decode::filter::Filter;
 use limpid::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
 use limpid::encode::{Encoder, Overlong, fill_mask};
@@ -49,10 +50,6 @@ pub fn run(args: &Demo, gpt: &Path, bert: &Path) -> Result<()> {
     filler(args, &splits, bert)
 }
 
-fn texts(stories: &[Story]) -> impl Iterator<Item = &str> {
-    stories.iter().map(|story| story.text.as_str())
-}
-
 fn settings(args: &Demo, steps: u64, peak: f32) -> MemorySettings {
     let rate =
         Rate { schedule: Schedule::Cosine, peak, floor: 0.0, warmup: (steps / 10).min(150), total: steps };
@@ -78,10 +75,7 @@ fn writer(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let mut model = Model::gpt(&config, args.seed)?;
     let Architecture::Gpt(gpt) = model.architecture.clone() else { unreachable!("a GPT was made") };
     let mut sequences = documents(&tokenizer, texts(&splits.train))?;
-    // A prompt that somebody types has no token before it: every other story is read without.
-    for sequence in sequences.iter_mut().step_by(2) {
-        sequence.remove(0);
-    }
+    without_start(&mut sequences);
     let settings = settings(args, args.steps.unwrap_or(GPT_STEPS), 3e-3);
     announce("a GPT that writes stories", &model, &tokenizer, &settings);
     let mut bar = printer::Training::new(settings.rate.total);
@@ -97,12 +91,9 @@ fn writer(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     });
     write_aside(&folder.join("generation_config.json"), format!("{generation:#}\n").as_bytes())?;
 
-    let found = nats_a_word((&gpt, &model.params), &tokenizer, &splits.train, &splits.test)?;
-    println!("\nNats a word on {} test stories, {} words", splits.test.len(), thousands(found.words));
-    println!("  {:<28}{:>6.3}", "the GPT", found.model);
-    println!("  {:<28}{:>6.3}", "the best possible (exact)", found.exact);
-    println!("  {:<28}{:>6.3}", "pairs of words, counted", found.bigram);
-    println!("  {:<28}{:>6.3}", "words, counted", found.unigram);
+    let found = nats_a_word((&gpt, &model.params), &tokenizer, &texts(&splits.train), &texts(&splits.test))?;
+    println!();
+    print_writer(&found, splits.test.len());
 
     let filter = Filter { temperature: 0.7, ..Filter::default() };
     let decoding = Decoding {
@@ -143,15 +134,15 @@ fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     tokenizer.save(folder)?;
     hub::save(&model, folder)?;
 
-    let found = one_at_a_time((&bert, &model.params), &tokenizer, &splits.test, HIDDEN)?;
-    let hidden = thousands(found.positions);
-    println!(
-        "\nHidden words that were guessed, one at a time, {hidden} places of {} test stories",
-        splits.test.len()
-    );
-    println!("  {:<28}{:>6.3}", "the BERT", found.model);
-    println!("  {:<28}{:>6.3}", "the best possible (exact)", found.ceiling);
-    println!("  {:<28}{:>6.3}", "always the most frequent", found.most_frequent);
+    let found = one_at_a_time(
+        (&bert, &model.params),
+        &tokenizer,
+        &texts(&splits.train),
+        &texts(&splits.test),
+        HIDDEN,
+    )?;
+    println!();
+    print_filler(&found, splits.test.len());
 
     let text = with_gap(&splits.test[0]);
     let overlong = Overlong::Refuse;

@@ -20,6 +20,9 @@ pub fn run(args: Eval) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
     let tokenizer = Tokenizer::load(&args.model)?;
+    if let Some(file) = &args.stories {
+        return super::eval_stories::run(&args, file, &model, &tokenizer);
+    }
     match (&model.architecture, args.data.is_empty(), &args.source, &args.target) {
         (Architecture::Gpt(gpt), false, None, None) => text(&args, gpt, &model, &tokenizer),
         (Architecture::Seq2Seq(seq2seq), true, Some(source), Some(target)) => {

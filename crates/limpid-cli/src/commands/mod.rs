@@ -11,6 +11,7 @@ mod embed;
 mod encoder;
 mod eval;
 mod eval_encoder;
+mod eval_stories;
 mod experiment;
 mod explain;
 mod fill_mask;

@@ -248,7 +248,7 @@ fn a_run_that_was_interrupted_ends_with_the_same_bytes_whatever_a_sequence_is() 
         let folder = scratch(&format!("masked-{unit}"));
         let data = text(&folder, 120);
         let (whole, parts) = (folder.join("whole"), folder.join("parts"));
-        let (unit, words) = (format!("masking.unit={unit}"), format!("masking.whole_words={whole_words}"));
+        let (unit, words) = (format!("data.unit={unit}"), format!("masking.whole_words={whole_words}"));
         let more = ["--set", &unit, "--set", &words, "--set", "train.schedule=constant"];
         trained(&train("bert", &data, &whole, &more));
         trained(&train("bert", &data, &parts, &[&more[..], &["--set", "train.steps=10"]].concat()));

@@ -13,6 +13,7 @@ mod readme;
 mod report;
 mod rnn;
 mod score;
+mod stories;
 mod summarize;
 mod tokenizer;
 mod train;

@@ -18,6 +18,13 @@ pub fn documents<'a>(
     texts.into_iter().map(one).collect()
 }
 
+/// Takes the first token off every other document: a prompt that somebody types has no token before it, and an empty one is that token.
+pub fn without_start(documents: &mut [Vec<u32>]) {
+    for document in documents.iter_mut().step_by(2) {
+        document.remove(0);
+    }
+}
+
 /// For an encoder: `[CLS] text [SEP]`.
 pub fn framed<'a>(tokenizer: &Tokenizer, texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Read>> {
     let frame = Frame::of(tokenizer)?;

@@ -46,7 +46,7 @@ impl Sizes {
     fn new(effort: Effort) -> Self {
         effort.pick(
             Self { context: 16, far: 48, words: 96, single: 32 },
-            Self { context: 64, far: 8_000, words: 2_000, single: 400 },
+            Self { context: 512, far: 8_000, words: 2_000, single: 120 },
         )
     }
 
@@ -74,9 +74,11 @@ struct Kind {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let sizes = Sizes::new(lab.effort);
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = Training { steps: lab.effort.pick(15, 1_500), batch: 8, lr: 4e-3 };
+    let training = lab
+        .effort
+        .pick(Training { steps: 15, batch: 8, lr: 4e-3 }, Training { steps: 500, batch: 2, lr: 1.5e-3 });
     let l = sizes.context;
-    let (layers, heads) = lab.effort.pick((1, 2), (2, 4));
+    let (layers, heads) = lab.effort.pick((1, 2), (2, 8));
     let mut kinds = Vec::new();
     let mut learned_tables = Vec::new();
     let mut refusal = None;

@@ -1,7 +1,7 @@
 //! Stories one by one, as the experiments on writing and on encoders read them.
 
 use crate::config::{BertConfig, GptConfig};
-use crate::data::corpus::stories::{Splits, Story, generate};
+use crate::data::corpus::stories::{Splits, Story, generate, texts};
 use crate::data::masking::{Hide, Masking};
 use crate::data::sequences::{documents, framed};
 use crate::encode::Read;
@@ -40,10 +40,6 @@ impl Size {
 pub(super) struct StoryWords {
     pub(super) tokenizer: Tokenizer,
     pub(super) splits: Splits,
-}
-
-fn texts(stories: &[Story]) -> impl Iterator<Item = &str> {
-    stories.iter().map(|story| story.text.as_str())
 }
 
 impl StoryWords {

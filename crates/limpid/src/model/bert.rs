@@ -22,7 +22,11 @@ use limpid_tensor::params::{Init, ParamId};
 use limpid_tensor::tape::{Tape, Var};
 use std::sync::Arc;
 
-const INIT: Init = Init::Normal(0.02);
+/// Starting values. Those of `transformers`, 0.02 for everything, are made for a width of 768; in a small model they hold attention near the
+/// mean for thousands of steps. Here tables begin as there, positions as sinusoids of the same size, and matrices as Glorot draws them.
+const TABLE: Init = Init::Normal(0.02);
+const POSITIONS: Init = Init::Sinusoids(0.02 * std::f32::consts::SQRT_2);
+const MATRIX: Init = Init::Xavier;
 
 /// Which parameters a BERT has, and how it computes with them.
 #[derive(Clone, Debug)]
@@ -64,24 +68,24 @@ impl Bert {
             BertHead::Bare | BertHead::Pooler => "",
             BertHead::MaskedLm | BertHead::PreTraining | BertHead::Classifier(_) => "bert.",
         };
-        let table = |builder: &mut Builder, name: &str, rows| {
-            builder.add(&format!("{prefix}embeddings.{name}_embeddings.weight"), &[rows, c], INIT)
+        let table = |builder: &mut Builder, name: &str, rows, init| {
+            builder.add(&format!("{prefix}embeddings.{name}_embeddings.weight"), &[rows, c], init)
         };
-        let tokens = table(builder, "word", v);
-        let positions = table(builder, "position", config.max_position_embeddings);
-        let types = table(builder, "token_type", config.type_vocab_size);
+        let tokens = table(builder, "word", v, TABLE);
+        let positions = table(builder, "position", config.max_position_embeddings, POSITIONS);
+        let types = table(builder, "token_type", config.type_vocab_size, TABLE);
         let embedding_norm = Norm::new(builder, &format!("{prefix}embeddings.LayerNorm"), c, eps);
         let layers = (0..config.num_hidden_layers).map(|l| Layer::new(config, builder, prefix, l)).collect();
         let pooler = config.head.has_pooler();
-        let pooler = pooler.then(|| Linear::new(builder, &format!("{prefix}pooler.dense"), c, c, INIT));
+        let pooler = pooler.then(|| Linear::new(builder, &format!("{prefix}pooler.dense"), c, c, MATRIX));
         let words = config.head.fills_masks().then(|| WordHead {
             bias: builder.add("cls.predictions.bias", &[v], Init::Zeros),
-            transform: Linear::new(builder, "cls.predictions.transform.dense", c, c, INIT),
+            transform: Linear::new(builder, "cls.predictions.transform.dense", c, c, MATRIX),
             norm: Norm::new(builder, "cls.predictions.transform.LayerNorm", c, eps),
         });
         let classes = match &config.head {
-            BertHead::PreTraining => Some(Linear::new(builder, "cls.seq_relationship", 2, c, INIT)),
-            BertHead::Classifier(labels) => Some(Linear::new(builder, "classifier", labels.len(), c, INIT)),
+            BertHead::PreTraining => Some(Linear::new(builder, "cls.seq_relationship", 2, c, TABLE)),
+            BertHead::Classifier(labels) => Some(Linear::new(builder, "classifier", labels.len(), c, TABLE)),
             _ => None,
         };
         let config = config.clone();
@@ -215,16 +219,23 @@ impl Layer {
         let qkv = ["query", "key", "value"];
         Self {
             attention: SelfAttention {
-                qkv: Linear::stacked(builder, &name("attention.self"), &qkv, c, c, INIT),
-                out: Linear::new(builder, &name("attention.output.dense"), c, c, INIT),
+                qkv: Linear::stacked(
+                    builder,
+                    &name("attention.self"),
+                    &qkv,
+                    c,
+                    c,
+                    Init::XavierBlocks { rows: c },
+                ),
+                out: Linear::new(builder, &name("attention.output.dense"), c, c, MATRIX),
                 heads: config.num_attention_heads,
                 causality: Causality::Full,
                 scaling: Scaling::SqrtWidth,
             },
             attention_norm: Norm::new(builder, &name("attention.output.LayerNorm"), c, eps),
             ffn: FeedForward {
-                up: Linear::new(builder, &name("intermediate.dense"), f, c, INIT),
-                down: Linear::new(builder, &name("output.dense"), c, f, INIT),
+                up: Linear::new(builder, &name("intermediate.dense"), f, c, MATRIX),
+                down: Linear::new(builder, &name("output.dense"), c, f, MATRIX),
                 phi: config.hidden_act,
             },
             ffn_norm: Norm::new(builder, &name("output.LayerNorm"), c, eps),

@@ -4,31 +4,31 @@ use super::config::{RunConfig, TaskKind};
 use super::from::known_labels;
 use super::labelled::LabelledExamples;
 use super::masked::MaskedExamples;
+use super::text::TextExamples;
 use crate::data::batch::{LabelledBatch, LmBatch, MaskedBatch, PairBatch};
 use crate::data::clean::{Cleaning, clean_pairs, drop_long};
-use crate::data::order::{PairOrder, random_windows};
+use crate::data::order::PairOrder;
 use crate::data::pairs::{TokenPair, tokenize_pairs};
-use crate::data::split::{Split, split, split_text};
-use crate::data::tokens::TokenFile;
-use crate::decode::filter::Filter;
-use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
+use crate::data::split::{Split, split};
 use crate::error::{Error, Result};
-use crate::eval::loss::{pairs_loss, text_loss};
+use crate::eval::loss::pairs_loss;
 use crate::eval::translator::tokens_to_score;
-use crate::model::{Architecture, Gpt};
+use crate::model::Architecture;
 use crate::text::Tokenizer;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Tape, Var};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The part of the data that is kept for validation where nobody says how much.
 pub(super) const USUAL_SHARE: f64 = 0.1;
 
+/// What a model says while it learns: given, said, and what was right where that is known.
+pub(super) type Sample = (String, String, Option<String>);
+
 /// Examples of either kind.
 pub enum Examples {
-    /// A text, cut anywhere.
+    /// A text.
     Text(TextExamples),
     /// Sentence pairs.
     Pairs(PairExamples),
@@ -36,19 +36,6 @@ pub enum Examples {
     Masked(MaskedExamples),
     /// Labelled texts.
     Labelled(LabelledExamples),
-}
-
-/// A text for a language model.
-pub struct TextExamples {
-    tokens: TokenFile,
-    train: Range<usize>,
-    /// A file of its own, or the last part of the same.
-    validation: (Option<TokenFile>, Range<usize>),
-    context: usize,
-    batch: usize,
-    seed: u64,
-    /// Characters a token stands for: validation is also given in bits a character.
-    characters_per_token: f64,
 }
 
 /// Sentence pairs for an encoder-decoder.
@@ -157,7 +144,7 @@ impl Examples {
     /// How often the data has been gone through before batch `n`.
     pub fn epoch(&mut self, n: u64) -> f64 {
         match self {
-            Examples::Text(text) => (n * (text.batch * text.context) as u64) as f64 / text.train.len() as f64,
+            Examples::Text(text) => text.epoch(n),
             Examples::Pairs(pairs) => epoch_of(&mut pairs.order, n),
             Examples::Masked(masked) => masked.epoch(n),
             Examples::Labelled(labelled) => epoch_of(labelled.order(), n),
@@ -167,9 +154,7 @@ impl Examples {
     /// How many batches `epochs` times through the data are.
     pub fn batches_in(&mut self, epochs: u64) -> u64 {
         match self {
-            Examples::Text(text) => {
-                (epochs * text.train.len() as u64).div_ceil((text.batch * text.context) as u64)
-            }
+            Examples::Text(text) => text.batches_in(epochs),
             Examples::Pairs(pairs) => (0..epochs).map(|epoch| pairs.order.batches_of(epoch) as u64).sum(),
             Examples::Masked(masked) => masked.batches_in(epochs),
             Examples::Labelled(labelled) => {
@@ -181,10 +166,7 @@ impl Examples {
     /// The loss on all that was kept back, without dropout and smoothing.
     pub fn validate(&self, architecture: &Architecture, params: &Params) -> Validation {
         let found = match (self, architecture) {
-            (Examples::Text(text), Architecture::Gpt(gpt)) => {
-                let (file, range) = text.kept();
-                text_loss((gpt, params), |part| file.slice(part), range, text.context)
-            }
+            (Examples::Text(text), Architecture::Gpt(gpt)) => text.validate((gpt, params)),
             (Examples::Pairs(pairs), Architecture::Seq2Seq(model)) => {
                 pairs_loss((model, params), &pairs.validation)
             }
@@ -210,7 +192,7 @@ impl Examples {
             _ => unreachable!("examples and model are made from one configuration"),
         };
         let bits_per_character = match self {
-            Examples::Text(text) => Some(found.bits_per_character(text.characters_per_token)),
+            Examples::Text(text) => Some(text.bits_per_character(&found)),
             _ => None,
         };
         Validation { loss: found.mean(), tokens: found.tokens, bits_per_character, ..Validation::default() }
@@ -219,13 +201,7 @@ impl Examples {
     /// How much there is, in words.
     pub fn describe(&self) -> String {
         match self {
-            Examples::Text(text) => {
-                format!(
-                    "{} tokens to learn from, {} kept for validation",
-                    text.train.len(),
-                    text.validation.1.len()
-                )
-            }
+            Examples::Text(text) => text.describe(),
             Examples::Pairs(pairs) => format!(
                 "{} pairs to learn from, {} kept for validation (read: {})",
                 pairs.train.len(),
@@ -246,68 +222,9 @@ impl Examples {
     }
 }
 
-fn epoch_of(order: &mut PairOrder, n: u64) -> f64 {
+pub(super) fn epoch_of(order: &mut PairOrder, n: u64) -> f64 {
     let (epoch, place) = order.epoch(n);
     epoch as f64 + place as f64 / order.batches_of(epoch) as f64
-}
-
-impl TextExamples {
-    fn read(
-        config: &RunConfig,
-        tokenizer: &Tokenizer,
-        cache: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Self> {
-        let (data, context) = (&config.data, config.model.context);
-        let end = if data.text.len() > 1 { tokenizer.end() } else { None };
-        let (tokens, _) =
-            TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
-        let (train, validation, validation_files) = if data.validation_text.is_empty() {
-            let (train, validation) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
-            (train, (None, validation), &data.text)
-        } else {
-            let path = cache.join("validation.tokens");
-            let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
-            let range = 0..kept.len();
-            (0..tokens.len(), (Some(kept), range), &data.validation_text)
-        };
-        for (range, what) in [(&train, "to learn from"), (&validation.1, "for validation")] {
-            if range.len() < 2 || (what == "to learn from" && range.len() <= context) {
-                return Err(Error::data(format!(
-                    "{} tokens {what} are too few for a context of {context}",
-                    range.len()
-                ))
-                .hint(format!("--set model.context={}, or more text", (range.len() / 2).max(1))));
-            }
-        }
-        let counted = validation.0.as_ref().map_or(tokens.len(), TokenFile::len);
-        let characters_per_token = characters(validation_files)? as f64 / counted as f64;
-        let (batch, seed) = (config.train.batch, config.train.seed);
-        Ok(Self { tokens, train, validation, context, batch, seed, characters_per_token })
-    }
-
-    fn batch(&self, n: u64) -> LmBatch {
-        let windows = self.train.len() - self.context;
-        let starts = random_windows(self.seed, n, self.batch, windows);
-        let sequences: Vec<Vec<u32>> =
-            starts.into_iter().map(|at| self.tokens.window(self.train.start + at, self.context)).collect();
-        LmBatch::new(&sequences)
-    }
-
-    /// What was kept back.
-    fn kept(&self) -> (&TokenFile, Range<usize>) {
-        (self.validation.0.as_ref().unwrap_or(&self.tokens), self.validation.1.clone())
-    }
-}
-
-fn characters(files: &[PathBuf]) -> Result<u64> {
-    let mut count = 0;
-    for path in files {
-        for block in crate::text::Blocks::new(crate::text::Text::open(path)?) {
-            count += block?.chars().count() as u64;
-        }
-    }
-    Ok(count)
 }
 
 impl PairExamples {
@@ -367,35 +284,5 @@ impl PairExamples {
         let chosen = self.order.batch(n);
         let pair = |i: &usize| (&self.train[*i].0[..], &self.train[*i].1[..]);
         PairBatch::new(&chosen.iter().map(pair).collect::<Vec<_>>(), self.start)
-    }
-}
-
-impl TextExamples {
-    /// `count` continuations of the beginning of what was kept back, drawn with a temperature of 0.8.
-    pub(super) fn samples(
-        &self,
-        (gpt, params): (&Gpt, &Params),
-        tokenizer: &Tokenizer,
-        count: usize,
-        step: u64,
-    ) -> Result<Vec<(String, String, Option<String>)>> {
-        let (file, range) = self.kept();
-        let given = (self.context / 4).clamp(1, 16).min(range.len());
-        let prompt = tokenizer.decode(&file.slice(range.start..range.start + given))?;
-        let filter = Filter { temperature: 0.8, ..Filter::default() };
-        let decoding = Decoding {
-            strategy: Strategy::Sample(Sampling { filter, samples: count, seed: self.seed ^ step }),
-            rules: Rules { ends: tokenizer.end().into_iter().collect(), ..Rules::default() },
-        };
-        let options = GenerateOptions {
-            new_tokens: Some((self.context - given).clamp(1, 200)),
-            file_limits: (None, None),
-            stops: Vec::new(),
-            start: tokenizer.end(),
-            overflow: Overflow::Slide,
-            trace: Trace::Off,
-        };
-        let written = generate((gpt, params), tokenizer, &[&prompt], &decoding, &options, &mut |_| Ok(()))?;
-        Ok(written.into_iter().flatten().map(|one| (prompt.clone(), one.text, None)).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Text for an encoder: windows, lines or pairs of lines, with words hidden.
 
 use super::config::{RunConfig, Unit};
-use super::examples::USUAL_SHARE;
+use super::examples::{Sample, USUAL_SHARE, epoch_of};
 use crate::data::batch::MaskedBatch;
 use crate::data::frame::Frame;
 use crate::data::masking::{Draw, Masking};
@@ -95,11 +95,10 @@ impl MaskedExamples {
         let (train, kept) = found.counts();
         if train == 0 || kept == 0 {
             let what = if train == 0 { "to learn from" } else { "for validation" };
-            return Err(Error::data(format!(
-                "no {} is there {what}",
-                config.masking.unit.trim_end_matches('s')
-            ))
-            .hint("give more text; `pairs` needs a line after a line, `lines` lines that are not empty"));
+            let unit = config.data.unit.as_deref().unwrap_or("windows").trim_end_matches('s');
+            return Err(Error::data(format!("no {unit} is there {what}")).hint(
+                "give more text; `pairs` needs a line after a line, `lines` lines that are not empty",
+            ));
         }
         Ok(found)
     }
@@ -176,10 +175,7 @@ impl MaskedExamples {
     /// How often the data has been gone through before batch `n`.
     pub(super) fn epoch(&mut self, n: u64) -> f64 {
         match &mut self.source {
-            Source::Lines { order, .. } => {
-                let (epoch, place) = order.epoch(n);
-                epoch as f64 + place as f64 / order.batches_of(epoch) as f64
-            }
+            Source::Lines { order, .. } => epoch_of(order, n),
             _ => (n * self.batch as u64) as f64 / self.counts().0 as f64,
         }
     }
@@ -208,7 +204,7 @@ impl MaskedExamples {
         (bert, params): (&Bert, &Params),
         tokenizer: &Tokenizer,
         count: usize,
-    ) -> Result<Vec<(String, String, Option<String>)>> {
+    ) -> Result<Vec<Sample>> {
         let Some(batch) = self.kept().next() else { return Ok(Vec::new()) };
         let mut tape = limpid_tensor::tape::Tape::inference(params);
         let hidden = bert.hidden(&mut tape, &batch.input);

@@ -13,14 +13,16 @@ pub mod plan;
 mod run;
 pub mod setup;
 mod step;
+mod text;
 mod translate;
 
 pub use config::{RunConfig, TaskKind};
-pub use examples::{Batch, Examples, PairExamples, TextExamples, Validation};
+pub use examples::{Batch, Examples, PairExamples, Validation};
 pub(crate) use from::take_over;
 pub use labelled::LabelledExamples;
 pub use masked::MaskedExamples;
 pub use memory::{MemorySettings, train_classifier, train_gpt, train_masked};
 pub use run::{Ended, Judged, JudgedOn, News, Run, Signal};
 pub use step::{StepReport, Stepper};
+pub use text::TextExamples;
 pub use translate::{Progress, TranslateSettings, train_translator};

@@ -24,7 +24,7 @@ impl Memory {
         let (parameters, tokens, layers) = match config.task {
             TaskKind::Gpt => (
                 config.gpt(vocab)?.parameters_about(),
-                (config.train.batch * model.context) as f64,
+                tokens_of_batch(config) as f64,
                 model.layers as f64 * layer,
             ),
             TaskKind::Translate => (
@@ -38,10 +38,7 @@ impl Memory {
             ),
             TaskKind::Bert | TaskKind::Classify => {
                 let head = config.head(&["a".into(), "b".into()])?;
-                let tokens = match batch_key(config) {
-                    "train.batch" => config.train.batch * model.context,
-                    _ => config.train.batch_tokens,
-                };
+                let tokens = tokens_of_batch(config);
                 let about = config.bert(vocab, head)?.parameters_about();
                 (about, tokens as f64, model.layers as f64 * layer)
             }
@@ -61,9 +58,17 @@ impl Memory {
 /// Which key says how large a batch is.
 fn batch_key(config: &RunConfig) -> &'static str {
     match config.task {
-        TaskKind::Gpt => "train.batch",
-        TaskKind::Bert if config.unit().is_ok_and(|unit| unit != Unit::Lines) => "train.batch",
-        TaskKind::Translate | TaskKind::Bert | TaskKind::Classify => "train.batch_tokens",
+        TaskKind::Gpt | TaskKind::Bert if config.unit().is_ok_and(|unit| unit != Unit::Lines) => {
+            "train.batch"
+        }
+        TaskKind::Gpt | TaskKind::Translate | TaskKind::Bert | TaskKind::Classify => "train.batch_tokens",
+    }
+}
+
+fn tokens_of_batch(config: &RunConfig) -> usize {
+    match batch_key(config) {
+        "train.batch" => config.train.batch * config.model.context,
+        _ => config.train.batch_tokens,
     }
 }
 

@@ -77,14 +77,24 @@ impl RunConfig {
         Ok(TokenizerSpec { purpose, vocab_size, case, shortage, ..TokenizerSpec::new(kind) })
     }
 
-    /// What a sequence of an encoder is.
+    /// What a sequence of a text is.
     pub fn unit(&self) -> Result<Unit> {
-        match self.masking.unit.as_str() {
-            "windows" => Ok(Unit::Windows),
-            "lines" => Ok(Unit::Lines),
-            "pairs" => Ok(Unit::Pairs),
-            other => Err(Error::config(format!("masking.unit = '{other}' is not known"))
-                .hint("known are windows, lines and pairs")),
+        let known = match self.task {
+            TaskKind::Gpt => "windows and lines",
+            TaskKind::Bert => "windows, lines and pairs",
+            TaskKind::Translate | TaskKind::Classify => {
+                return match &self.data.unit {
+                    None => Ok(Unit::Lines),
+                    Some(_) => Err(Error::config("data.unit is for gpt and bert").hint("leave it out")),
+                };
+            }
+        };
+        match (self.data.unit.as_deref().unwrap_or("windows"), self.task) {
+            ("windows", _) => Ok(Unit::Windows),
+            ("lines", _) => Ok(Unit::Lines),
+            ("pairs", TaskKind::Bert) => Ok(Unit::Pairs),
+            (other, _) => Err(Error::config(format!("data.unit = '{other}' is not known here"))
+                .hint(format!("known are {known}"))),
         }
     }
 

@@ -65,6 +65,8 @@ pub enum TaskKind {
 pub struct DataConfig {
     /// Texts, for a language model or an encoder; tables of labelled texts, for a classifier.
     pub text: Vec<PathBuf>,
+    /// What a sequence of a text is: `windows` (unless said otherwise), `lines`, or for an encoder `pairs`.
+    pub unit: Option<String>,
     /// Sentences to translate, one a line.
     pub source: Option<PathBuf>,
     /// Their translations, line by line.
@@ -289,7 +291,7 @@ impl Default for ScoreConfig {
     }
 }
 
-/// What a sequence of an encoder is.
+/// What a sequence of a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// As many tokens as fit, from anywhere in the text.
@@ -304,8 +306,6 @@ pub enum Unit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaskingConfig {
-    /// `windows`, `lines` or `pairs`.
-    pub unit: String,
     /// The part of the tokens that is asked for.
     pub share: f32,
     /// Whether all pieces of a word are hidden together.
@@ -314,7 +314,7 @@ pub struct MaskingConfig {
 
 impl Default for MaskingConfig {
     fn default() -> Self {
-        Self { unit: "windows".into(), share: 0.15, whole_words: false }
+        Self { share: 0.15, whole_words: false }
     }
 }
 

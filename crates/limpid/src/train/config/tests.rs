@@ -43,7 +43,8 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(translate("pairs = \"a.tsv\"\ntest_target = \"a\"").contains("data.test_source"));
     assert!(translate("pairs = \"a.xls\"").contains("a.xls"));
     let bert = GPT.replace("gpt", "bert");
-    assert!(error(&bert, "masking.unit=pages").contains("pages"));
+    assert!(error(&bert, "data.unit=pages").contains("pages"));
+    assert!(error(GPT, "data.unit=pairs").contains("pairs"));
     assert!(error(&bert, "masking.share=1.5").contains("masking.share"));
     assert!(error(&bert, "model.norm=pre").contains("model.norm"));
     assert!(error(&bert, "model.context=3").contains("model.context"));
@@ -83,6 +84,7 @@ fn full() -> RunConfig {
     let mut config = RunConfig::new(TaskKind::Translate);
     config.data = DataConfig {
         text: vec!["a".into()],
+        unit: Some("lines".into()),
         source: path(),
         target: path(),
         pairs: path(),

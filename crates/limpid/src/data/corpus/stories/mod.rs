@@ -55,6 +55,11 @@ pub struct Story {
     pub plot: &'static str,
 }
 
+/// The texts of some stories.
+pub fn texts(stories: &[Story]) -> Vec<&str> {
+    stories.iter().map(|story| story.text.as_str()).collect()
+}
+
 /// Story number `n` of a seed: a pure function, so any part of a corpus can be made alone.
 pub fn story(seed: u64, n: u64) -> Story {
     let tree = &*TREE;

@@ -1,0 +1,95 @@
+//! Models of the built-in stories from outside: lines as texts of their own, and `limpid eval --stories`.
+
+use super::*;
+use serde_json::Value;
+
+/// A corpus of a few stories, and a small model that learnt from its lines.
+fn trained(name: &str, task: &str, more: &[&str]) -> (PathBuf, PathBuf) {
+    let folder = scratch(name);
+    let (corpus, out) = (folder.join("corpus"), folder.join("run"));
+    let text = |path: &Path| path.to_str().unwrap().to_string();
+    stdout(&run(&["corpus", "stories", "--out", &text(&corpus), "--stories", "300", "--held-out", "20"]));
+    let (train, kept) = (text(&corpus.join("train.story")), text(&corpus.join("validation.story")));
+    let kept = format!("data.validation_text=[\"{kept}\"]");
+    let out_text = text(&out);
+    let mut args = vec!["train", task, "--data", &train, "--out", &out_text, "--set", &kept];
+    for pair in [
+        "data.unit=lines",
+        "tokenizer.kind=word",
+        "model.layers=1",
+        "model.width=16",
+        "model.heads=2",
+        "model.context=192",
+        "train.batch_tokens=1024",
+        "train.steps=20",
+        "train.warmup=5",
+        "train.lr=0.01",
+    ] {
+        args.extend(["--set", pair]);
+    }
+    args.extend(more);
+    stdout(&run(&args));
+    (out, corpus)
+}
+
+fn eval(model: &Path, corpus: &Path, more: &[&str]) -> Output {
+    let (train, test) = (corpus.join("train.story"), corpus.join("test.story"));
+    let files = [model, &test, &train].map(|path| path.to_str().unwrap().to_string());
+    let args = ["eval", &files[0], "--stories", &files[1], "--data", &files[2]];
+    run(&args.iter().chain(more).copied().collect::<Vec<_>>())
+}
+
+#[test]
+fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
+    let (model, corpus) = trained("story-gpt", "gpt", &[]);
+    let value: Value = serde_json::from_str(&stdout(&eval(&model, &corpus, &["--json"]))).unwrap();
+    let figure = |key: &str| value[key].as_f64().unwrap();
+    assert_eq!(value["stories"], 20);
+    // Twenty steps learn how frequent words are, no more.
+    assert!(figure("best_possible") > 0.2 && figure("best_possible") < 0.5, "{value}");
+    assert!(figure("nats_a_word") > figure("pairs_of_words_counted"), "{value}");
+    assert!(figure("nats_a_word") < 1.3 * figure("words_counted"), "{value}");
+    assert!(stdout(&eval(&model, &corpus, &[])).contains("the best possible (exact)"));
+
+    // A run of lines goes on where it was: the order is that of the seed.
+    let metrics = std::fs::read_to_string(model.join("metrics.jsonl")).unwrap();
+    assert!(metrics.contains("\"kind\":\"validation\""), "{metrics}");
+    let (short, corpus) = trained("story-gpt-short", "gpt", &["--set", "model.context=32"]);
+    refused(&eval(&short, &corpus, &[]), "positions for 32", "model.context=192");
+}
+
+#[test]
+fn an_encoder_fills_words_hidden_one_at_a_time() {
+    let (model, corpus) = trained("story-bert", "bert", &[]);
+    let json = stdout(&eval(&model, &corpus, &["--json", "--positions", "50"]));
+    let value: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["positions"], 50);
+    assert!(value["best_possible"].as_f64().unwrap() > 0.9, "{value}");
+    assert!(value["accuracy"].as_f64().unwrap() < 0.5, "{value}");
+    assert!(value["most_frequent"].as_f64().unwrap() > 0.0, "{value}");
+
+    let folder = scratch("story-eval-refused");
+    let other = folder.join("other");
+    std::fs::write(&other, "This is none of them.\n").unwrap();
+    let (model, other) = (model.to_str().unwrap(), other.to_str().unwrap());
+    let train = corpus.join("train.story");
+    let args = ["eval", model, "--stories", other, "--data", train.to_str().unwrap()];
+    refused(&run(&args), "none of the built-in stories", "limpid corpus stories");
+    std::fs::write(other, "\n").unwrap();
+    refused(&run(&args), "no story to measure by", "limpid corpus stories");
+    let translator = super::model().to_str().unwrap();
+    let args = ["eval", translator, "--stories", other, "--data", other];
+    refused(&run(&args), "neither writes stories", "--summaries");
+}
+
+#[test]
+fn a_unit_that_a_task_has_not_is_refused() {
+    let folder = scratch("unit");
+    let file = folder.join("a.txt");
+    std::fs::write(&file, "one line\n".repeat(50)).unwrap();
+    let file = file.to_str().unwrap();
+    let args = ["train", "gpt", "--data", file, "--set", "data.unit=pairs"];
+    refused(&run(&args), "data.unit = 'pairs'", "windows and lines");
+    let args = ["train", "translate", "--source", file, "--target", file, "--set", "data.unit=lines"];
+    refused(&run(&args), "data.unit", "leave it out");
+}
