@@ -18,7 +18,7 @@ fn gpts() -> Vec<Model> {
     let untied = GptConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
     [tied, untied, GptConfig::gpt1(53, 40, 2, 3, 24)]
         .iter()
-        .map(|c| spread(Model::gpt(c, 5).unwrap()))
+        .map(|c| spread(Model::gpt(c, 5).unwrap(), 3.0))
         .collect()
 }
 
@@ -32,7 +32,7 @@ fn translators() -> Vec<Model> {
         decoder_vocab_size: 47,
         ..shared.clone()
     };
-    [shared, pre, separate].iter().map(|c| spread(Model::seq2seq(c, 5).unwrap())).collect()
+    [shared, pre, separate].iter().map(|c| spread(Model::seq2seq(c, 5).unwrap(), 3.0)).collect()
 }
 
 /// Encoders with every head that is trained.
@@ -40,7 +40,7 @@ fn encoders() -> Vec<Model> {
     let labels = ["a", "b", "c"].map(String::from).to_vec();
     let heads = [BertHead::MaskedLm, BertHead::PreTraining, BertHead::Classifier(labels)];
     let config = |head| BertConfig { head, ..BertConfig::new(53, 40, 2, 3, 24) };
-    heads.into_iter().map(|head| spread(Model::bert(&config(head), 5).unwrap())).collect()
+    heads.into_iter().map(|head| spread(Model::bert(&config(head), 5).unwrap(), 1.0)).collect()
 }
 
 fn encoder(model: &Model) -> &Bert {
@@ -96,10 +96,11 @@ fn every_token_of_an_encoder_sees_all_of_its_sequence_and_nothing_of_the_others(
     }
 }
 
-/// Larger weights than a fresh model has, so that attention is not flat and effects are not lost in rounding.
-fn spread(mut model: Model) -> Model {
+/// Other weights than a fresh model has, so that attention is not flat and effects are not lost in rounding; not so large for encoders that a
+/// token sees one other alone.
+fn spread(mut model: Model, times: f32) -> Model {
     let mut rng = Stream::new(9, 9);
-    model.params.flat_mut().iter_mut().for_each(|x| *x = *x * 3.0 + 0.1 * rng.normal());
+    model.params.flat_mut().iter_mut().for_each(|x| *x = *x * times + 0.1 * rng.normal());
     model
 }
 
