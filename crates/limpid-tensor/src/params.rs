@@ -262,6 +262,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn positions_that_begin_as_sinusoids_have_their_amplitude() {
+        let mut builder = Params::builder();
+        let table = builder.add("positions", [2, 4], Init::Sinusoids(0.5));
+        let params = builder.build(1);
+        let waves = |angle: f32| [0.5 * angle.sin(), 0.5 * angle.cos()];
+        let want = [[0.0, 0.5], [0.0, 0.5], waves(1.0), waves(0.01)].concat();
+        assert!(params.get(table).iter().zip(&want).all(|(got, want)| (got - want).abs() < 1e-7));
+    }
+
+    #[test]
     fn ranges_do_not_overlap_and_start_on_cache_lines() {
         let mut builder = Params::builder();
         let a = builder.add("a", [3, 5], Init::Ones);

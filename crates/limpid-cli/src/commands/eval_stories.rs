@@ -5,13 +5,13 @@ use crate::printer::thousands;
 use limpid::error::{Error, Result};
 use limpid::eval::stories::{NatsAWord, OneAtATime, nats_a_word, one_at_a_time};
 use limpid::model::{Architecture, Model};
-use limpid::text::{Text, Tokenizer};
+use limpid::text::{Tokenizer, lines_of};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Measures a language model in nats a word, an encoder by words that are hidden one at a time.
 pub fn run(args: &Eval, file: &Path, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
-    let (train, test) = (lines(&args.data)?, lines(&[file.to_path_buf()])?);
+    let (train, test) = (lines_of(&args.data)?, lines_of(&[file.to_path_buf()])?);
     let (train, test) = (texts(&train), texts(&test));
     match &model.architecture {
         Architecture::Gpt(gpt) => {
@@ -54,17 +54,6 @@ pub fn run(args: &Eval, file: &Path, model: &Model, tokenizer: &Tokenizer) -> Re
         }
     }
     Ok(())
-}
-
-fn lines(files: &[PathBuf]) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for path in files {
-        for line in Text::open(path)?.lines() {
-            lines.push(line?.to_string());
-        }
-    }
-    lines.retain(|line| !line.trim().is_empty());
-    Ok(lines)
 }
 
 fn texts(lines: &[String]) -> Vec<&str> {

@@ -45,6 +45,9 @@ mod tests {
         assert_eq!(words.len(), 4);
         assert_eq!(documents(&tokenizer, [text]).unwrap(), [[vec![end], words, vec![end]].concat()]);
         assert!(framed(&tokenizer, [text]).is_err(), "there is no [CLS]");
+        let mut three = vec![vec![9, 1, 9], vec![9, 2, 9], vec![9, 3, 9]];
+        without_start(&mut three);
+        assert_eq!(three, [vec![1, 9], vec![9, 2, 9], vec![3, 9]]);
 
         let tokenizer = word_tokenizer_for([text], Purpose::Encoder).unwrap();
         let words = tokenizer.encode(text).unwrap();

@@ -22,8 +22,8 @@ use limpid_tensor::params::{Init, ParamId};
 use limpid_tensor::tape::{Tape, Var};
 use std::sync::Arc;
 
-/// Starting values. Those of `transformers`, 0.02 for everything, are made for a width of 768; in a small model they hold attention near the
-/// mean for thousands of steps. Here tables begin as there, positions as sinusoids of the same size, and matrices as Glorot draws them.
+/// Starting values. Those of `transformers`, 0.02 for everything, are made for a width of 768; a small model learns more slowly from
+/// them (docs/results.md, "First values of a small BERT"). Here tables begin as there, positions as sinusoids of the same size, and matrices as Glorot draws them.
 const TABLE: Init = Init::Normal(0.02);
 const POSITIONS: Init = Init::Sinusoids(0.02 * std::f32::consts::SQRT_2);
 const MATRIX: Init = Init::Xavier;

@@ -33,6 +33,18 @@ impl Text {
     }
 }
 
+/// The lines of some files that are not empty.
+pub fn lines_of(paths: &[PathBuf]) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for path in paths {
+        for line in Text::open(path)?.lines() {
+            lines.push(line?.to_string());
+        }
+    }
+    lines.retain(|line| !line.trim().is_empty());
+    Ok(lines)
+}
+
 /// The bytes of some files together, for a progress bar.
 pub fn text_size(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {

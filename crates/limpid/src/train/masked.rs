@@ -2,6 +2,7 @@
 
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
+use super::text::{Kept, token_files};
 use crate::data::batch::MaskedBatch;
 use crate::data::frame::Frame;
 use crate::data::masking::{Draw, Masking};
@@ -38,7 +39,7 @@ pub struct MaskedExamples {
 /// Where sequences come from.
 enum Source {
     /// Anywhere in a text.
-    Windows { tokens: TokenFile, train: Range<usize>, kept: (Option<TokenFile>, Range<usize>) },
+    Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines, each once an epoch.
     Lines { train: Vec<Vec<u32>>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
     /// A line and the next one, or in half of the cases another.
@@ -239,17 +240,8 @@ fn windows(
     cache: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Source> {
-    let (data, inner) = (&config.data, config.model.context - 2);
-    let (tokens, _) = TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, None, progress)?;
-    let (train, kept) = if data.validation_text.is_empty() {
-        let (train, kept) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
-        (train, (None, kept))
-    } else {
-        let path = cache.join("validation.tokens");
-        let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, None, progress)?;
-        let range = 0..kept.len();
-        (0..tokens.len(), (Some(kept), range))
-    };
+    let inner = config.model.context - 2;
+    let (tokens, train, kept) = token_files(config, tokenizer, None, cache, progress)?;
     if train.len() < inner {
         let (there, context) = (train.len(), config.model.context);
         return Err(Error::data(format!(

@@ -12,7 +12,7 @@ use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strate
 use crate::error::{Error, Result};
 use crate::eval::loss::{Loss, sequences_loss, text_loss};
 use crate::model::Gpt;
-use crate::text::{Blocks, Text, Tokenizer};
+use crate::text::{Blocks, Text, Tokenizer, lines_of};
 use limpid_tensor::params::Params;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,13 @@ pub struct TextExamples {
     characters_per_token: f64,
 }
 
+/// What is kept back: a part of a file of its own, or of the file that is learnt from.
+pub(super) type Kept = (Option<TokenFile>, Range<usize>);
+
 /// Where sequences come from.
 enum Source {
-    /// Anywhere in a text; what is kept back is a file of its own, or the last part of the same.
-    Windows { tokens: TokenFile, train: Range<usize>, kept: (Option<TokenFile>, Range<usize>) },
+    /// Anywhere in a text.
+    Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines between end tokens, each once an epoch.
     Lines { train: Vec<Vec<u32>>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
 }
@@ -152,16 +155,7 @@ fn windows(
 ) -> Result<(Source, f64)> {
     let (data, context) = (&config.data, config.model.context);
     let end = if data.text.len() > 1 { tokenizer.end() } else { None };
-    let (tokens, _) = TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
-    let (train, kept, kept_files) = if data.validation_text.is_empty() {
-        let (train, kept) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
-        (train, (None, kept), &data.text)
-    } else {
-        let path = cache.join("validation.tokens");
-        let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
-        let range = 0..kept.len();
-        (0..tokens.len(), (Some(kept), range), &data.validation_text)
-    };
+    let (tokens, train, kept) = token_files(config, tokenizer, end, cache, progress)?;
     for (range, what) in [(&train, "to learn from"), (&kept.1, "for validation")] {
         if range.len() < 2 || (what == "to learn from" && range.len() <= context) {
             return Err(Error::data(format!(
@@ -172,8 +166,29 @@ fn windows(
         }
     }
     let counted = kept.0.as_ref().map_or(tokens.len(), TokenFile::len);
+    let kept_files = if kept.0.is_some() { &data.validation_text } else { &data.text };
     let characters_per_token = characters(kept_files)? as f64 / counted as f64;
     Ok((Source::Windows { tokens, train, kept }, characters_per_token))
+}
+
+/// Tokens of the text, the part to learn from, and what is kept back. `end` is put between files.
+pub(super) fn token_files(
+    config: &RunConfig,
+    tokenizer: &Tokenizer,
+    end: Option<u32>,
+    cache: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(TokenFile, Range<usize>, Kept)> {
+    let data = &config.data;
+    let (tokens, _) = TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
+    if data.validation_text.is_empty() {
+        let (train, kept) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
+        return Ok((tokens, train, (None, kept)));
+    }
+    let path = cache.join("validation.tokens");
+    let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
+    let (train, range) = (0..tokens.len(), 0..kept.len());
+    Ok((tokens, train, (Some(kept), range)))
 }
 
 fn characters(files: &[PathBuf]) -> Result<u64> {
@@ -189,14 +204,14 @@ fn characters(files: &[PathBuf]) -> Result<u64> {
 /// Lines, and the characters a token of those that are kept stands for.
 fn lines(config: &RunConfig, tokenizer: &Tokenizer) -> Result<(Source, f64)> {
     let (data, context, seed) = (&config.data, config.model.context, config.train.seed);
-    let all = read_lines(&data.text)?;
+    let all = lines_of(&data.text)?;
     let (train, kept) = if data.validation_text.is_empty() {
         let share = data.validation_share.unwrap_or(USUAL_SHARE);
         let (train, kept) = split(all.len(), Split::Random { share, seed })?;
         let pick = |which: &[usize]| which.iter().map(|i| all[*i].clone()).collect::<Vec<String>>();
         (pick(&train), pick(&kept))
     } else {
-        (all, read_lines(&data.validation_text)?)
+        (all, lines_of(&data.validation_text)?)
     };
     for (lines, what) in [(&train, "to learn from"), (&kept, "for validation")] {
         if lines.is_empty() {
@@ -214,20 +229,6 @@ fn lines(config: &RunConfig, tokenizer: &Tokenizer) -> Result<(Source, f64)> {
     let lengths: Vec<usize> = train.iter().map(|piece| piece.len() - 1).collect();
     let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
     Ok((Source::Lines { train, kept, order: Box::new(order) }, characters as f64 / predicted as f64))
-}
-
-/// The lines of some files that are not empty.
-fn read_lines(files: &[PathBuf]) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for path in files {
-        for line in Text::open(path)?.lines() {
-            let line = line?;
-            if !line.trim().is_empty() {
-                lines.push(line.to_string());
-            }
-        }
-    }
-    Ok(lines)
 }
 
 /// Sequences of `context` predictions at most: a long one is cut, and each piece begins with the token that the one before ends with, so that
