@@ -1,6 +1,6 @@
 //! BERT's `config.json`.
 
-use super::config::Keys;
+use super::keys::Keys;
 use crate::config::{BertConfig, BertHead, activation_from_name, activation_name};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};

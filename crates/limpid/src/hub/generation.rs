@@ -1,7 +1,8 @@
 //! `generation_config.json`: how the makers of a model want it to write. Every key that changes the result is honoured or
 //! refused by name; one that we do not know is named in a warning.
 
-use super::config::{Keys, Warning, read_object};
+use super::config::Warning;
+use super::keys::{Keys, read_object};
 use crate::error::{Error, Result};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -6,8 +6,11 @@
 mod bert;
 mod config;
 mod generation;
+mod gpt;
+mod keys;
 mod pooling;
 mod rnn;
+mod seq2seq;
 mod variant;
 mod weights;
 

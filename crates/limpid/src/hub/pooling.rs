@@ -1,6 +1,6 @@
 //! How sentence-transformers makes one vector of a text: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`.
 
-use super::config::read_object;
+use super::keys::read_object;
 use crate::encode::Pooling;
 use crate::error::{Error, Result};
 use serde_json::Value;

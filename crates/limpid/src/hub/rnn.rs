@@ -1,7 +1,7 @@
 //! `config.json` of a recurrent encoder-decoder: a format of our own (`model_type` is `limpid-rnn`, docs/formats.md), for `transformers`
 //! has none. The weights have the names of PyTorch's `nn.RNN`, `nn.GRU` and `nn.LSTM`.
 
-use super::config::Keys;
+use super::keys::Keys;
 use crate::config::{
     Directions, RnnConfig, Tie, cell_from_name, cell_name, rnn_attention_from_name, rnn_attention_name,
 };

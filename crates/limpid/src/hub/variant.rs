@@ -2,7 +2,7 @@
 //!
 //! `config.json` has the keys of the family, and `norm_placement`, `positions`, `normalisation`, `residual` and `scaling` by their names.
 
-use super::config::Keys;
+use super::keys::Keys;
 use crate::config::{NormPlacement, Normalisation, Positions, Residual, Scaling, Variant};
 use crate::error::{Error, Result};
 use serde_json::{Value, json};
