@@ -5,7 +5,7 @@ use super::eval_stories::{print_filler, print_writer};
 use crate::args::Demo;
 use crate::printer::{self, say, thousands};
 use limpid::config::{BertConfig, GptConfig};
-use limpid::data::corpus::stories::{self, Splits, Story, texts};
+use limpid::data::corpus::stories::{self, HIDDEN_SHARE, Splits, Story, texts};
 use limpid::data::masking::{Hide, Masking};
 use limpid::data::sequences::{documents, framed, without_start};
 use limpid::decode::filter::Filter;
@@ -123,7 +123,7 @@ fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let mut model = Model::bert(&config, args.seed)?;
     let Architecture::Bert(bert) = model.architecture.clone() else { unreachable!("a BERT was made") };
     let sequences = framed(&tokenizer, texts(&splits.train))?;
-    let masking = Masking::new(&tokenizer, 0.15, Hide::Tokens, args.seed)?;
+    let masking = Masking::new(&tokenizer, HIDDEN_SHARE, Hide::Tokens, args.seed)?;
     let settings = settings(args, args.steps.unwrap_or(BERT_STEPS), 2e-3);
     announce("a BERT that fills the gaps of stories", &model, &tokenizer, &settings);
     let mut bar = printer::Training::new(settings.rate.total);

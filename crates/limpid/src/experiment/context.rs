@@ -10,7 +10,7 @@
 use super::stories::{Size, StoryWords};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
 use crate::data::batch::Typed;
-use crate::data::corpus::stories::{SenseTriple, Story, triple};
+use crate::data::corpus::stories::{HIDDEN_SHARE, SenseTriple, Story, triple};
 use crate::data::sequences::framed;
 use crate::encode::{Read, cosine};
 use crate::error::Result;
@@ -147,7 +147,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         found.push(measure((&bert, &model.params), &words.tokenizer, &triples, &words.splits.test)?);
     }
     let method = format!(
-        "BERTs of {layers} layers and width {width}, trained on masked words of {count} built-in stories ({steps} steps). {} triples of sentences with \
+        "BERTs of {layers} layers and width {width}, trained on masked words ({HIDDEN_SHARE} of all) of {count} built-in stories ({steps} steps). {} triples of sentences with \
          one of twenty two-sense words: two with one sense, said differently, and one with the other; right if the cosine of the first two \
          is the larger, half right if both are equal. {held_out} test stories: the plot (one of ten) of the story with the nearest vector. Three \
          seeds; intervals are 95%, by Student's t.",

@@ -1,7 +1,7 @@
 //! Stories one by one, as the experiments on writing and on encoders read them.
 
 use crate::config::{BertConfig, GptConfig};
-use crate::data::corpus::stories::{Splits, Story, generate, texts};
+use crate::data::corpus::stories::{HIDDEN_SHARE, Splits, Story, generate, texts};
 use crate::data::masking::{Hide, Masking};
 use crate::data::sequences::{documents, framed};
 use crate::encode::Read;
@@ -78,7 +78,7 @@ impl StoryWords {
     /// A BERT, trained on words that are masked in the training stories.
     pub(super) fn train_bert(&self, size: Size, seed: u64) -> Result<(Bert, Model)> {
         let (bert, mut model) = new_bert(&self.bert_config(size), seed)?;
-        let masking = Masking::new(&self.tokenizer, 0.15, Hide::Tokens, seed)?;
+        let masking = Masking::new(&self.tokenizer, HIDDEN_SHARE, Hide::Tokens, seed)?;
         let sequences = self.framed(&self.splits.train)?;
         train_masked(&bert, &mut model.params, &sequences, &masking, &size.settings(seed), |_| {})?;
         Ok((bert, model))

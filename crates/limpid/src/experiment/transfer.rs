@@ -8,7 +8,7 @@ use super::stories::{Size, StoryWords, new_bert};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table};
 use crate::config::{BertConfig, BertHead};
 use crate::data::batch::{LabelledBatch, Typed};
-use crate::data::corpus::stories::{Story, plot_names};
+use crate::data::corpus::stories::{HIDDEN_SHARE, Story, plot_names};
 use crate::data::masking::{Draw, Hide, Masking};
 use crate::encode::Read;
 use crate::error::Result;
@@ -70,7 +70,7 @@ impl Trial<'_> {
 
 /// Nats a masked word on the test stories.
 fn masked_loss(words: &StoryWords, (bert, model): (&Bert, &Model)) -> Result<f64> {
-    let masking = Masking::new(&words.tokenizer, 0.15, Hide::Tokens, 1)?;
+    let masking = Masking::new(&words.tokenizer, HIDDEN_SHARE, Hide::Tokens, 1)?;
     let mut score = MaskedScore::default();
     for (n, group) in words.framed(&words.splits.test)?.chunks(AT_A_TIME).enumerate() {
         score.add((bert, &model.params), &masking.apply(Draw::Validation(n as u64), group.to_vec(), None));
@@ -121,7 +121,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         }
     }
     let method = format!(
-        "BERTs of {layers} layers and width {width}; pretrained: {pretraining} steps of masked words on {stories} built-in stories, no labels. Then both \
+        "BERTs of {layers} layers and width {width}; pretrained: {pretraining} steps of masked words ({HIDDEN_SHARE} of all) on {stories} built-in stories, no labels. Then both \
          learn to tell the plot of a story (one of ten) from labelled stories of the same set, with dropout 0.1, one learning rate and as many \
          steps: {} to {}. Accuracy on {held_out} test stories. Three seeds, for weights and for which stories have labels; intervals are \
          95%, by Student's t.",
