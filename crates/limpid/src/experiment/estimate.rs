@@ -49,6 +49,20 @@ impl Estimate {
             _ => Verdict::NotClear,
         }
     }
+
+    /// Whether it is below `limit` beyond chance, above it, or neither.
+    pub fn is_below(&self, limit: f64) -> Verdict {
+        match self.is_above(limit) {
+            Verdict::Held => Verdict::DidNotHold,
+            Verdict::DidNotHold => Verdict::Held,
+            other => other,
+        }
+    }
+
+    /// Whether it is within `limit` of zero on both sides beyond chance, outside on one of them, or neither.
+    pub fn is_within(&self, limit: f64) -> Verdict {
+        Verdict::all([self.is_below(limit), self.is_above(-limit)])
+    }
 }
 
 /// The factor of a 95% interval with so many degrees of freedom.
@@ -62,12 +76,17 @@ fn student_95(freedom: usize) -> f64 {
     }
 }
 
+/// With three digits unless told otherwise; what could not be measured is unknown.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.count == 1 {
-            return write!(f, "{:.3}", self.mean);
+        let digits = f.precision().unwrap_or(3);
+        if !self.mean.is_finite() {
+            return f.write_str("unknown");
         }
-        write!(f, "{:.3} ± {:.3}", self.mean, student_95(self.count - 1) * self.error)
+        if self.count == 1 {
+            return write!(f, "{:.digits$}", self.mean);
+        }
+        write!(f, "{:.digits$} ± {:.digits$}", self.mean, student_95(self.count - 1) * self.error)
     }
 }
 
@@ -84,6 +103,8 @@ mod tests {
         let (low, high) = estimate.interval();
         assert!((low + 0.484).abs() < 1e-3 && (high - 4.484).abs() < 1e-3, "{low} {high}");
         assert_eq!(estimate.to_string(), "2.000 ± 2.484");
+        assert_eq!(format!("{estimate:.1}"), "2.0 ± 2.5");
+        assert_eq!(Estimate::of(&[1.0, f64::NAN]).to_string(), "unknown");
     }
 
     #[test]
@@ -93,6 +114,10 @@ mod tests {
         assert_eq!(near.is_above(1.5), Verdict::DidNotHold);
         assert_eq!(near.is_above(1.1), Verdict::NotClear);
         assert_eq!(Estimate::of(&[7.0]).is_above(0.0), Verdict::NotClear, "one measurement proves nothing");
+        assert_eq!([near.is_below(0.5), near.is_below(1.5)], [Verdict::DidNotHold, Verdict::Held]);
+        assert_eq!([near.is_within(1.5), near.is_within(0.5)], [Verdict::Held, Verdict::DidNotHold]);
+        // From −2 to 0.05: its upper end is near zero, the whole is not.
+        assert_eq!(Estimate::of(&[-0.5, -1.0, -1.4]).is_within(0.1), Verdict::NotClear);
         let paired = Estimate::of_differences(&[5.0, 9.0, 1.0], &[4.0, 8.0, 0.0]);
         assert_eq!((paired.mean, paired.error), (1.0, 0.0));
     }

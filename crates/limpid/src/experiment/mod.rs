@@ -9,7 +9,7 @@
 //!
 //! An experiment trains its own small models on the built-in corpora; it needs no files. Its judgement is a rule that stands in its file, written
 //! before the numbers are known: "held" needs a difference larger than chance would make, "did not hold" the opposite, anything else is
-//! "not clear".
+//! "not clear". What the claim does not say is "told" and not judged.
 
 mod attention;
 mod context;
@@ -17,6 +17,7 @@ mod decoding;
 mod estimate;
 mod heads;
 mod lab;
+mod lines;
 mod norm;
 mod outcome;
 mod page;

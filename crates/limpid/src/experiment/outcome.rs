@@ -12,6 +12,8 @@ pub enum Verdict {
     DidNotHold,
     /// Neither can be said.
     NotClear,
+    /// No part of the claim: a number that one should know, told and not judged.
+    Told,
 }
 
 impl Verdict {
@@ -21,6 +23,7 @@ impl Verdict {
             Verdict::Held => "held",
             Verdict::DidNotHold => "did not hold",
             Verdict::NotClear => "not clear",
+            Verdict::Told => "told",
         }
     }
 
@@ -29,7 +32,7 @@ impl Verdict {
         if fact { Verdict::Held } else { Verdict::DidNotHold }
     }
 
-    /// Of several that must all hold.
+    /// Of several that must all hold; what is only told does not count.
     pub fn all(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().fold(Verdict::Held, |all, one| match (all, one) {
             (Verdict::DidNotHold, _) | (_, Verdict::DidNotHold) => Verdict::DidNotHold,
@@ -39,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// One part of a claim, judged.
+/// One part of a claim, judged; or what else one should know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// What was to be shown.
@@ -54,6 +57,11 @@ impl Finding {
     /// A part of a claim.
     pub fn new(what: impl Into<String>, verdict: Verdict, evidence: impl Into<String>) -> Self {
         Self { what: what.into(), verdict, evidence: evidence.into() }
+    }
+
+    /// What is told and not judged.
+    pub fn told(what: impl Into<String>, evidence: impl Into<String>) -> Self {
+        Self::new(what, Verdict::Told, evidence)
     }
 }
 
@@ -128,9 +136,10 @@ mod tests {
 
     #[test]
     fn one_part_that_did_not_hold_decides_and_one_that_is_not_clear_leaves_it_open() {
-        use Verdict::{DidNotHold, Held, NotClear};
+        use Verdict::{DidNotHold, Held, NotClear, Told};
         assert_eq!(Verdict::all([Held, Held]), Held);
         assert_eq!(Verdict::all([Held, NotClear]), NotClear);
         assert_eq!(Verdict::all([NotClear, DidNotHold, Held]), DidNotHold);
+        assert_eq!(Verdict::all([Told, Held, Told]), Held);
     }
 }

@@ -4,8 +4,10 @@
 //! seen. A computed table can be made longer, so the trained numbers are put into a model with a longer one. A trained table has no more rows;
 //! what a row that nobody trained does is measured too. One-hot positions are as many as the model is wide.
 //!
-//! The rule: a loss is kept up if it rises by at most [`MARGIN`] nats a word, beyond chance.
+//! The rule: a loss is kept up if it rises by at most [`MARGIN`] nats a word, beyond chance. Of the waves it is judged that no position is
+//! nearer than the next one; what their distance does farther away, and what trained vectors make of it, is told.
 
+use super::lines::{ANY, line};
 use super::train::{StoryText, Trained, Training, train_gpt};
 use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
 use crate::config::{GptConfig, Positions};
@@ -13,7 +15,7 @@ use crate::data::batch::LmBatch;
 use crate::error::Result;
 use crate::model::{Architecture, Gpt, Model};
 use crate::nn::{Builder, PositionEncoding};
-use crate::report::{Axis, Chart, Mark, Series};
+use crate::report::{Axis, Chart, Series};
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -229,15 +231,6 @@ fn in_range(kinds: &[Kind]) -> Vec<Finding> {
     others.iter().map(finding).collect()
 }
 
-/// Whether a rise is at most [`MARGIN`] beyond chance.
-fn kept_up(rise: &Estimate) -> Verdict {
-    match rise.is_above(MARGIN) {
-        Verdict::Held => Verdict::DidNotHold,
-        Verdict::DidNotHold => Verdict::Held,
-        Verdict::NotClear => Verdict::NotClear,
-    }
-}
-
 fn beyond(
     kinds: &[Kind],
     sizes: &Sizes,
@@ -280,7 +273,7 @@ fn beyond(
                 "with them position {} costs as much as position {l} (at most {MARGIN} nats more)",
                 l + 1
             ),
-            kept_up(&next),
+            next.is_below(MARGIN),
             format!(
                 "the loss of the same words rises by {next} nats; without positions by {}",
                 rise(edge(none))
@@ -288,7 +281,7 @@ fn beyond(
         ),
         Finding::new(
             format!("with them words at positions {} to {end} cost as much as in range", sizes.far + 1),
-            kept_up(&distant),
+            distant.is_below(MARGIN),
             format!(
                 "the loss of the same words rises by {distant} nats; without positions by {}",
                 rise(far(none))
@@ -340,36 +333,32 @@ fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart) {
             format!("any two of {l} are equally far apart"),
         ),
         Finding::new(
-            "sinusoidal positions: how far apart depends on the offset alone, and neighbours are nearest",
-            Verdict::of(uneven < 1e-3 && nearest),
+            "sinusoidal positions: neighbours are nearest",
+            Verdict::of(nearest),
+            format!("neighbours are {:.3} apart, the far half {:.3}", waves[0][0], far(&waves)),
+        ),
+        Finding::told(
+            "sinusoidal positions: how far apart depends on the offset, but does not always grow with it",
             format!(
-                "the same offset differs by at most {:.4}%; neighbours are {:.3} apart, the far half {:.3}",
+                "the same offset differs by at most {:.4}%; the distance grows up to an offset of {}",
                 100.0 * uneven,
-                waves[0][0],
-                far(&waves)
+                falls
+                    .map_or((l - 1).to_string(), |k| format!("{k}, and {} apart is nearer than that", k + 1))
             ),
         ),
-        Finding::new(
-            "sinusoidal positions: the more distant, the more distant the vectors",
-            Verdict::of(falls.is_none()),
-            falls.map_or(format!("up to an offset of {}", l - 1), |k| {
-                format!("up to an offset of {k}; {} apart is nearer than {k} apart", k + 1)
-            }),
-        ),
-        Finding::new(
-            "learned positions become nearer for neighbours than for distant words",
-            nearer.is_above(0.0),
+        Finding::told(
+            "learned positions: neighbours against distant words",
             format!("neighbours are nearer than the far half by a part of {nearer}"),
         ),
     ];
-    let line = |name: &str, offsets: &[[f64; 3]]| {
+    let relative = |name: &str, offsets: &[[f64; 3]]| {
         let mean = offsets.iter().map(|o| o[0]).sum::<f64>() / offsets.len() as f64;
         Series::line(name, offsets.iter().enumerate().map(|(k, o)| (k as f64 + 1.0, o[0] / mean)).collect())
     };
     let series = vec![
-        line("one-hot", &one_hot),
-        line("learned (first seed)", &trained[0]),
-        line("sinusoidal", &waves),
+        relative("one-hot", &one_hot),
+        relative("learned (first seed)", &trained[0]),
+        relative("sinusoidal", &waves),
     ];
     let y = Axis::linear("distance, 1 is the mean").including(0.0);
     (findings, Chart::new("How far apart positions are", Axis::linear("words between"), y, series))
@@ -377,20 +366,32 @@ fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart) {
 
 fn loss_chart(kinds: &[Kind], sizes: &Sizes) -> Chart {
     let middle = |place: &Range<usize>| (place.start + place.end) as f64 / 2.0;
-    let line = |kind: &Kind| {
+    let of_kind = |kind: &Kind| {
         let losses = sizes.places().into_iter().zip(&kind.places);
-        let points =
-            losses.filter_map(|(place, loss)| Some((middle(&place), Estimate::of(loss.as_ref()?).mean)));
-        Series::line(kind.name, points.collect()).marked(Mark::Dots)
+        line(kind.name, losses.filter_map(|(p, loss)| Some((middle(&p), Estimate::of(loss.as_ref()?)))), ANY)
     };
+    let mut series: Vec<Series> = kinds.iter().map(of_kind).collect();
+    let heights = |s: &Series| {
+        let bands = s.band.iter().flat_map(|(_, low, high)| [*low, *high]);
+        s.points.iter().map(|p| p.1).chain(bands).filter(|loss| loss.is_finite()).collect::<Vec<_>>()
+    };
+    let (low, high) = series
+        .iter()
+        .flat_map(heights)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+    // Upright, from the lowest to the highest.
+    let limit = sizes.context as f64;
+    series.push(Series::line("last trained position", vec![(limit, low), (limit, high)]));
     let mut chart = Chart::new(
         "Loss of the same words at other positions",
         Axis::log("position"),
         Axis::linear("nats a word"),
-        kinds.iter().map(line).collect(),
+        series,
     );
-    chart.subtitle =
-        format!("trained up to position {}; learned positions behind it are untrained", sizes.context);
+    chart.subtitle = format!(
+        "trained up to position {}; learned ones behind it are untrained; bands: 95% intervals",
+        sizes.context
+    );
     chart
 }
 
