@@ -3,12 +3,17 @@
 //!
 //! Two looks. Random queries and keys of N(0, 1): the entropy of the weights and the size of the gradient behind them, against d. Then whole
 //! models of one head, trained with and without the division.
+//!
+//! The rules: without the division entropy falls by more than half a nat from [`NARROW`] to the largest d; with it, it changes by less than a tenth
+//! of that. The gradient has vanished if, at the largest d and from the same draws, it is less than half of what it is with the division; with the
+//! division it stays within a factor of 1.5. An interval that lies on both sides of such a limit is not clear.
 
+use super::lines::{ANY, line};
 use super::train::{StoryText, Training, train_gpt};
 use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
 use crate::config::{GptConfig, Scaling};
 use crate::error::Result;
-use crate::report::{Axis, Chart, Series};
+use crate::report::{Axis, Chart};
 use limpid_tensor::kernels::matmul::Accumulate;
 use limpid_tensor::kernels::softmax::{softmax_backward, softmax_forward};
 use limpid_tensor::rng::Stream;
@@ -23,6 +28,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 /// Keys that a query chooses from.
 const KEYS: usize = 64;
+const WIDTHS: [usize; 6] = [1, 4, 16, 64, 256, 1024];
+/// From which of the widths on a change is judged: the product of one number with another is a case of its own.
+const NARROW: usize = 1;
+const LAST: usize = WIDTHS.len() - 1;
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let (random, mut findings, mut pictures) = random_scores(lab)?;
@@ -67,55 +76,37 @@ fn norm(x: &[f32]) -> f64 {
     x.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt()
 }
 
+/// By width, then by seed.
+type ByWidth = Vec<[f64; 3]>;
+
 fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
-    let widths = [1, 4, 16, 64, 256, 1024];
     let draws = draws(lab.effort);
     let mut rows = Vec::new();
-    // [scaled, plain] → per width → per seed.
-    let (mut entropies, mut gradients) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
-    for d in widths {
+    // [scaled, plain].
+    let (mut entropies, mut gradients) = ([ByWidth::new(), ByWidth::new()], [ByWidth::new(), ByWidth::new()]);
+    for d in WIDTHS {
         lab.say(&format!("random scores, width {d}"))?;
         let mut row = vec![d.to_string()];
         for (i, scaling) in [Scaling::SqrtWidth, Scaling::None].into_iter().enumerate() {
             let found = lab.seeds().map(|seed| random_weights(d, scaling, seed, draws));
             let (entropy, gradient) = (found.map(|f| f.0), found.map(|f| f.1));
             row.push(Estimate::of(&entropy).to_string());
-            row.push(format!("{:.4}", Estimate::of(&gradient).mean));
+            row.push(format!("{:.4}", Estimate::of(&gradient)));
             entropies[i].push(entropy);
             gradients[i].push(gradient);
         }
         rows.push(row);
     }
-    let (first, last) = (1, widths.len() - 1);
-    let fall = |values: &[[f64; 3]]| Estimate::of_differences(&values[first], &values[last]);
-    let plain = fall(&entropies[1]);
-    // With scaling nothing is to fall by more than a tenth of what falls without.
-    let scaled = fall(&entropies[0]);
-    let kept = Verdict::of(scaled.interval().1.abs() < 0.1 * plain.mean);
-    let factor = |values: &[[f64; 3]]| {
-        let ratio: Vec<f64> = values[first].iter().zip(&values[last]).map(|(a, b)| a / b).collect();
-        Estimate::of(&ratio)
+    for (row, times) in rows.iter_mut().zip(times_smaller(&gradients)) {
+        row.push(factor(&times));
+    }
+    let mut findings = entropy_findings(&entropies);
+    findings.extend(gradient_findings(&gradients));
+    let of = |name: &str, values: &ByWidth| {
+        line(name, WIDTHS.iter().zip(values).map(|(d, v)| (*d as f64, Estimate::of(v))), ANY)
     };
-    let (vanishing, steady) = (factor(&gradients[1]), factor(&gradients[0]));
-    let findings = vec![
-        Finding::new(
-            "without scaling the weights' entropy falls with the width",
-            plain.is_above(0.5),
-            format!("by {plain} nats from width 4 to 1024"),
-        ),
-        Finding::new("with scaling it does not", kept, format!("by {scaled} nats")),
-        Finding::new(
-            "without scaling the gradient vanishes with the width, with scaling it does not",
-            Verdict::all([vanishing.is_above(2.0), Verdict::of(steady.interval().1 < 1.5)]),
-            format!("smaller by a factor of {vanishing} without, {steady} with"),
-        ),
-    ];
-    let line = |name: &str, values: &[[f64; 3]]| {
-        let points = widths.iter().zip(values).map(|(d, v)| (*d as f64, Estimate::of(v).mean));
-        Series::line(name, points.collect())
-    };
-    let chart = |title: &str, y: Axis, values: &[Vec<[f64; 3]>]| {
-        let series = vec![line("divided by √d", &values[0]), line("as they are", &values[1])];
+    let chart = |title: &str, y: Axis, values: &[ByWidth; 2]| {
+        let series = vec![of("divided by √d", &values[0]), of("as they are", &values[1])];
         Chart::new(title, Axis::log("width of a head, d"), y, series)
     };
     let pictures = vec![
@@ -128,8 +119,85 @@ fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
             &chart("Gradient behind the softmax", Axis::log("relative size"), &gradients),
         ),
     ];
-    let head = ["width", "entropy, scaled", "gradient", "entropy, not scaled", "gradient"].map(String::from);
-    Ok((Table { title: "Random scores".into(), head: head.into(), rows }, findings, pictures))
+    let head = [
+        "width",
+        "entropy, scaled",
+        "gradient, scaled",
+        "entropy, not scaled",
+        "gradient, not scaled",
+        "gradient, scaled / not scaled",
+    ];
+    Ok((
+        Table { title: "Random scores".into(), head: head.map(String::from).into(), rows },
+        findings,
+        pictures,
+    ))
+}
+
+fn entropy_findings([scaled, plain]: &[ByWidth; 2]) -> Vec<Finding> {
+    let fall = |values: &ByWidth| Estimate::of_differences(&values[NARROW], &values[LAST]);
+    let (scaled, plain) = (fall(scaled), fall(plain));
+    vec![
+        Finding::new(
+            "without scaling the weights' entropy falls with the width",
+            plain.is_above(0.5),
+            format!("by {plain} nats from width {} to {}", WIDTHS[NARROW], WIDTHS[LAST]),
+        ),
+        Finding::new(
+            "with scaling it does not",
+            scaled.is_within(0.1 * plain.mean.abs()),
+            format!("by {scaled} nats"),
+        ),
+    ]
+}
+
+/// ln (a / b), seed by seed.
+fn log_ratio(a: &[f64; 3], b: &[f64; 3]) -> Estimate {
+    Estimate::of(&a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect::<Vec<_>>())
+}
+
+/// A factor of which this is the logarithm, with its interval.
+fn factor(log: &Estimate) -> String {
+    let (low, high) = log.interval();
+    format!("{:.2} ({:.2} to {:.2})", log.mean.exp(), low.exp(), high.exp())
+}
+
+/// How many times smaller the gradient is without scaling than with it, from the same draws: by width, as a logarithm.
+fn times_smaller([scaled, plain]: &[ByWidth; 2]) -> Vec<Estimate> {
+    scaled.iter().zip(plain).map(|(scaled, plain)| log_ratio(scaled, plain)).collect()
+}
+
+fn gradient_findings(gradients: &[ByWidth; 2]) -> Vec<Finding> {
+    let times = times_smaller(gradients);
+    let scaled = &gradients[0];
+    // The first width at which it is smaller than with scaling, beyond chance.
+    let smaller = times.iter().position(|times| times.is_above(0.0) == Verdict::Held);
+    let from = match smaller {
+        None => format!("at no width up to {} is it smaller", WIDTHS[LAST]),
+        Some(0) => "it is smaller at every width".to_string(),
+        Some(i) => format!("up to {} it is not smaller", WIDTHS[i - 1]),
+    };
+    vec![
+        Finding::new(
+            format!(
+                "without scaling the gradient vanishes: at width {} less than half of that with it",
+                WIDTHS[LAST]
+            ),
+            times[LAST].is_above(2.0_f64.ln()),
+            format!("smaller by a factor of {}; {from}", factor(&times[LAST])),
+        ),
+        Finding::new(
+            "with scaling the gradient does not depend on the width (by less than a factor of 1.5)",
+            log_ratio(&scaled[NARROW], &scaled[LAST]).is_within(1.5_f64.ln()),
+            format!(
+                "{:.4} at width {}, {:.4} at {}",
+                Estimate::of(&scaled[NARROW]),
+                WIDTHS[NARROW],
+                Estimate::of(&scaled[LAST]),
+                WIDTHS[LAST]
+            ),
+        ),
+    ]
 }
 
 fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
@@ -160,11 +228,10 @@ fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
         worse.is_above(0.0),
         format!("by {worse} nats a word at width {}", widths[last]),
     );
-    let line = |name: &str, losses: &[Vec<f64>]| {
-        let points = widths.iter().zip(losses).map(|(d, v)| (*d as f64, Estimate::of(v).mean));
-        Series::line(name, points.collect())
+    let of = |name: &str, losses: &[Vec<f64>]| {
+        line(name, widths.iter().zip(losses).map(|(d, v)| (*d as f64, Estimate::of(v))), ANY)
     };
-    let series = vec![line("divided by √d", &losses[0]), line("as they are", &losses[1])];
+    let series = vec![of("divided by √d", &losses[0]), of("as they are", &losses[1])];
     let chart = Chart::new(
         "Loss of trained models",
         Axis::log("width of the head, d"),
