@@ -336,6 +336,7 @@ fn off_bars(watched: &Watched) -> Bars {
     let bar = |(name, cost): (&String, &f64)| Bar {
         name: name.clone(),
         height: 1000.0 * cost,
+        interval: None,
         about: format!("head {name}: {cost:.4} nats"),
     };
     Bars {

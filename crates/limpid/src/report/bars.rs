@@ -24,6 +24,8 @@ pub struct Bar {
     pub name: String,
     /// How high; a number that is none has no bar.
     pub height: f64,
+    /// From where to where the height may be, as a line on the bar.
+    pub interval: Option<(f64, f64)>,
     /// What the pointer shows, and a screen reader says.
     pub about: String,
 }
@@ -31,7 +33,8 @@ pub struct Bar {
 impl Bars {
     /// The picture.
     pub fn svg(&self) -> String {
-        let heights = self.bars.iter().map(|bar| bar.height);
+        let ends = |bar: &Bar| bar.interval.map_or([bar.height; 3], |(low, high)| [low, bar.height, high]);
+        let heights = self.bars.iter().flat_map(ends);
         // Room for the number above the highest.
         let axis = Axis::linear("").including(0.0).fit(heights.map(|height| 1.06 * height), Ends::Round);
         let mut page = Page::new(&self.title, "", &[], &self.y);
@@ -53,20 +56,32 @@ impl Bars {
                 colour(0),
                 super::escape(&bar.about)
             );
-            page.text(
-                middle,
-                y.min(zero) - 6.0,
-                " text-anchor=\"middle\"",
-                &short_number(round1(bar.height)),
-            );
+            let interval = bar.interval.and_then(|(low, high)| page.y(&axis, low).zip(page.y(&axis, high)));
+            if let Some((low, high)) = interval {
+                // Grey, so that it is seen on the bar and on the page.
+                let _ = write!(
+                    page.body,
+                    "<path class=\"lca\" stroke-width=\"2\" d=\"M{} {}V{}\"/>",
+                    px(middle),
+                    px(low),
+                    px(high)
+                );
+            }
+            let top = interval.map_or(y, |(_, high)| y.min(high)).min(zero);
+            page.text(middle, top - 6.0, " text-anchor=\"middle\"", &short_number(rounded(bar.height)));
         }
         let about: Vec<&str> = self.bars.iter().map(|bar| bar.about.as_str()).collect();
         page.finish(&self.title, &about.join("; "), &self.x)
     }
 }
 
-fn round1(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
+/// To tenths, or to two digits where that would be next to nothing.
+fn rounded(number: f64) -> f64 {
+    let size = number.abs();
+    let unit = if size >= 1.0 || size == 0.0 { 0.1 } else { 10f64.powf(size.log10().floor() - 1.0) };
+    // Divided, so that 0.3 stays 0.3.
+    let parts = (1.0 / unit).round();
+    if parts.is_finite() { (number * parts).round() / parts } else { number }
 }
 
 #[cfg(test)]
@@ -78,6 +93,7 @@ mod tests {
         let bar = |(i, &height): (usize, &f64)| Bar {
             name: format!("<{i}"),
             height,
+            interval: None,
             about: format!("group {i} & co"),
         };
         let bars = heights.iter().enumerate().map(bar).collect();
@@ -93,6 +109,19 @@ mod tests {
         assert!(rects[0].starts_with("x=\"125\"") && rects[0].contains("height=\"210\""), "{}", rects[0]);
         assert!(rects[1].starts_with("x=\"345\"") && rects[1].contains("height=\"70\""), "{}", rects[1]);
         assert!(svg.contains("<desc>group 0 &amp; co; group 1 &amp; co</desc>"));
+    }
+
+    #[test]
+    fn a_small_bar_keeps_its_digits_and_an_interval_is_a_line_on_it() {
+        assert_eq!([12.34, 0.0, 0.0437, -0.25].map(rounded), [12.3, 0.0, 0.044, -0.25]);
+        let mut bars = bars(&[30.0, 10.0]);
+        bars.bars[0].interval = Some((20.0, 35.0));
+        let svg = bars.svg();
+        assert_well_formed(&svg);
+        // From 0 to 40 over 280 units: the line is 105 high.
+        let line = svg.split("stroke-width=\"2\" d=\"M170 ").nth(1).unwrap().split('"').next().unwrap();
+        let (low, high) = line.split_once('V').unwrap();
+        assert_eq!(low.parse::<f64>().unwrap() - high.parse::<f64>().unwrap(), 105.0);
     }
 
     #[test]
