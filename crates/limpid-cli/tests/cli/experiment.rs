@@ -14,6 +14,11 @@ fn quick(name: &str) -> serde_json::Value {
     assert_eq!(kept, outcome);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<svg") && !page.contains("<script"));
+    assert!(page.contains("the claim is not judged") && !page.contains("The claim"));
+    assert!(
+        !page.contains("NaN") && !outcome.to_string().contains("NaN"),
+        "what is not known is said in words"
+    );
     for picture in outcome["pictures"].as_array().unwrap() {
         assert!(out.join(picture.as_str().unwrap()).is_file());
     }
@@ -51,7 +56,8 @@ fn positions_end_with_their_table_unless_they_are_computed() {
     assert_eq!(verdict(&outcome, "learned positions have no vector for position 17"), "held");
     assert_eq!(verdict(&outcome, "sinusoidal positions can be asked"), "held");
     assert_eq!(verdict(&outcome, "one-hot positions have no notion of distance"), "held");
-    assert_eq!(verdict(&outcome, "depends on the offset alone"), "held");
+    assert_eq!(verdict(&outcome, "neighbours are nearest"), "held");
+    assert_eq!(verdict(&outcome, "depends on the offset"), "told");
     let rows = rows(&outcome, "by position");
     let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names, ["none", "one-hot", "learned", "sinusoidal"]);
@@ -117,6 +123,7 @@ fn parallel_counts_steps_that_grow_with_the_length_only_in_recurrent_models() {
     let outcome = quick("parallel");
     // The times prove nothing while other tests run; the counts are exact.
     assert_eq!(verdict(&outcome, "steps that must follow one another"), "held");
+    assert_eq!(verdict(&outcome, "in a Transformer"), "told");
     assert_eq!(column(&outcome, 1, 0), [4, 16, 64]);
     assert_eq!(column(&outcome, 1, 1), [8, 32, 128]);
     assert_eq!(column(&outcome, 1, 3), [10; 3]);
@@ -151,12 +158,15 @@ fn context_shows_even_quickly_what_a_vector_without_context_cannot_know() {
     let outcome = quick("context");
     assert_eq!(verdict(&outcome, "static embedding cannot tell"), "held");
     assert_eq!(verdict(&outcome, "[CLS] is the same for every text"), "held");
+    verdict(&outcome, "better than that of random weights");
 }
 
 #[test]
 fn transfer_pretrains_even_quickly_and_measures_both_beginnings() {
     let outcome = quick("transfer");
     assert_eq!(verdict(&outcome, "pretraining without labels has taught words"), "held");
+    assert_eq!(verdict(&outcome, "how many of its labelled stories it knows"), "told");
+    verdict(&outcome, "needs fewer labels: with 20");
     let rows = outcome["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(rows.iter().map(|row| row[0].as_str().unwrap()).collect::<Vec<_>>(), ["20", "40"]);
 }

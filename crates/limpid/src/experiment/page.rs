@@ -1,6 +1,6 @@
 //! An experiment as one page.
 
-use super::{Effort, Experiment, Outcome};
+use super::{Effort, Experiment, Outcome, Verdict};
 use crate::report::{chart_grid, escape, page, section, table};
 
 /// `report.html` of an experiment: one file, without network and without script.
@@ -13,8 +13,7 @@ pub fn html(experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Strin
     let findings =
         outcome.findings.iter().map(|f| vec![f.what.clone(), f.verdict.words().into(), f.evidence.clone()]);
     let head = ["what", "verdict", "evidence"].map(String::from);
-    let verdict = format!("The claim {}", outcome.verdict().words());
-    body += &section(&verdict, &table("", &head, &findings.collect::<Vec<_>>()));
+    body += &section(heading(effort, outcome.verdict()), &table("", &head, &findings.collect::<Vec<_>>()));
     let pictures: Vec<String> = outcome.pictures.iter().map(|picture| picture.svg.clone()).collect();
     body += &section("Pictures", &chart_grid(&pictures));
     for one in &outcome.tables {
@@ -22,4 +21,13 @@ pub fn html(experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Strin
     }
     body += &section("How it was done", &format!("<p>{}</p>\n", escape(&outcome.method)));
     page(&title, &body)
+}
+
+fn heading(effort: Effort, verdict: Verdict) -> &'static str {
+    match (effort, verdict) {
+        (Effort::Quick, _) => "A quick run: the claim is not judged",
+        (_, Verdict::Held) => "The claim held",
+        (_, Verdict::DidNotHold) => "The claim did not hold",
+        (_, Verdict::NotClear | Verdict::Told) => "It is not clear whether the claim holds",
+    }
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::scale::{Axis, Ends, Fitted, short_number};
-use super::svg::{LEFT, Page, RIGHT, colour, dashes, px, width_of};
+use super::svg::{HEIGHT, LEFT, Page, RIGHT, Style, colour, dashes, px, width_of};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer};
 use std::fmt::Write;
@@ -109,7 +109,8 @@ impl Chart {
         };
         let x = self.x.fit(self.series.iter().flat_map(xs), Ends::Exact);
         let y = self.y.fit(self.series.iter().flat_map(ys), Ends::Round);
-        let mut page = Page::new(&self.title, &self.subtitle, &self.legend(), &self.y.label);
+        let styles = self.styles(&x, &y);
+        let mut page = Page::new(&self.title, &self.subtitle, &self.legend(&styles), &self.y.label);
         page.rows(&y);
         let mut free = f64::NEG_INFINITY;
         for &tick in &x.ticks {
@@ -121,8 +122,8 @@ impl Chart {
                 free = if at - half >= free { at + half } else { free };
             }
         }
-        for (series, i) in self.series.iter().zip(self.colours()) {
-            draw(&mut page, series, i, &x, &y);
+        for (series, style) in self.series.iter().zip(&styles) {
+            draw(&mut page, series, style, &x, &y);
         }
         page.finish(&self.title, &self.summary(), &self.x.label)
     }
@@ -138,10 +139,31 @@ impl Chart {
         self.series.iter().map(number).collect()
     }
 
-    fn legend(&self) -> Vec<(String, usize)> {
-        let all = self.series.iter().zip(self.colours());
+    /// Colour and dashes of each series: a line on others has gaps in which these are seen.
+    fn styles(&self, x: &Fitted, y: &Fitted) -> Vec<Style> {
+        let place = |p: &(f64, f64)| Some((x.place(p.0)? * (RIGHT - LEFT), y.place(p.1)? * HEIGHT));
+        let same = |a: &(f64, f64), b: &(f64, f64)| {
+            let ends = place(a).zip(place(b));
+            ends.is_some_and(|(a, b)| (a.0 - b.0).abs() < 1.0 && (a.1 - b.1).abs() < 2.0)
+        };
+        // Only where each point was measured: noisy lines touch everywhere.
+        let covers = |one: &Series, other: &Series| {
+            let pairs = one.points.windows(2).zip(other.points.windows(2));
+            one.mark == Mark::Dots
+                && other.mark == Mark::Dots
+                && pairs.into_iter().any(|(a, b)| same(&a[0], &b[0]) && same(&a[1], &b[1]))
+        };
+        let style = |(i, number): (usize, usize)| {
+            let under = self.series[..i].iter().filter(|other| covers(&self.series[i], other)).count();
+            Style { colour: colour(number), dashes: dashes(number, under) }
+        };
+        self.colours().into_iter().enumerate().map(style).collect()
+    }
+
+    fn legend(&self, styles: &[Style]) -> Vec<(String, Style)> {
+        let all = self.series.iter().zip(styles);
         all.filter(|(series, _)| series.mark != Mark::Faint && !series.name.is_empty())
-            .map(|(series, i)| (series.name.clone(), i))
+            .map(|(series, style)| (series.name.clone(), *style))
             .collect()
     }
 
@@ -177,8 +199,8 @@ fn x_of(axis: &Fitted, number: f64) -> Option<f64> {
     axis.place(number).map(|place| LEFT + place * (RIGHT - LEFT))
 }
 
-fn draw(page: &mut Page, series: &Series, i: usize, x: &Fitted, y: &Fitted) {
-    let colour = colour(i);
+fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted) {
+    let Style { colour, dashes } = style;
     let at = |page: &Page, px: f64, py: f64| Some((x_of(x, px)?, page.y(y, py)?));
     let upper = series.band.iter().filter_map(|b| at(page, b.0, b.2));
     let lower = series.band.iter().rev().filter_map(|b| at(page, b.0, b.1));
@@ -194,9 +216,8 @@ fn draw(page: &mut Page, series: &Series, i: usize, x: &Fitted, y: &Fitted) {
             let _ = write!(
                 page.body,
                 "<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\" \
-                 stroke-linejoin=\"round\" stroke-dasharray=\"{}\"/>",
-                path(&thin(&run)),
-                dashes(i)
+                 stroke-linejoin=\"round\" stroke-dasharray=\"{dashes}\"/>",
+                path(&thin(&run))
             );
         }
         // A point alone has no line that would show it.

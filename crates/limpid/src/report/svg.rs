@@ -19,9 +19,22 @@ pub(super) fn colour(i: usize) -> &'static str {
     COLOURS[i % COLOURS.len()]
 }
 
-/// Dashes, once the colours begin anew.
-pub(super) fn dashes(i: usize) -> &'static str {
-    ["", "6 3", "2 3"][(i / COLOURS.len()).min(2)]
+/// How a line is drawn.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    pub colour: &'static str,
+    pub dashes: &'static str,
+}
+
+/// Dashes, once the colours begin anew, or where a line lies on so many others.
+pub(super) fn dashes(i: usize, under: usize) -> &'static str {
+    match (i / COLOURS.len(), under) {
+        (0, 0) => "",
+        (0, 1) => "8 8",
+        (0, _) => "3 13",
+        (1, _) => "6 3",
+        _ => "2 3",
+    }
 }
 
 // Letters are grey enough for white and for black, should a page be dark and its reader's system not; better where
@@ -87,7 +100,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Title, subtitle, legend and the label of the y axis, each on lines of its own.
-    pub(super) fn new(title: &str, subtitle: &str, legend: &[(String, usize)], y_label: &str) -> Self {
+    pub(super) fn new(title: &str, subtitle: &str, legend: &[(String, Style)], y_label: &str) -> Self {
         let mut page = Self { body: String::new(), top: 8.0 };
         page.heading(title, " class=\"lct\"", 18.0);
         for line in wrapped(subtitle) {
@@ -106,9 +119,9 @@ impl Page {
         }
     }
 
-    fn legend(&mut self, legend: &[(String, usize)]) {
+    fn legend(&mut self, legend: &[(String, Style)]) {
         let mut x = RIGHT;
-        for (name, i) in legend {
+        for (name, style) in legend {
             let shown: String = name.chars().take(LETTERS - 8).collect();
             let width = 30.0 + width_of(&shown) + 16.0;
             if x + width > RIGHT {
@@ -119,8 +132,8 @@ impl Page {
                 "<path d=\"M{} {}h22\" stroke=\"{}\" stroke-width=\"3\" stroke-dasharray=\"{}\"/>",
                 px(x),
                 px(self.top - 4.5),
-                colour(*i),
-                dashes(*i)
+                style.colour,
+                style.dashes
             );
             self.text(x + 28.0, self.top, "", &shown);
             x += width;

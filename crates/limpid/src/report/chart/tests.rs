@@ -140,3 +140,19 @@ fn the_same_numbers_give_the_same_bytes() {
     let points: Vec<_> = (0..100).map(|i| (f64::from(i), f64::from(i).sin())).collect();
     assert_eq!(chart(&points).svg(), chart(&points).svg());
 }
+
+#[test]
+fn a_line_on_another_has_gaps_in_which_that_one_is_seen() {
+    let dashes = |mark: Mark, others: [f64; 3]| {
+        let mut chart = chart(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]);
+        chart.series[0].mark = mark;
+        let points = (1..4).map(f64::from).zip(others).collect();
+        chart.series.push(Series::line("other", points).marked(mark));
+        chart.svg().matches("stroke-dasharray=\"8 8\"").count()
+    };
+    // The line and its sign in the legend.
+    assert_eq!(dashes(Mark::Dots, [1.0, 2.0, 3.0]), 2);
+    assert_eq!(dashes(Mark::Dots, [1.0, 2.0, 1.0]), 2, "a part of it is enough");
+    assert_eq!(dashes(Mark::Dots, [3.0, 2.0, 1.0]), 0, "lines that cross are seen");
+    assert_eq!(dashes(Mark::Line, [1.0, 2.0, 3.0]), 0);
+}
