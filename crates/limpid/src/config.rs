@@ -285,7 +285,7 @@ fn check_heads(heads: usize, width: usize, what: &str) -> Result<()> {
     }
     let fits = (1..=width).filter(|h| width.is_multiple_of(*h)).min_by_key(|h| h.abs_diff(heads.max(1)));
     Err(Error::config(format!("{what}: width {width} cannot be divided into {heads} heads of equal width"))
-        .hint(format!("{} heads would do (--heads {0})", fits.unwrap_or(1))))
+        .hint(format!("{} heads would do (--heads {0}; in a run, --set model.heads={0})", fits.unwrap_or(1))))
 }
 
 fn check_dropout(p: f32) -> Result<()> {
@@ -334,7 +334,7 @@ mod tests {
     fn heads_that_do_not_divide_the_width_are_refused_with_a_number_that_does() {
         let error = GptConfig::gpt2(100, 64, 2, 5, 384).validate().unwrap_err();
         assert_eq!(error.to_string(), "heads: width 384 cannot be divided into 5 heads of equal width");
-        assert_eq!(error.hint_text(), Some("4 heads would do (--heads 4)"));
+        assert_eq!(error.hint_text(), Some("4 heads would do (--heads 4; in a run, --set model.heads=4)"));
         assert!(GptConfig::gpt2(100, 64, 2, 6, 384).validate().is_ok());
     }
 

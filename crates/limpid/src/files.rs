@@ -2,11 +2,15 @@
 
 use crate::error::{Error, Result};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Writes a file aside, flushes it and renames it: a reader never sees half of it, and a full disk leaves what was there.
 pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+    // A device or a pipe is written to, not replaced.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return fs::write(path, bytes).map_err(|e| Error::io("write", path, &e));
+    }
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}.tmp", std::process::id()));
     let aside = Path::new(&aside);
@@ -23,8 +27,30 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Refuses to write over a file that is not of the kind that is to be written: one that begins otherwise.
+pub fn check_kind(path: &Path, begins: &str) -> Result<()> {
+    let mut there = vec![0; begins.len()];
+    let Ok(mut file) = fs::File::open(path) else { return Ok(()) };
+    let is_file = file.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
+    if is_file && (file.read_exact(&mut there).is_err() || there != begins.as_bytes()) {
+        return Err(Error::config(format!(
+            "{} holds something else: it is not written over",
+            path.display()
+        ))
+        .hint("give another name, or remove the file"));
+    }
+    Ok(())
+}
+
 /// Makes a folder and those above it.
 pub fn create_folder(folder: &Path) -> Result<()> {
+    if folder.is_file() {
+        return Err(Error::config(format!(
+            "{} is a file, and a folder is to be made there",
+            folder.display()
+        ))
+        .hint("give the name of a folder"));
+    }
     fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))
 }
 

@@ -79,8 +79,8 @@ pub struct Classify {
     #[arg(long)]
     pub pair: bool,
     /// How many labels are shown, the likeliest first [default: all]
-    #[arg(long, value_name = "N")]
-    pub top: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
     /// Read the beginning of a text that is too long, instead of refusing it
     #[arg(long)]
     pub truncate: bool,

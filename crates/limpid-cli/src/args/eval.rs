@@ -27,12 +27,12 @@ pub struct Eval {
     /// Tokens of a window of text [default: the model's context]
     #[arg(long, value_name = "N")]
     pub context: Option<usize>,
-    /// Hidden words: each line is a sequence, instead of windows of the text
+    /// Hidden words: each line is a sequence, instead of windows of the text [default: as the run was trained]
     #[arg(long)]
     pub lines: bool,
-    /// Hidden words: the part of the tokens that is hidden
-    #[arg(long, default_value_t = 0.15, value_name = "SHARE")]
-    pub masked: f32,
+    /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]
+    #[arg(long, value_name = "SHARE")]
+    pub masked: Option<f32>,
     /// Hidden words: all pieces of a word together
     #[arg(long)]
     pub whole_words: bool,

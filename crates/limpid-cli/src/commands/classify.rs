@@ -13,7 +13,7 @@ pub fn run(args: &Classify) -> Result<()> {
     let overlong = if args.truncate { Overlong::Cut(usize::MAX) } else { Overlong::Refuse };
     let encoder = opened.encoder(overlong);
     let labels = encoder.bert.labels().unwrap_or_default();
-    let top = args.top.unwrap_or(labels.len()).clamp(1, labels.len().max(1));
+    let top = args.top.map_or(labels.len(), |top| top as usize);
     each_text(&args.text, "classify", &mut |texts, origin| {
         let pairs = texts.iter().enumerate().map(|(i, text)| split(text, i, args.pair, origin));
         let found = classify(&encoder, &pairs.collect::<Result<Vec<_>>>()?)?;

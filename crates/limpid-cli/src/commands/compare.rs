@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::printer;
 use limpid::error::Result;
-use limpid::files::write_aside;
+use limpid::files::{check_kind, write_aside};
 use limpid::report::{Run, compare};
 
 /// Prints the table, and writes the page if one was asked for.
@@ -14,6 +14,7 @@ pub fn run(args: &Compare) -> Result<()> {
     }
     let comparison = compare(&runs);
     if let Some(out) = &args.out {
+        check_kind(out, "<!DOCTYPE html>")?;
         write_aside(out, comparison.html().as_bytes())?;
         printer::say(format_args!("{}", out.display()));
     }

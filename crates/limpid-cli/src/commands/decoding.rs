@@ -3,6 +3,7 @@
 use crate::args::DecodingFlags;
 use limpid::decode::{BeamStep, Event, Scored, Step};
 use limpid::error::{Error, Result};
+use limpid::files::check_kind;
 use limpid::text::Tokenizer;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -21,6 +22,7 @@ impl TraceFile {
         if flags.trace_to_stdout() {
             return Ok(Self { to: Some((Box::new(StandardOutput), path)) });
         }
+        check_kind(&path, "{")?;
         let file = File::create(&path).map_err(|e| Error::io("write", &path, &e))?;
         Ok(Self { to: Some((Box::new(BufWriter::new(file)), path)) })
     }

@@ -44,6 +44,14 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// What a message calls text `i` (from 0).
+    pub fn place(self, i: usize) -> String {
+        match self {
+            Origin::Arguments => format!("text {}", i + 1),
+            Origin::Lines(first) => format!("line {} of standard input", first + i + 1),
+        }
+    }
+
     /// An error of the library that names "text 3", with the place of that text in its origin.
     pub fn name(self, error: Error) -> Error {
         let Origin::Lines(first) = self else { return error };

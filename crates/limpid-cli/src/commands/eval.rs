@@ -66,10 +66,22 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         }
     }
     if ids.len() < 2 {
-        return Err(Error::data(format!("{} tokens are too few to predict one from another", ids.len()))
-            .hint("give a longer text"));
+        let files: Vec<String> = args.data.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::data(format!(
+            "{}: {} tokens are too few to predict one from another",
+            files.join(", "),
+            ids.len()
+        ))
+        .hint("give a longer text"));
     }
     check_ids(&ids, gpt.config().vocab_size)?;
+    let unknown = tokenizer.unknown().map_or(0, |unknown| ids.iter().filter(|id| **id == unknown).count());
+    if unknown > 0 {
+        let (all, share) = (ids.len(), 100.0 * unknown as f64 / ids.len() as f64);
+        say(format_args!(
+            "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
+        ));
+    }
     let loss = text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context);
     let bits = loss.bits_per_character(characters as f64 / ids.len() as f64);
     if args.json {
@@ -96,6 +108,12 @@ fn translation(
     model: &Model,
     tokenizer: &Tokenizer,
 ) -> Result<()> {
+    if let Some(output) = &args.output
+        && [source, target].iter().any(|input| same_file(output, input))
+    {
+        return Err(Error::config(format!("--output {} is what is read", output.display()))
+            .hint("give it a name of its own"));
+    }
     let pairs = read_parallel(source, target)?;
     let (decoding, warnings) = decoding_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
@@ -126,4 +144,8 @@ fn translation(
     println!("BLEU                {:>12.2}   {}", bleu.score, bleu.signature);
     println!("chrF                {:>12.2}   {}", chrf.score, chrf.signature);
     Ok(())
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

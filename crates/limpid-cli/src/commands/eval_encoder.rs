@@ -11,8 +11,11 @@ use limpid::error::{Error, Result};
 use limpid::eval::encoder::{MaskedScore, class_score};
 use limpid::model::{Bert, Model};
 use limpid::text::{Blocks, Text, Tokenizer};
+use limpid::train::RunConfig;
+use limpid::train::config::Unit;
 use limpid::train::labelled::{label_number, tokens};
 use serde_json::json;
+use std::path::Path;
 
 /// Sequences that go through the model together.
 const AT_A_TIME: usize = 32;
@@ -50,16 +53,21 @@ pub fn run(args: &Eval, bert: &Bert, model: &Model, tokenizer: &Tokenizer) -> Re
 
 fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, context: usize) -> Result<()> {
     let (hide, seed) = (if args.whole_words { Hide::WholeWords } else { Hide::Tokens }, args.mask_seed);
-    if !(args.masked > 0.0 && args.masked < 1.0) {
-        return Err(Error::config(format!("--masked {} is not a part of the tokens", args.masked))
-            .hint("usual is 0.15"));
+    let trained = trained_with(&args.model);
+    let share = args.masked.unwrap_or_else(|| trained.as_ref().map_or(0.15, |run| run.masking.share));
+    let lines = args.lines
+        || trained.as_ref().and_then(|run| run.unit().ok()).is_some_and(|unit| unit == Unit::Lines);
+    if !(share > 0.0 && share < 1.0) {
+        return Err(
+            Error::config(format!("--masked {share} is not a part of the tokens")).hint("usual is 0.15")
+        );
     }
-    let masking = Masking::new(tokenizer, args.masked, hide, seed)?;
+    let masking = Masking::new(tokenizer, share, hide, seed)?;
     let frame = Frame::of(tokenizer)?;
     let mut parts: Vec<Vec<u32>> = Vec::new();
     let mut all = Vec::new();
     for path in &args.data {
-        if args.lines {
+        if lines {
             for line in Text::open(path)?.lines() {
                 parts.push(tokenizer.encode(&line?)?);
             }
@@ -89,20 +97,28 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
             "{}",
             json!({
                 "masked_loss": loss, "perplexity": score.loss.perplexity(), "accuracy": accuracy,
-                "masked": score.loss.tokens, "sequences": sequences.len(), "context": context, "seed": seed,
+                "masked": score.loss.tokens, "share": share, "sequences": sequences.len(),
+                "unit": if lines { "lines" } else { "windows" }, "context": context, "seed": seed,
             })
         );
         return Ok(());
     }
     println!(
-        "hidden words        {:>12}   (of {} sequences, seed {seed})",
+        "hidden words        {:>12}   ({share} of {} {}, seed {seed})",
         score.loss.tokens,
-        sequences.len()
+        sequences.len(),
+        if lines { "lines" } else { "windows" }
     );
     println!("loss                {loss:>12.4}   nats a hidden word");
     println!("perplexity          {:>12.4}", score.loss.perplexity());
     println!("accuracy            {accuracy:>12.4}");
     Ok(())
+}
+
+/// The settings of the run that a model folder lies in, if it does.
+fn trained_with(folder: &Path) -> Option<RunConfig> {
+    let run = folder.parent().filter(|_| folder.ends_with("model"))?;
+    RunConfig::read(&run.join("config.toml"), &[]).ok()
 }
 
 /// How the flags say that a table is written.
@@ -132,7 +148,7 @@ fn classes(
             let (read, left_out) = tokens(tokenizer, frame, example, context)?;
             cut += usize::from(left_out > 0);
             reads.push(read);
-            right.push(label_number(labels, &example.label)?);
+            right.push(label_number(labels, example)?);
         }
         batches.push(LabelledBatch { input: Typed::new(&reads), labels: right });
     }

@@ -2,6 +2,7 @@
 
 use super::encoder::{Opened, each_text};
 use crate::args::FillMask;
+use crate::printer;
 use limpid::encode::{Gap, Overlong, fill_mask};
 use limpid::error::Result;
 use serde_json::json;
@@ -11,8 +12,11 @@ pub fn run(args: &FillMask) -> Result<()> {
     let hint = "limpid train bert --data text.txt trains an encoder that can";
     let opened = Opened::new(&args.model, "cannot fill a mask", hint)?;
     let encoder = opened.encoder(Overlong::Refuse);
-    each_text(&args.text, "fill-mask", &mut |texts, _| {
+    each_text(&args.text, "fill-mask", &mut |texts, origin| {
         let found = fill_mask(&encoder, texts, args.top as usize)?;
+        for (i, text) in texts.iter().enumerate() {
+            printer::unknown_words(&encoder.tokenizer.unknown_words(text)?, &origin.place(i));
+        }
         for (text, gaps) in texts.iter().zip(found) {
             if args.json {
                 println!("{}", as_json(text, &gaps));
@@ -41,7 +45,9 @@ fn print(text: &str, gaps: &[Gap]) {
             println!("  mask {}", i + 1);
         }
         for word in gap {
-            println!("  {:>7.4}  {:<16} {}", word.probability, word.token, word.text);
+            // A vocabulary of words writes the space before a word with a sign of its own.
+            let token = word.token.trim_start_matches('▁');
+            println!("  {:>7.4}  {token:<16} {}", word.probability, word.text);
         }
     }
 }

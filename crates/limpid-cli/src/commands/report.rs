@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::printer;
 use limpid::error::Result;
-use limpid::files::write_aside;
+use limpid::files::{check_kind, write_aside};
 use limpid::report::{Run, html};
 
 /// Writes the page and says where it is.
@@ -11,6 +11,7 @@ pub fn run(args: &Report) -> Result<()> {
     let run = Run::read(&args.run)?;
     run.notes.iter().for_each(printer::say);
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
+    check_kind(&out, "<!DOCTYPE html>")?;
     write_aside(&out, html(&run).as_bytes())?;
     println!("{}", out.display());
     Ok(())

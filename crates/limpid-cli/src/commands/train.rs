@@ -39,7 +39,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     if let Some(steps) = args.find_lr {
         return super::find_lr::run(&config, steps, args.out.as_deref());
     }
-    let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(name(&args.what)));
+    let folder = args.out.clone().unwrap_or_else(|| folder_of(&args.what));
     let beginning = match (args.resume, args.force) {
         (true, _) => Beginning::Resume,
         (_, true) => Beginning::Force,
@@ -47,7 +47,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     };
     let Opened { mut run, damaged, lock } = open(&config, &folder, beginning)?;
     for error in &damaged {
-        say(format_args!("warning: {error}; an older checkpoint is used"));
+        say(format_args!("warning: {error}"));
     }
     let (done, steps) = run.steps();
     if done >= steps {
@@ -102,6 +102,10 @@ pub fn run(args: Train) -> Result<ExitCode> {
         TaskKind::Gpt => println!("  {limpid} generate {} --prompt \"…\"", folder.display()),
         TaskKind::Translate => println!("  {limpid} translate {} \"…\"", folder.display()),
         TaskKind::Bert => println!("  {limpid} fill-mask {} \"… [MASK] …\"", folder.display()),
+        // Two texts of an example are given with a tab between them.
+        TaskKind::Classify if config.table.text.len() > 1 => {
+            println!("  printf 'first\\tsecond\\n' | {limpid} classify {} --pair", folder.display());
+        }
         TaskKind::Classify => println!("  {limpid} classify {} \"…\"", folder.display()),
     }
     Ok(ExitCode::SUCCESS)
@@ -153,7 +157,12 @@ fn config(args: &Train) -> Result<RunConfig> {
         "classify" => TaskKind::Classify,
         file => {
             if !Path::new(file).is_file() {
-                return Err(Error::config(format!("'{file}' is neither a TOML file nor something to learn"))
+                let what = if file.ends_with(".toml") {
+                    "does not exist"
+                } else {
+                    "is neither a TOML file nor something to learn"
+                };
+                return Err(Error::config(format!("'{file}' {what}"))
                     .hint("limpid train gpt --data text.txt, limpid train translate --source a.fr --target a.en, limpid train bert --data text.txt, limpid train classify --data labelled.tsv, or limpid train CONFIG.toml"));
             }
             if args.from.is_some() {
@@ -180,8 +189,14 @@ fn config(args: &Train) -> Result<RunConfig> {
     config.with(&overrides)
 }
 
-fn name(what: &str) -> PathBuf {
-    Path::new(what).file_stem().map_or_else(|| PathBuf::from("run"), PathBuf::from)
+/// Where a run goes if nobody says so: that of a run's own `config.toml` is the run's folder.
+fn folder_of(what: &str) -> PathBuf {
+    let path = Path::new(what);
+    let is_run = path.ends_with("config.toml") && path.with_file_name("metrics.jsonl").is_file();
+    match path.parent() {
+        Some(folder) if is_run => folder.to_path_buf(),
+        _ => Path::new("runs").join(path.file_stem().unwrap_or("run".as_ref())),
+    }
 }
 
 pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> Result<Opened> {

@@ -72,6 +72,7 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
         options,
         trace,
         done: 0,
+        too_long: 0,
     };
     if !args.text.is_empty() {
         if args.text.iter().all(|text| text.trim().is_empty()) {
@@ -82,11 +83,15 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
                 wording.example
             )));
         }
-        job.translate(&args.text, |i| format!("text {}", i + 1))?;
+        job.translate(&args.text, Long::Refuse, |i| format!("text {}", i + 1))?;
     } else {
         job.standard_input()?;
     }
-    job.trace.finish()
+    job.trace.finish()?;
+    match (job.too_long, job.done) {
+        (0, _) => Ok(()),
+        (long, all) => Err(Error::data(format!("{long} of {all} texts are too long")).hint(wording.too_long)),
+    }
 }
 
 fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
@@ -101,6 +106,15 @@ fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
     }
 }
 
+/// What becomes of a text that is too long.
+#[derive(Clone, Copy)]
+enum Long {
+    /// If it is the only one, it is refused; beside others its line stays empty.
+    Refuse,
+    /// Its line stays empty.
+    LeaveEmpty,
+}
+
 struct Job<'a> {
     args: &'a Translate,
     wording: &'a Wording,
@@ -112,6 +126,8 @@ struct Job<'a> {
     trace: TraceFile,
     /// Texts that were translated already.
     done: usize,
+    /// Of those, how many were too long.
+    too_long: usize,
 }
 
 impl Job<'_> {
@@ -121,7 +137,9 @@ impl Job<'_> {
         let stdin = std::io::stdin();
         if stdin.is_terminal() {
             printer::say(format_args!("Type {} and press Enter. Ctrl-D ends.", self.wording.unit));
-            return terminal::converse(|line| self.translate(&[line], |_| "this line".to_string()));
+            return terminal::converse(|line| {
+                self.translate(&[line], Long::Refuse, |_| "this line".to_string())
+            });
         }
         let mut reader = BufReader::new(stdin.lock());
         let mut done = 0;
@@ -131,7 +149,7 @@ impl Job<'_> {
                 break;
             }
             // The good lines before a bad one are not lost.
-            self.translate(&lines, |i| format!("line {} of standard input", done + i + 1))?;
+            self.translate(&lines, Long::LeaveEmpty, |i| format!("line {} of standard input", done + i + 1))?;
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -147,18 +165,28 @@ impl Job<'_> {
     }
 
     /// Translates and prints some texts; `name` says which one an error or a warning is about.
-    fn translate(&mut self, texts: &[String], name: impl Fn(usize) -> String) -> Result<()> {
+    fn translate(&mut self, texts: &[String], long: Long, name: impl Fn(usize) -> String) -> Result<()> {
+        // White space is nothing to translate.
+        let blank = |text: &String| if text.trim().is_empty() { String::new() } else { text.clone() };
+        let texts = &texts.iter().map(blank).collect::<Vec<String>>();
         let longest = self.translator.longest();
         let too_long = |text: &String| -> Result<Option<usize>> {
             let tokens = self.tokenizer.encode(text)?.len() + 1;
             Ok((tokens > longest).then_some(tokens))
         };
-        let mut fine = texts.len();
-        let mut error = None;
-        for (i, text) in texts.iter().enumerate() {
+        // One that is too long loses its own line, and no other.
+        let mut readable = texts.clone();
+        for (i, text) in readable.iter_mut().enumerate() {
             if let Some(tokens) = too_long(text)? {
-                (fine, error) = (i, Some((i, tokens)));
-                break;
+                let (name, excess) = (name(i), tokens - longest);
+                let what =
+                    format!("{name} has {tokens} tokens, {excess} more than the {longest} the model reads");
+                if texts.len() == 1 && matches!(long, Long::Refuse) {
+                    return Err(Error::data(what).hint(self.wording.too_long));
+                }
+                printer::say(format_args!("{what}: its line is left empty"));
+                text.clear();
+                self.too_long += 1;
             }
             printer::unknown_words(&self.tokenizer.unknown_words(text)?, &name(i));
         }
@@ -166,7 +194,7 @@ impl Job<'_> {
         let found = decode::translate_with(
             (self.translator, &self.model.params),
             tokenizer,
-            &texts[..fine],
+            &readable,
             &self.decoding,
             &self.options,
             &mut |event| trace.take(&event, first, tokenizer),
@@ -174,17 +202,10 @@ impl Job<'_> {
         for (i, (source, best)) in texts.iter().zip(&found).enumerate() {
             self.print(self.done + i, source, best)?;
         }
-        self.done += fine;
+        self.done += texts.len();
         // A pipe wants its lines now, not when the buffer is full.
         let _ = std::io::stdout().flush();
-        match error {
-            Some((i, tokens)) => Err(Error::data(format!(
-                "{} has {tokens} tokens, the model has positions for {longest}",
-                name(i)
-            ))
-            .hint(self.wording.too_long)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// One line for each translation: the text alone, or with its number and score (as Moses writes n-best lists) if there are several.
@@ -276,6 +297,8 @@ fn text_line(number: usize, line: Vec<u8>) -> Result<String> {
         Error::data(format!("line {number} of standard input is not UTF-8 (byte {at})"))
             .hint("convert it first, for example with: iconv -f latin1 -t utf-8")
     })?;
+    // A byte order mark is no part of the text.
+    let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
     Ok(text.trim_end_matches(['\n', '\r']).to_string())
 }
 
@@ -285,7 +308,11 @@ fn translator<'a>(model: &'a Model, folder: &Path, wording: &Wording) -> Result<
     architecture.translator().ok_or_else(|| {
         let usable = match architecture {
             Architecture::Bert(bert) if bert.labels().is_some() => "; `limpid classify` uses this one",
+            Architecture::Bert(bert) if bert.config().head.fills_masks() => {
+                "; `limpid fill-mask` uses this one"
+            }
             Architecture::Bert(_) => "; `limpid embed` uses this one",
+            Architecture::Gpt(_) => "; `limpid generate` uses this one",
             _ => "",
         };
         let (folder, verb) = (folder.display(), wording.verb);

@@ -125,7 +125,7 @@ fn words_for_one_gap_and_for_several_come_with_their_probabilities() {
     assert_eq!(lines.lines().count(), 3, "{lines}");
 }
 
-fn piped(args: &[&str], input: &str) -> Output {
+pub(super) fn piped(args: &[&str], input: &str) -> Output {
     let mut child =
         limpid(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
@@ -271,9 +271,40 @@ fn what_an_encoder_cannot_do_is_refused_with_what_would_work() {
     refused(&run(&["generate", encoder, "--prompt", "the cat"]), "no text to continue", "fill-mask");
     let decoder = model_of_a_decoder();
     refused(&run(&["embed", decoder.to_str().unwrap(), "a"]), "has no vectors of texts", "limpid train bert");
+    let unknown = run(&["fill-mask", encoder, "Xyzzy [MASK] sat.", "--top", "1"]);
+    assert!(
+        stderr(&unknown).contains("text 1: 1 not in the model's vocabulary: Xyzzy"),
+        "{}",
+        stderr(&unknown)
+    );
+    assert!(stdout(&unknown).lines().nth(1).unwrap().contains("Xyzzy "), "{}", stdout(&unknown));
     let long = "cat ".repeat(40);
     refused(&run(&["embed", encoder, &long]), "positions for 16", "--truncate");
     assert!(run(&["embed", encoder, &long, "--truncate"]).status.success());
+}
+
+#[test]
+fn an_encoder_refuses_to_be_another_model_than_its_files_can_hold() {
+    let folder = scratch("encoder-variants");
+    let data = text(&folder, 100);
+    for key in ["positions=none", "positions=one-hot", "normalisation=batch", "residual=none", "scaling=none"]
+    {
+        let setting = format!("model.{key}");
+        let output = train("bert", &data, &folder.join("run"), &["--set", &setting]);
+        refused(&output, "files can hold nothing else", "gpt and translate");
+    }
+    let examples = table(&folder, "t.tsv", &labelled(40));
+    let output = train("classify", &examples, &folder.join("run"), &["--set", "model.scaling=none"]);
+    refused(&output, "files can hold nothing else", "gpt and translate");
+}
+
+#[test]
+fn a_label_that_was_not_learnt_is_named_with_its_place() {
+    let folder = scratch("encoder-label");
+    let path = folder.join("unseen.tsv");
+    fs::write(&path, "text\tlabel\nthe cat sat\tmaybe\n").unwrap();
+    let output = run(&["eval", classifier().to_str().unwrap(), "--data", path.to_str().unwrap()]);
+    refused(&output, "unseen.tsv: line 2: the label 'maybe' was not seen in training", "known are");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn a_text_can_outgrow_the_context_if_it_may_forget_its_beginning() {
     );
     refused(
         &generate(&["--prompt", "the cat", "--tokens", "100"]),
-        "2 tokens and 100 more would make 102, the model's context is 24: 77 too many",
+        "2 tokens and 100 more would make 102, the model's context is 24 (and one more, that nothing follows): 77 too many",
         "use --tokens 23, or --slide",
     );
     refused(

@@ -109,3 +109,19 @@ fn what_is_no_run_folder_is_refused_with_file_and_line() {
     );
     assert_eq!(run(&["compare", path]).status.code(), Some(2), "one run is nothing to compare");
 }
+
+#[test]
+fn a_page_is_not_written_over_something_else() {
+    let folder = scratch("report-over");
+    let run_of = run_folder(&folder, "a", 1.0);
+    let (run_of, diary) = (run_of.to_str().unwrap(), folder.join("diary.txt"));
+    std::fs::write(&diary, "dear").unwrap();
+    let diary = diary.to_str().unwrap();
+    refused(&run(&["report", run_of, "--out", diary]), "holds something else", "another name");
+    refused(&run(&["compare", run_of, run_of, "--out", diary]), "holds something else", "another name");
+    assert_eq!(std::fs::read_to_string(diary).unwrap(), "dear");
+    let page = folder.join("page.html");
+    for _ in 0..2 {
+        assert!(run(&["report", run_of, "--out", page.to_str().unwrap()]).status.success());
+    }
+}

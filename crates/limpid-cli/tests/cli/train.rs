@@ -278,6 +278,41 @@ fn damaged_checkpoints_are_named_and_the_run_goes_on_from_the_last_good_one() {
 }
 
 #[test]
+fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
+    let folder = scratch("train-mended");
+    let (data, run, whole) = (text(&folder, 300), folder.join("run"), folder.join("whole"));
+    let args = |out: &Path, steps: &str| {
+        gpt_args(&data, out, &["--resume", "--set", "train.schedule=constant", "--steps", steps])
+    };
+    finish(&args(&whole, "20"));
+    finish(&args(&run, "14"));
+    let cut = |name: &str, bytes: usize| {
+        let path = run.join(name);
+        let there = fs::read(&path).unwrap();
+        fs::write(path, &there[..bytes]).unwrap();
+    };
+    cut("cache/train.tokens", 100);
+    cut("tokenizer/tokenizer.json", 50);
+    cut("metrics.jsonl", 60);
+    fs::write(run.join("cache/train.tokens.1.tmp"), "half").unwrap();
+    let said = finish(&args(&run, "20"));
+    for part in ["train.tokens", "made again from the text", "tokenizer.json", "metrics.jsonl has 60 of the"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(result(&run).1 == result(&whole).1);
+    assert!(!run.join("cache/train.tokens.1.tmp").exists());
+    // Fewer steps than are done: nothing is written.
+    let before = fs::read(run.join("config.toml")).unwrap();
+    refused(&start(&args(&run, "10")).output().unwrap(), "has done 20 steps, more than the 10", "--steps 20");
+    assert!(fs::read(run.join("config.toml")).unwrap() == before);
+    // A run's own settings name its folder.
+    let config = run.join("config.toml");
+    let again = super::run(&["train", config.to_str().unwrap(), "--resume"]);
+    assert!(stderr(&again).contains("has done all of its 20 steps"), "{}", stderr(&again));
+}
+
+#[test]
 fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     let folder = scratch("train-bad");
     let good = text(&folder, 200);
@@ -295,6 +330,7 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     refused(&train(&with("binary", b"a\0b\n\0\0\n"), &[]), "binary", "");
     refused(&train(&with("latin1", b"ab\ncaf\xe9\n"), &[]), "line 2", "");
     refused(&train(Path::new("no/such/file"), &[]), "no/such/file", "");
+    refused(&train(&folder, &[]), "is a folder, not a file to learn from", "--data");
     refused(&train(&good, &["--set", "model.context=100000"]), "context", "model.context");
     refused(&train(&good, &["--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocab=9000"]), "9000", "");
     refused(&train(&good, &["--set", "train.step=4"]), "step", "docs/formats.md");

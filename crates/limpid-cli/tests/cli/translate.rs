@@ -43,7 +43,7 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let long = ["chat"; 300].join(" ");
     refused(
         &run(&["translate", model, &long]),
-        "301 tokens, the model has positions for 256",
+        "301 tokens, 45 more than the 256 the model reads",
         "sentence by sentence",
     );
 
@@ -53,7 +53,7 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let output = child.wait_with_output().unwrap();
     refused(&output, "line 2 of standard input is not UTF-8 (byte 4)", "iconv");
 
-    // The good lines before a bad one are translated.
+    // A line that is too long loses no other.
     let mut child = limpid(&["translate", model])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -63,8 +63,25 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("Merci\n{long}\nMerci\n").as_bytes())
         .unwrap();
     let output = child.wait_with_output().unwrap();
-    refused(&output, "line 2 of standard input has 301 tokens", "sentence by sentence");
-    assert_eq!(stdout(&output).lines().count(), 1);
+    refused(&output, "1 of 3 texts are too long", "sentence by sentence");
+    assert!(stderr(&output).contains("line 2 of standard input has 301 tokens"), "{}", stderr(&output));
+    let (said, merci) = (stdout(&output), stdout(&run(&["translate", model, "Merci"])));
+    assert_eq!(said, format!("{merci}\n{merci}"));
+
+    let wrong = run(&["translate", model, "Merci", "--min-tokens", "9", "--tokens", "4"]);
+    refused(&wrong, "--min-tokens 9 is more than --tokens 4", "--min-tokens 4");
+    refused(&run(&["translate", model, "Merci", "--min-tokens", "900"]), "too many", "--min-tokens");
+    let longer = stdout(&run(&["translate", model, "Merci", "--min-tokens", "60", "--json", "--trace", "-"]));
+    assert!(longer.lines().filter(|line| line.contains("\"step\"")).count() >= 60, "{longer}");
+}
+
+#[test]
+fn white_space_is_an_empty_line_and_a_byte_order_mark_is_passed_over() {
+    let model = model().to_str().unwrap();
+    let output = super::encoder::piped(&["translate", model], "\u{feff}Merci\n   \nMerci\n");
+    let lines: Vec<String> = stdout(&output).lines().map(String::from).collect();
+    assert_eq!(lines[1], "");
+    assert_eq!(lines[0], lines[2]);
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::fmt;
 /// What was found in a corpus and what is left of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaning {
+    /// Examples that were read.
+    pub read: usize,
     /// Examples that are exactly equal to an earlier one.
     pub duplicates: usize,
     /// What was done with those.
@@ -34,8 +36,8 @@ impl fmt::Display for Cleaning {
         let policy = if self.policy == Duplicates::Drop { "left out" } else { "kept" };
         write!(
             f,
-            "{} examples; {} exact duplicates {policy}, {} empty and {} too long left out",
-            self.kept, self.duplicates, self.empty, self.too_long
+            "{} read; {} exact duplicates {policy}, {} empty and {} too long left out",
+            self.read, self.duplicates, self.empty, self.too_long
         )
     }
 }
@@ -46,7 +48,7 @@ pub fn clean<T>(
     fields: impl Fn(&T) -> Vec<&str>,
     duplicates: Duplicates,
 ) -> (Vec<T>, Cleaning) {
-    let mut cleaning = Cleaning { policy: duplicates, ..Cleaning::default() };
+    let mut cleaning = Cleaning { read: examples.len(), policy: duplicates, ..Cleaning::default() };
     let mut seen: HashSet<Vec<&str>> = HashSet::new();
     let keep: Vec<bool> = examples
         .iter()
@@ -83,7 +85,7 @@ pub fn drop_long(pairs: Vec<TokenPair>, longest: usize, cleaning: &mut Cleaning)
     let kept: Vec<TokenPair> =
         pairs.into_iter().filter(|(source, target)| source.len().max(target.len()) <= longest).collect();
     cleaning.too_long += before - kept.len();
-    cleaning.kept = kept.len();
+    cleaning.kept -= before - kept.len();
     kept
 }
 
@@ -101,10 +103,7 @@ mod tests {
         let (kept, cleaning) = clean_pairs(pairs(), Duplicates::Keep);
         assert_eq!(kept.len(), 5);
         assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 5));
-        assert_eq!(
-            cleaning.to_string(),
-            "5 examples; 2 exact duplicates kept, 2 empty and 0 too long left out"
-        );
+        assert_eq!(cleaning.to_string(), "7 read; 2 exact duplicates kept, 2 empty and 0 too long left out");
         let (kept, cleaning) = clean_pairs(pairs(), Duplicates::Drop);
         let sources: Vec<&str> = kept.iter().map(|(source, _)| source.as_str()).collect();
         assert_eq!(sources, ["a", "a", "ab"]);
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn long_pairs_are_counted_by_their_longer_side() {
-        let mut cleaning = Cleaning::default();
+        let mut cleaning = Cleaning { read: 3, kept: 3, ..Cleaning::default() };
         let pairs = vec![(vec![1; 3], vec![1; 3]), (vec![1; 4], vec![1]), (vec![1], vec![1; 4])];
         assert_eq!(drop_long(pairs, 3, &mut cleaning).len(), 1);
         assert_eq!((cleaning.too_long, cleaning.kept), (2, 1));

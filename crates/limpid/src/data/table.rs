@@ -6,6 +6,7 @@ use crate::text::Text;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,13 +164,23 @@ fn csv_rows(text: Text, path: &Path) -> Result<Vec<Row>> {
     }
     let mut reader =
         csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(whole.as_bytes());
+    // The reader takes the rest of the file for one field.
+    let unclosed = whole.matches('"').count() % 2 == 1;
     let rows = reader.records().map(|record| {
         let record = record.map_err(|e| Error::format(path, format!("not CSV: {e}")))?;
         // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
         let line = record.position().map_or(0, csv::Position::line);
         Ok(Row { line, fields: record.iter().map(String::from).collect() })
     });
-    rows.collect()
+    let rows = rows.collect::<Result<Vec<Row>>>()?;
+    match rows.last() {
+        Some(last) if unclosed => Err(Error::format(
+            path,
+            format!("line {}: a quotation mark opens and is never closed", last.line),
+        )
+        .hint("close it; a mark inside a field is written twice")),
+        _ => Ok(rows),
+    }
 }
 
 fn json_lines(text: Text, path: &Path, columns: &[Column]) -> Result<Vec<Row>> {
@@ -244,6 +255,17 @@ pub struct Example {
     pub texts: Vec<String>,
     /// The label as the file writes it.
     pub label: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<Path>,
+    /// The line, from 1 on.
+    pub line: u64,
 }
 
 /// A labelled set.
@@ -255,19 +277,6 @@ pub struct Labelled {
     pub labels: Vec<String>,
     /// What was left out.
     pub cleaning: Cleaning,
-}
-
-/// Reads a labelled set: the columns of the text or texts, and of the label.
-pub fn read_labelled(
-    path: &Path,
-    header: Header,
-    texts: &[Column],
-    label: &Column,
-    duplicates: Duplicates,
-) -> Result<Labelled> {
-    let columns: Vec<Column> = texts.iter().chain([label]).cloned().collect();
-    let rows = read_columns(path, TableFormat::of(path)?, header, &columns)?;
-    labelled(path, rows, duplicates)
 }
 
 /// How a labelled set is written.
@@ -290,27 +299,35 @@ impl TableSpec {
         let mut rows = Vec::new();
         for path in paths {
             let format = self.format.map_or_else(|| TableFormat::of(path), Ok)?;
-            rows.extend(read_columns(path, format, self.header, &columns)?);
+            let file: Arc<Path> = Arc::from(path.as_path());
+            rows.extend(
+                read_columns(path, format, self.header, &columns)?.into_iter().map(|row| (file.clone(), row)),
+            );
         }
-        labelled(paths.first().map_or(Path::new("no file"), |path| path), rows, duplicates)
+        labelled(paths, rows, duplicates)
     }
 }
 
-fn labelled(path: &Path, rows: Vec<Row>, duplicates: Duplicates) -> Result<Labelled> {
+fn labelled(
+    paths: &[std::path::PathBuf],
+    rows: Vec<(Arc<Path>, Row)>,
+    duplicates: Duplicates,
+) -> Result<Labelled> {
     let mut examples = Vec::new();
-    for mut row in rows {
+    for (file, mut row) in rows {
         let label = row.fields.pop().expect("the label was asked for").trim().to_string();
         if label.is_empty() {
-            return Err(Error::format(path, format!("line {} has no label", row.line))
+            return Err(Error::format(&file, format!("line {} has no label", row.line))
                 .hint("label it or leave it out"));
         }
-        examples.push(Example { texts: row.fields, label });
+        examples.push(Example { texts: row.fields, label, place: Place { file, line: row.line } });
     }
     fn fields(example: &Example) -> Vec<&str> {
         example.texts.iter().chain([&example.label]).map(String::as_str).collect()
     }
     let (examples, cleaning) = clean(examples, fields, duplicates);
     if examples.is_empty() {
+        let path = paths.first().map_or(Path::new("no file"), |path| path);
         return Err(Error::format(path, "there are no examples in it").hint("is it the right file?"));
     }
     let distinct: BTreeSet<&String> = examples.iter().map(|example| &example.label).collect();
@@ -410,14 +427,15 @@ mod tests {
         let row = |line, fields: [&str; 2]| Row { line, fields: fields.map(String::from).to_vec() };
         let set = |labels: [&str; 4]| {
             let texts = ["a", "b", " ", "b"];
-            let rows = (0..4).map(|i| row(i as u64, [texts[i], labels[i]])).collect();
-            labelled(Path::new("t"), rows, Duplicates::Keep)
+            let rows =
+                (0..4).map(|i| (Arc::from(Path::new("t")), row(i as u64, [texts[i], labels[i]]))).collect();
+            labelled(&["t".into()], rows, Duplicates::Keep)
         };
         let numbers = set(["10", "9", "9", "9"]).unwrap();
         assert_eq!(numbers.labels, ["9", "10"]);
         assert_eq!((numbers.cleaning.duplicates, numbers.cleaning.empty, numbers.cleaning.kept), (1, 1, 3));
         assert_eq!(set(["pos", "neg", "neg", "pos"]).unwrap().labels, ["neg", "pos"]);
         assert_eq!(set(["1", "", "1", "1"]).unwrap_err().to_string(), "t: line 1 has no label");
-        assert!(labelled(Path::new("t"), Vec::new(), Duplicates::Keep).is_err());
+        assert!(labelled(&["t".into()], Vec::new(), Duplicates::Keep).is_err());
     }
 }

@@ -269,11 +269,14 @@ fn limit(
     // The last token needs no position: nothing follows it.
     let room = (context + 1).saturating_sub(prompt);
     let slides = options.overflow == Overflow::Slide && !matches!(decoding.strategy, Strategy::Beams(_));
-    if let Some(asked) = options.new_tokens {
+    decoding.rules.check_length(options.new_tokens)?;
+    // What must be said is asked for, too.
+    let least = (decoding.rules.min_new > room).then_some(decoding.rules.min_new);
+    if let Some(asked) = options.new_tokens.or(least) {
         if asked > room && !slides {
             let (message, hint) = (
                 format!(
-                    "prompt {} has {prompt} tokens and {asked} more would make {}, the model's context is {context}: {} too many",
+                    "prompt {} has {prompt} tokens and {asked} more would make {}, the model's context is {context} (and one more, that nothing follows): {} too many",
                     i + 1,
                     prompt + asked,
                     asked - room
@@ -289,5 +292,6 @@ fn limit(
     }
     let (new, with_prompt) = options.file_limits;
     let theirs = new.or(with_prompt.map(|length| length.saturating_sub(prompt))).unwrap_or(NEW_TOKENS);
+    let theirs = theirs.max(decoding.rules.min_new);
     Ok(if slides { theirs } else { theirs.min(room) })
 }

@@ -61,6 +61,17 @@ pub struct Place<'a> {
 }
 
 impl Rules {
+    /// Refuses a least number of new tokens that is more than the most.
+    pub(crate) fn check_length(&self, most: Option<usize>) -> Result<()> {
+        match most {
+            Some(most) if most < self.min_new => {
+                Err(Error::config(format!("--min-tokens {} is more than --tokens {most}", self.min_new))
+                    .hint(format!("--min-tokens {most} at most, or more --tokens")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses what has no meaning.
     pub fn validate(&self, vocabulary: usize) -> Result<()> {
         if !(self.repetition_penalty.is_finite() && self.repetition_penalty > 0.0) {

@@ -1,5 +1,6 @@
 //! Translating texts: tokens, batches of similar length, decoding, text again, in the order they came.
 
+use super::Rules;
 use super::beam::beam_search;
 use super::settings::{Decoding, Strategy};
 use super::speak::{Event, Speaker, Trace, text_of};
@@ -82,7 +83,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
     decoding.validate(model.decoder_vocab_size())?;
     let sources = texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
     let sources: Vec<Vec<u32>> = sources.collect::<Result<_>>()?;
-    let prefix = prefix_ids(model, tokenizer, options)?;
+    let prefix = prefix_ids(model, tokenizer, options, &decoding.rules)?;
     let job = Job { model, params, tokenizer, options, decoding: &decoding, prefix: &prefix };
     let mut order: Vec<usize> = (0..sources.len()).filter(|i| sources[*i].len() > 1).collect();
     order.sort_by_key(|i| sources[*i].len());
@@ -184,7 +185,7 @@ impl Job<'_> {
         // The last token needs no position, the start token does.
         let room = self.model.longest() - self.prefix.len();
         let usual = longest_translation(source).min(self.options.file_limit.unwrap_or(usize::MAX));
-        self.options.new_tokens.unwrap_or(usual).min(room)
+        self.options.new_tokens.unwrap_or(usual.max(self.decoding.rules.min_new)).min(room)
     }
 
     fn speaker<'s, 'f>(
@@ -205,18 +206,24 @@ impl Job<'_> {
 }
 
 /// The ids that every translation begins with.
-fn prefix_ids(model: Translator, tokenizer: &Tokenizer, options: &TranslateOptions) -> Result<Vec<u32>> {
+fn prefix_ids(
+    model: Translator,
+    tokenizer: &Tokenizer,
+    options: &TranslateOptions,
+    rules: &Rules,
+) -> Result<Vec<u32>> {
+    rules.check_length(options.new_tokens)?;
     let ids = if options.prefix.is_empty() { Vec::new() } else { tokenizer.encode(&options.prefix)? };
     check_vocabulary(&ids, model.decoder_vocab_size())?;
     let longest = model.longest();
-    let asked = options.new_tokens.unwrap_or(1);
+    let asked = options.new_tokens.unwrap_or(rules.min_new.max(1));
     if ids.len() + asked > longest {
         let message = format!(
             "{} tokens of the prefix and {asked} more are {} too many: the model has positions for {longest}",
             ids.len(),
             ids.len() + asked - longest
         );
-        return Err(Error::data(message).hint("use fewer --tokens or a shorter --prefix"));
+        return Err(Error::data(message).hint("use fewer --tokens (or --min-tokens) or a shorter --prefix"));
     }
     Ok(ids)
 }
@@ -238,8 +245,12 @@ pub(crate) fn source_ids(model: Translator, tokenizer: &Tokenizer, i: usize, tex
     check_vocabulary(&ids, model.vocab_size())?;
     let longest = model.longest();
     if ids.len() > longest {
-        let message =
-            format!("text {} has {} tokens, the model has positions for {longest}", i + 1, ids.len());
+        let message = format!(
+            "text {} has {} tokens, {} more than the {longest} the model reads",
+            i + 1,
+            ids.len(),
+            ids.len() - longest
+        );
         return Err(Error::data(message).hint("translate it sentence by sentence"));
     }
     Ok(ids)

@@ -53,11 +53,11 @@ pub fn fill_mask(encoder: &Encoder, texts: &[String], top: usize) -> Result<Vec<
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), v);
         let mut distributions = probabilities.chunks(v);
-        for (ids, _) in &reads[first..first + input.tokens.sequences()] {
-            let places = (0..ids.len()).filter(|place| ids[*place] == mask);
-            let gaps = places.map(|place| {
+        for (i, (ids, _)) in reads.iter().enumerate().skip(first).take(input.tokens.sequences()) {
+            let masks = ids.iter().filter(|id| **id == mask).count();
+            let gaps = (0..masks).map(|nth| {
                 let distribution = distributions.next().expect("one for each mask");
-                fill(encoder, ids, place, distribution, top)
+                fill(encoder, (&texts[i], written), nth, distribution, top)
             });
             found.push(gaps.collect::<Result<Vec<Gap>>>()?);
         }
@@ -66,23 +66,36 @@ pub fn fill_mask(encoder: &Encoder, texts: &[String], top: usize) -> Result<Vec<
     Ok(found)
 }
 
-fn fill(encoder: &Encoder, ids: &[u32], place: usize, distribution: &[f32], top: usize) -> Result<Gap> {
+/// The likeliest words for mask number `nth` of a text.
+fn fill(
+    encoder: &Encoder,
+    (text, written): (&str, &str),
+    nth: usize,
+    distribution: &[f32],
+    top: usize,
+) -> Result<Gap> {
     let word = |id: u32| {
-        let (mut ids, mask) = (ids.to_vec(), ids[place]);
-        ids[place] = id;
-        // Special tokens are left out of a text, but not the gaps that are still open.
-        let parts: Vec<&[u32]> = ids.split(|id| *id == mask).collect();
-        let parts =
-            parts.iter().map(|part| encoder.tokenizer.decode(part)).collect::<Result<Vec<String>>>()?;
-        let open = format!(" {} ", encoder.tokenizer.token(mask));
+        let token = encoder.tokenizer.token(id);
+        let said = encoder.tokenizer.decode(&[id])?;
+        let said = if said.trim().is_empty() { token.as_str() } else { said.trim() };
         Ok(Filled {
             id,
-            token: encoder.tokenizer.token(id),
             probability: distribution[id as usize],
-            text: parts.join(&open).trim().to_string(),
+            text: with_word(text, written, nth, said),
+            token,
         })
     };
     likeliest(distribution, top).into_iter().map(word).collect()
+}
+
+/// The text with mask number `nth` replaced; a piece of a word (`##ing`) is joined to what stands before it.
+fn with_word(text: &str, written: &str, nth: usize, said: &str) -> String {
+    let Some((at, _)) = text.match_indices(written).nth(nth) else { return text.to_string() };
+    let (before, after) = (&text[..at], &text[at + written.len()..]);
+    match said.strip_prefix("##") {
+        Some(piece) => format!("{}{piece}{after}", before.trim_end()),
+        None => format!("{before}{said}{after}"),
+    }
 }
 
 /// The ids of the `top` largest, the largest first, equal ones in the order of their ids.
@@ -101,6 +114,14 @@ pub(crate) fn likeliest(distribution: &[f32], top: usize) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_takes_the_place_of_its_mask_and_of_no_other() {
+        let text = "Xyzzy [MASK], and a [MASK].";
+        assert_eq!(with_word(text, "[MASK]", 0, "sat"), "Xyzzy sat, and a [MASK].");
+        assert_eq!(with_word(text, "[MASK]", 1, "mat"), "Xyzzy [MASK], and a mat.");
+        assert_eq!(with_word(text, "[MASK]", 1, "##nt"), "Xyzzy [MASK], and ant.");
+    }
 
     #[test]
     fn the_likeliest_come_first_and_equal_ones_in_order() {

@@ -51,8 +51,9 @@ pub fn tokens_to_score(
         Some(i) => {
             let tokens = ids[i].0.len().max(ids[i].1.len());
             Err(Error::data(format!(
-                "line {} has {tokens} tokens, the model has positions for {longest}",
-                i + 1
+                "line {} has {tokens} tokens, {} more than the {longest} the model reads",
+                i + 1,
+                tokens - longest
             ))
             .hint("leave the line out"))
         }

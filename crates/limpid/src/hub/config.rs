@@ -91,6 +91,9 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
             ));
         }
     };
+    if !matches!(family.as_str(), variant::GPT | variant::SEQ2SEQ) {
+        variant::refuse(&keys)?;
+    }
     let config = match family.as_str() {
         "gpt2" => AnyConfig::Gpt(gpt::read_gpt2(&mut keys)?),
         "openai-gpt" => AnyConfig::Gpt(gpt::read_gpt1(&mut keys)?),

@@ -45,6 +45,19 @@ pub(super) fn read(keys: &mut Keys, usual: Variant) -> Result<Variant> {
     Ok(variant)
 }
 
+/// The usual families have no such keys: what they ask for would not be done.
+pub(super) fn refuse(keys: &Keys) -> Result<()> {
+    let departures = ["norm_placement", "positions", "normalisation", "residual", "scaling"];
+    match departures.into_iter().find(|key| keys.map.contains_key(*key)) {
+        None => Ok(()),
+        Some(key) => Err(Error::format(
+            keys.path,
+            format!("{key} is no key of this model_type, and would change the result"),
+        )
+        .hint(format!("remove it, or say \"model_type\": \"{GPT}\" or \"{SEQ2SEQ}\""))),
+    }
+}
+
 /// Turns the settings of a family into those of a departure from it.
 pub(super) fn mark(config: &mut Value, family: &str, norm: NormPlacement, variant: Variant) {
     let Value::Object(map) = config else { unreachable!("settings are an object") };

@@ -50,6 +50,8 @@ pub struct PairExamples {
     start: u32,
     /// What was left out.
     pub cleaning: Cleaning,
+    /// And of the files of validation pairs, if there are such.
+    validation_cleaning: Option<Cleaning>,
 }
 
 /// One batch of either kind.
@@ -202,12 +204,15 @@ impl Examples {
     pub fn describe(&self) -> String {
         match self {
             Examples::Text(text) => text.describe(),
-            Examples::Pairs(pairs) => format!(
-                "{} pairs to learn from, {} kept for validation (read: {})",
-                pairs.train.len(),
-                pairs.validation.len(),
-                pairs.cleaning
-            ),
+            Examples::Pairs(pairs) => {
+                let (train, kept, cleaning) = (pairs.train.len(), pairs.validation.len(), pairs.cleaning);
+                match pairs.validation_cleaning {
+                    None => format!("{train} pairs to learn from, {kept} kept for validation ({cleaning})"),
+                    Some(theirs) => {
+                        format!("{train} pairs to learn from ({cleaning}), {kept} for validation ({theirs})")
+                    }
+                }
+            }
             Examples::Masked(masked) => masked.describe(),
             Examples::Labelled(labelled) => labelled.describe(),
         }
@@ -231,17 +236,17 @@ impl PairExamples {
     fn read(config: &RunConfig, tokenizer: &Tokenizer) -> Result<Self> {
         let data = &config.data;
         let (pairs, mut cleaning) = clean_pairs(config.pairs().read()?, config.duplicates());
-        let (train, kept) = match config.validation_pairs() {
+        let (train, kept, mut validation_cleaning) = match config.validation_pairs() {
             Some(files) => {
                 // What is measured is not cleaned of duplicates, only of what cannot be measured.
-                let (kept, _) = clean_pairs(files.read()?, Default::default());
-                (pairs, kept)
+                let (kept, cleaning) = clean_pairs(files.read()?, Default::default());
+                (pairs, kept, Some(cleaning))
             }
             None => {
                 let share = data.validation_share.unwrap_or(USUAL_SHARE);
                 let (train, kept) = split(pairs.len(), Split::Random { share, seed: config.train.seed })?;
                 let pick = |which: &[usize]| which.iter().map(|i| pairs[*i].clone()).collect::<Vec<_>>();
-                (pick(&train), pick(&kept))
+                (pick(&train), pick(&kept), None)
             }
         };
         let end = tokenizer.end().ok_or_else(|| {
@@ -254,12 +259,15 @@ impl PairExamples {
         let context = config.model.context;
         let longest = data.max_tokens.unwrap_or(context).min(context);
         let train = drop_long(tokens(&train)?, longest, &mut cleaning);
-        let all_kept = tokens(&kept)?;
+        let (all_kept, before) = (tokens(&kept)?, kept.len());
         let (validation, validation_texts): (Vec<_>, Vec<_>) = all_kept
             .into_iter()
             .zip(kept)
             .filter(|((source, target), _)| source.len().max(target.len()) <= context)
             .unzip();
+        let counted = validation_cleaning.as_mut().unwrap_or(&mut cleaning);
+        counted.too_long += before - validation.len();
+        counted.kept -= before - validation.len();
         if validation.is_empty() {
             return Err(Error::data("no pair is left for validation")
                 .hint("give more pairs, or a larger --set model.context=…"));
@@ -277,7 +285,16 @@ impl PairExamples {
         let (seed, budget) = (config.train.seed, config.train.batch_tokens);
         let order = PairOrder::new(seed, &lengths, budget, config.bucketing()?)?;
         let start = config.translator(tokenizer.vocab_size())?.start();
-        Ok(Self { train, validation, validation_texts, test_texts, order, start, cleaning })
+        Ok(Self {
+            train,
+            validation,
+            validation_texts,
+            test_texts,
+            order,
+            start,
+            cleaning,
+            validation_cleaning,
+        })
     }
 
     fn batch(&mut self, n: u64) -> PairBatch {

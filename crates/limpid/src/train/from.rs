@@ -1,7 +1,7 @@
 //! Training that begins with a model that was trained already: its encoder is taken over, its head if it is the same.
 
 use super::config::{ModelConfig, RunConfig, TaskKind};
-use crate::config::{BertConfig, BertHead, activation_name};
+use crate::config::{BertConfig, BertHead, Positions, Variant, activation_name};
 use crate::error::{Error, Result};
 use crate::hub::{self, AnyConfig};
 use crate::model::Model;
@@ -111,6 +111,14 @@ impl RunConfig {
     /// The encoder for a vocabulary, with a head: of the sizes that were asked for, or of the model it begins with.
     pub fn bert(&self, vocab: usize, head: BertHead) -> Result<BertConfig> {
         let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
+        let only = Variant::usual(Positions::Learned);
+        if self.variant(only)? != only {
+            return Err(Error::config(
+                "model.positions, normalisation, residual, scaling: a BERT has learned positions, layer norms, residuals and scaled scores, and its \
+                 files can hold nothing else",
+            )
+            .hint("leave them out; gpt and translate can do without each of them"));
+        }
         if let Some(folder) = &self.model.from {
             let there = encoder_config(folder)?;
             if vocab > there.vocab_size {

@@ -69,7 +69,7 @@ impl LabelledExamples {
             let one = |example: &Example| {
                 let (read, left_out) = tokens(tokenizer, frame, example, config.model.context)?;
                 cut += usize::from(left_out > 0);
-                Ok((read, label_number(&labels, &example.label)?))
+                Ok((read, label_number(&labels, example)?))
             };
             examples.iter().map(one).collect::<Result<Vec<(Read, u32)>>>()
         };
@@ -106,7 +106,7 @@ impl LabelledExamples {
             cut => format!("; {cut} texts are longer than the context and are read from their beginning"),
         };
         format!(
-            "{} texts to learn from, {} kept for validation, labels {} (read: {}){cut}",
+            "{} texts to learn from, {} kept for validation, labels {} ({}){cut}",
             self.train.len(),
             self.validation.len(),
             self.labels.join(", "),
@@ -136,12 +136,15 @@ impl LabelledExamples {
     }
 }
 
-/// The number of a label, or an error that lists those there are.
-pub fn label_number(labels: &[String], label: &str) -> Result<u32> {
+/// The number of an example's label, or an error that lists those there are.
+pub fn label_number(labels: &[String], Example { label, place, .. }: &Example) -> Result<u32> {
     let number = labels.iter().position(|known| known == label);
     number.map(|number| number as u32).ok_or_else(|| {
-        Error::data(format!("the label '{label}' was not seen in training"))
-            .hint(format!("known are: {}", labels.join(", ")))
+        Error::format(
+            &place.file,
+            format!("line {}: the label '{label}' was not seen in training", place.line),
+        )
+        .hint(format!("known are: {}", labels.join(", ")))
     })
 }
 

@@ -28,16 +28,16 @@ impl Metrics {
             .write(true)
             .open(path)
             .map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() < bytes {
-            return Err(Error::format(
-                path,
-                format!("it is shorter than the {bytes} bytes that the checkpoint knows of"),
-            )
-            .hint("it was changed by somebody else; --force begins the run anew"));
+        // After an accident there may be less: then all its whole lines.
+        let mut text = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        if (text.len() as u64) < bytes {
+            text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
+        } else {
+            text.truncate(bytes as usize);
         }
+        let bytes = text.len() as u64;
         file.set_len(bytes).map_err(failed)?;
         file.seek(SeekFrom::Start(bytes)).map_err(failed)?;
-        let text = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
         let events = folder.join(tensorboard::file_name(started));
         tensorboard::write_all(&events, started, &parse_metrics(&text, path)?.0)?;
         Ok(Self { path: path.to_path_buf(), file, bytes, events: Appender::open(&events, started)? })

@@ -8,6 +8,7 @@ mod from;
 pub mod labelled;
 mod masked;
 mod memory;
+mod mend;
 mod metrics;
 pub mod plan;
 mod run;

@@ -104,8 +104,9 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
     let size = if key == "train.batch" { config.train.batch } else { config.train.batch_tokens };
     let part = (size as f64 / parts).floor() as usize;
     Err(error.hint(if room > 0.0 && part > 0 {
-        let accumulate = (size as f64 / part as f64).ceil() as usize * config.train.accumulate;
-        format!("--set {key}={part} --set train.accumulate={accumulate} does the same in parts")
+        let parts = size.div_ceil(part);
+        let (part, accumulate) = (size.div_ceil(parts), parts * config.train.accumulate);
+        format!("--set {key}={part} --set train.accumulate={accumulate} is a step of that size, in parts")
     } else {
         "use a smaller model.width, model.layers or vocabulary".to_string()
     }))
@@ -125,7 +126,7 @@ mod tests {
         let error = fits(&config, 1000, available).unwrap_err();
         assert_eq!(
             error.hint_text(),
-            Some("--set train.batch=16 --set train.accumulate=4 does the same in parts")
+            Some("--set train.batch=16 --set train.accumulate=4 is a step of that size, in parts")
         );
         let smaller = config.with(&["train.batch=16".into()]).unwrap();
         assert!(fits(&smaller, 1000, available).is_ok());

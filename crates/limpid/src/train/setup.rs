@@ -4,6 +4,7 @@ use super::checkpoint::Checkpoint;
 use super::config::{PairFiles, RunConfig, TaskKind};
 use super::examples::Examples;
 use super::from::adopt;
+use super::mend::{lost_metrics, mend};
 use super::plan;
 use super::run::Run;
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ pub enum Preparing {
 pub struct Opened {
     /// Ready to go on.
     pub run: Run,
-    /// Checkpoints that are damaged and were passed over.
+    /// What was damaged, and what was done about it.
     pub damaged: Vec<Error>,
     /// Held while the run lives: nobody else may write into its folder.
     pub lock: File,
@@ -113,8 +114,14 @@ fn prepare(
     sources: Vec<(String, u64)>,
     progress: &mut dyn FnMut(Preparing),
 ) -> Result<(Run, Vec<Error>)> {
-    write_aside(&folder.join("config.toml"), config.to_toml().as_bytes())?;
-    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress)?;
+    let saved = folder.join("config.toml");
+    let text = config.to_toml();
+    // From now on this is a run's folder; that of a run that goes on keeps its settings until it can.
+    if !saved.is_file() {
+        write_aside(&saved, text.as_bytes())?;
+    }
+    let mut noticed = mend(folder)?;
+    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress).map_err(in_a_run)?;
     plan::check_memory(&config, tokenizer.vocab_size())?;
     let cache = folder.join("cache");
     create_folder(&cache)?;
@@ -122,11 +129,17 @@ fn prepare(
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
     let (checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
-        let first = damaged.into_iter().next().expect("there is one");
-        return Err(Error::data(format!("no checkpoint of {} is undamaged: {first}", folder.display()))
-            .hint("--force begins the run anew"));
+        let all: Vec<String> = damaged.iter().map(Error::to_string).collect();
+        let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
+        return Err(Error::data(message).hint("--force begins the run anew"));
     }
-    Ok((Run::open(config, folder, tokenizer, examples, sources, checkpoint)?, damaged))
+    noticed.extend(
+        damaged.into_iter().map(|error| Error::data(format!("{error}; an older checkpoint is used"))),
+    );
+    noticed.extend(checkpoint.as_ref().and_then(|there| lost_metrics(folder, there.state.metrics_bytes)));
+    let run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
+    write_aside(&saved, text.as_bytes())?;
+    Ok((run, noticed))
 }
 
 fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {
@@ -214,10 +227,28 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
     files
         .iter()
         .map(|path| {
+            let is_model =
+                [&config.tokenizer.from, &config.model.from].iter().any(|from| from.as_ref() == Some(path));
+            if path.is_dir() && !is_model {
+                return Err(Error::data(format!("{} is a folder, not a file to learn from", path.display()))
+                    .hint("name the files in it: --data a.txt b.txt"));
+            }
             let file = if path.is_dir() { path.join("tokenizer.json") } else { path.clone() };
             Ok((path.display().to_string(), hash_file(&file, 0)?.1))
         })
         .collect()
+}
+
+/// The flags of `limpid tokenizer train` are keys of a run.
+fn in_a_run(error: Error) -> Error {
+    let keys = error.hint_text().map(|hint| {
+        hint.replace("--vocab ", "--set tokenizer.vocab=")
+            .replace(", or --min-frequency to leave rare characters out", "")
+    });
+    match keys {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 /// The run's own tokenizer: made once, then kept with it.

@@ -22,9 +22,18 @@ pub struct TextExamples {
     source: Source,
     context: usize,
     batch: usize,
+    /// Batches of a step.
+    accumulate: usize,
     seed: u64,
     /// Characters a token stands for: validation is also given in bits a character.
     characters_per_token: f64,
+}
+
+/// Batch `n` of a run whose steps are `k` batches of `size` windows. The parts of a step are parts of one draw: together they read what
+/// one batch of k · size would.
+fn part_of_step(seed: u64, n: u64, (size, k): (usize, usize), windows: usize) -> Vec<usize> {
+    let (step, part) = (n / k as u64, (n % k as u64) as usize);
+    random_windows(seed, step, size * k, windows)[part * size..][..size].to_vec()
 }
 
 /// What is kept back: a part of a file of its own, or of the file that is learnt from.
@@ -50,14 +59,16 @@ impl TextExamples {
             Unit::Windows | Unit::Pairs => windows(config, tokenizer, cache, progress)?,
         };
         let (context, batch, seed) = (config.model.context, config.train.batch, config.train.seed);
-        Ok(Self { source, context, batch, seed, characters_per_token })
+        let accumulate = config.train.accumulate;
+        Ok(Self { source, context, batch, accumulate, seed, characters_per_token })
     }
 
     /// Batch number `n`, from 0: a function of seed and n alone.
     pub(super) fn batch(&mut self, n: u64) -> LmBatch {
         match &mut self.source {
             Source::Windows { tokens, train, .. } => {
-                let starts = random_windows(self.seed, n, self.batch, train.len() - self.context);
+                let starts =
+                    part_of_step(self.seed, n, (self.batch, self.accumulate), train.len() - self.context);
                 let window = |at| tokens.window(train.start + at, self.context);
                 LmBatch::new(&starts.into_iter().map(window).collect::<Vec<_>>())
             }
@@ -244,7 +255,16 @@ fn pieces(sequences: &[Vec<u32>], context: usize) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::pieces;
+    use super::{part_of_step, pieces};
+
+    #[test]
+    fn the_batches_of_a_step_read_what_one_large_batch_would() {
+        for step in 0..3 {
+            let parts: Vec<usize> =
+                (0..4).flat_map(|part| part_of_step(7, 4 * step + part, (3, 4), 1000)).collect();
+            assert_eq!(parts, part_of_step(7, step, (12, 1), 1000));
+        }
+    }
 
     #[test]
     fn pieces_predict_every_token_but_the_first_once() {

@@ -133,7 +133,7 @@ impl RunConfig {
         }
     }
 
-    fn variant(&self, usual: Variant) -> Result<Variant> {
+    pub(in crate::train) fn variant(&self, usual: Variant) -> Result<Variant> {
         let ModelConfig { positions, normalisation, residual, scaling, .. } = &self.model;
         let mut variant = usual;
         if let Some(name) = positions {

@@ -137,6 +137,14 @@ impl Run {
                 checkpoint.state.clone()
             }
         };
+        if state.step > steps {
+            let done = state.step;
+            return Err(Error::config(format!(
+                "the run in {} has done {done} steps, more than the {steps} it is to have",
+                folder.display()
+            ))
+            .hint(format!("give --steps {done} or more, or begin another run with --out DIR")));
+        }
         if let (Some(average), None) = (&mut average, &checkpoint) {
             average.flat_mut().copy_from_slice(model.params.flat());
         }
