@@ -63,8 +63,14 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("Merci\n{long}\nMerci\n").as_bytes())
         .unwrap();
     let output = child.wait_with_output().unwrap();
-    refused(&output, "1 of 3 texts are too long", "sentence by sentence");
-    assert!(stderr(&output).contains("line 2 of standard input has 301 tokens"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
+    for part in [
+        "line 2 of standard input has 301 tokens",
+        "error: 1 of 3 texts are too long",
+        "sentence by sentence",
+    ] {
+        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+    }
     let (said, merci) = (stdout(&output), stdout(&run(&["translate", model, "Merci"])));
     assert_eq!(said, format!("{merci}\n{merci}"));
 
