@@ -83,7 +83,8 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
                 wording.example
             )));
         }
-        job.translate(&args.text, Long::Refuse, |i| format!("text {}", i + 1))?;
+        let long = if args.text.len() == 1 { Long::Refuse } else { Long::LeaveEmpty };
+        job.translate(&args.text, long, |i| format!("text {}", i + 1))?;
     } else {
         job.standard_input()?;
     }
@@ -109,7 +110,7 @@ fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
 /// What becomes of a text that is too long.
 #[derive(Clone, Copy)]
 enum Long {
-    /// If it is the only one, it is refused; beside others its line stays empty.
+    /// It is an error.
     Refuse,
     /// Its line stays empty.
     LeaveEmpty,
@@ -166,22 +167,23 @@ impl Job<'_> {
 
     /// Translates and prints some texts; `name` says which one an error or a warning is about.
     fn translate(&mut self, texts: &[String], long: Long, name: impl Fn(usize) -> String) -> Result<()> {
-        // White space is nothing to translate.
-        let blank = |text: &String| if text.trim().is_empty() { String::new() } else { text.clone() };
-        let texts = &texts.iter().map(blank).collect::<Vec<String>>();
         let longest = self.translator.longest();
         let too_long = |text: &String| -> Result<Option<usize>> {
             let tokens = self.tokenizer.encode(text)?.len() + 1;
             Ok((tokens > longest).then_some(tokens))
         };
         // One that is too long loses its own line, and no other.
-        let mut readable = texts.clone();
+        let mut readable = texts.to_vec();
         for (i, text) in readable.iter_mut().enumerate() {
+            // White space is nothing to translate.
+            if text.trim().is_empty() {
+                text.clear();
+            }
             if let Some(tokens) = too_long(text)? {
                 let (name, excess) = (name(i), tokens - longest);
                 let what =
                     format!("{name} has {tokens} tokens, {excess} more than the {longest} the model reads");
-                if texts.len() == 1 && matches!(long, Long::Refuse) {
+                if matches!(long, Long::Refuse) {
                     return Err(Error::data(what).hint(self.wording.too_long));
                 }
                 printer::say(format_args!("{what}: its line is left empty"));
@@ -199,8 +201,8 @@ impl Job<'_> {
             &self.options,
             &mut |event| trace.take(&event, first, tokenizer),
         )?;
-        for (i, (source, best)) in texts.iter().zip(&found).enumerate() {
-            self.print(self.done + i, source, best)?;
+        for (i, best) in found.iter().enumerate() {
+            self.print(self.done + i, (&texts[i], &readable[i]), best)?;
         }
         self.done += texts.len();
         // A pipe wants its lines now, not when the buffer is full.
@@ -209,9 +211,10 @@ impl Job<'_> {
     }
 
     /// One line for each translation: the text alone, or with its number and score (as Moses writes n-best lists) if there are several.
-    fn print(&self, number: usize, source: &str, best: &[Translation]) -> Result<()> {
+    /// `source` is the text as it was given, `read` what was read of it.
+    fn print(&self, number: usize, (source, read): (&str, &str), best: &[Translation]) -> Result<()> {
         let alignments: Vec<Option<Alignment>> =
-            best.iter().map(|translation| self.align(source, translation)).collect::<Result<_>>()?;
+            best.iter().map(|translation| self.align(read, translation)).collect::<Result<_>>()?;
         if self.args.json || self.args.how.trace_to_stdout() {
             println!("{}", self.json(source, best, &alignments));
             return Ok(());

@@ -74,6 +74,9 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let (said, merci) = (stdout(&output), stdout(&run(&["translate", model, "Merci"])));
     assert_eq!(said, format!("{merci}\n{merci}"));
 
+    let output = super::encoder::piped(&["translate", model, "--align"], &format!("{long}\n  \nMerci\n"));
+    assert_eq!((output.status.code(), stdout(&output).lines().count()), (Some(2), 3), "{}", stderr(&output));
+
     let wrong = run(&["translate", model, "Merci", "--min-tokens", "9", "--tokens", "4"]);
     refused(&wrong, "--min-tokens 9 is more than --tokens 4", "--min-tokens 4");
     refused(&run(&["translate", model, "Merci", "--min-tokens", "900"]), "too many", "--min-tokens");
