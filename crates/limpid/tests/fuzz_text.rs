@@ -4,7 +4,7 @@ mod fuzz;
 
 use fuzz::never_panics;
 use limpid::data::parallel::parallel;
-use limpid::data::table::{Column, Header, TableFormat, columns_of};
+use limpid::data::table::{Column, Header, Row, TableFormat, rows_of};
 use limpid::data::tokens::TokenFile;
 use limpid::text::train::{TokenizerSpec, train};
 use limpid::text::{Blocks, Text, Tokenizer, TokenizerKind};
@@ -35,12 +35,13 @@ fn lines_blocks_pairs_and_tables_survive_any_bytes() {
         assert!(length <= bytes.len());
         let blocks: Result<String, _> = Blocks::new(text(bytes)).collect();
         assert_eq!(blocks.is_ok(), lines.iter().all(Result::is_ok));
-        let _ = parallel(text(bytes), text(b"x\ny\n"));
+        let _: Result<Vec<_>, _> = parallel(text(bytes), text(b"x\ny\n")).collect();
         for format in [TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines] {
             for columns in [["text", "label"], ["2", "1"]] {
                 let columns = columns.map(Column::parse);
                 for header in [Header::First, Header::Missing] {
-                    if let Ok(rows) = columns_of(text(bytes), Path::new("fuzz"), format, header, &columns) {
+                    let rows = rows_of(text(bytes), Path::new("fuzz"), format, header, &columns);
+                    if let Ok(rows) = rows.and_then(|rows| rows.collect::<Result<Vec<Row>, _>>()) {
                         assert!(rows.iter().all(|row| row.fields.len() == 2));
                         assert!(rows.len() <= bytes.len() + 1);
                     }

@@ -172,8 +172,8 @@ fn measure(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Fit> {
                 let missing = ids.iter().filter(|id| Some(**id) == unknown).count();
                 Ok((block.split_whitespace().count(), ids.len(), missing))
             },
-            |(words, tokens, missing), bytes| {
-                fit.bytes += bytes as u64;
+            |(words, tokens, missing), block| {
+                fit.bytes += block.len() as u64;
                 fit.words += words as u64;
                 fit.tokens += tokens as u64;
                 fit.unknown += missing as u64;

@@ -200,7 +200,7 @@ fn folder_of(what: &str) -> PathBuf {
 }
 
 pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> Result<Opened> {
-    let bytes = text_size(&config.data.text).unwrap_or(0);
+    let bytes = text_size(&config.learnt_from()).unwrap_or(0);
     let (mut vocabulary, mut tokens) = (None, None);
     setup::open(config.clone(), folder, beginning, &mut |preparing| match preparing {
         Preparing::Vocabulary(Stage::Counting(_)) => {}

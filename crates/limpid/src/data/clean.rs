@@ -1,6 +1,6 @@
 //! What is wrong with a corpus, counted: nothing is left out in silence.
 
-use super::pairs::TokenPair;
+use crate::hash::Xxh64;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -42,80 +42,77 @@ impl fmt::Display for Cleaning {
     }
 }
 
-/// Leaves out examples with an empty field (nothing but white space), and duplicates if that is wished.
-pub fn clean<T>(
-    examples: Vec<T>,
-    fields: impl Fn(&T) -> Vec<&str>,
-    duplicates: Duplicates,
-) -> (Vec<T>, Cleaning) {
-    let mut cleaning = Cleaning { read: examples.len(), policy: duplicates, ..Cleaning::default() };
-    let mut seen: HashSet<Vec<&str>> = HashSet::new();
-    let keep: Vec<bool> = examples
-        .iter()
-        .map(|example| {
-            let fields = fields(example);
-            if fields.iter().any(|field| field.trim().is_empty()) {
-                cleaning.empty += 1;
-                return false;
-            }
-            let is_new = seen.insert(fields);
-            cleaning.duplicates += usize::from(!is_new);
-            is_new || duplicates == Duplicates::Keep
-        })
-        .collect();
-    drop(seen);
-    let mut keep = keep.into_iter();
-    let mut examples = examples;
-    examples.retain(|_| keep.next().expect("one for each"));
-    cleaning.kept = examples.len();
-    (examples, cleaning)
+/// Looks at examples one after another: those with an empty field (nothing but white space) are left out, duplicates if that is wished.
+///
+/// Of an example that was seen only a hash of 128 bits is kept: with a milliard of examples, two that differ are taken for the same with a
+/// probability of 10⁻²¹.
+pub struct Cleaner {
+    cleaning: Cleaning,
+    seen: HashSet<(u64, u64)>,
 }
 
-/// Leaves out empty sentence pairs, and duplicates if that is wished.
-pub fn clean_pairs(
-    pairs: Vec<(String, String)>,
-    duplicates: Duplicates,
-) -> (Vec<(String, String)>, Cleaning) {
-    clean(pairs, |(source, target)| vec![source, target], duplicates)
+impl Cleaner {
+    /// Nothing was seen yet.
+    pub fn new(policy: Duplicates) -> Self {
+        Self { cleaning: Cleaning { policy, ..Cleaning::default() }, seen: HashSet::new() }
+    }
+
+    /// Whether the next example stays.
+    pub fn keeps(&mut self, fields: &[&str]) -> bool {
+        self.cleaning.read += 1;
+        if fields.iter().any(|field| field.trim().is_empty()) {
+            self.cleaning.empty += 1;
+            return false;
+        }
+        let is_new = self.seen.insert(fingerprint(fields));
+        self.cleaning.duplicates += usize::from(!is_new);
+        let keeps = is_new || self.cleaning.policy == Duplicates::Keep;
+        self.cleaning.kept += usize::from(keeps);
+        keeps
+    }
+
+    /// What was found so far.
+    pub fn found(&self) -> Cleaning {
+        self.cleaning
+    }
 }
 
-/// Leaves out pairs with more than `longest` tokens on a side, and counts them.
-pub fn drop_long(pairs: Vec<TokenPair>, longest: usize, cleaning: &mut Cleaning) -> Vec<TokenPair> {
-    let before = pairs.len();
-    let kept: Vec<TokenPair> =
-        pairs.into_iter().filter(|(source, target)| source.len().max(target.len()) <= longest).collect();
-    cleaning.too_long += before - kept.len();
-    cleaning.kept -= before - kept.len();
-    kept
+fn fingerprint(fields: &[&str]) -> (u64, u64) {
+    let hash = |first: &[u8]| {
+        let mut hash = Xxh64::default();
+        hash.update(first);
+        for field in fields {
+            hash.update(&(field.len() as u64).to_le_bytes());
+            hash.update(field.as_bytes());
+        }
+        hash.finish()
+    };
+    (hash(b""), hash(b"the other half"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pairs() -> Vec<(String, String)> {
-        let pairs = [("a", "x"), ("b", " "), ("a", "x"), ("a", "y"), ("", ""), ("a", "x"), ("ab", "x")];
-        pairs.map(|(source, target)| (source.to_string(), target.to_string())).to_vec()
+    const PAIRS: [[&str; 2]; 8] =
+        [["a", "x"], ["b", " "], ["a", "x"], ["a", "y"], ["", ""], ["a", "x"], ["ab", "x"], ["a", "bx"]];
+
+    fn cleaned(policy: Duplicates) -> (Vec<&'static str>, Cleaning) {
+        let mut cleaner = Cleaner::new(policy);
+        let kept = PAIRS.iter().filter(|pair| cleaner.keeps(&pair[..])).map(|pair| pair[0]).collect();
+        (kept, cleaner.found())
     }
 
     #[test]
     fn what_is_left_out_is_counted_and_what_is_kept_stays_in_order() {
-        let (kept, cleaning) = clean_pairs(pairs(), Duplicates::Keep);
-        assert_eq!(kept.len(), 5);
-        assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 5));
-        assert_eq!(cleaning.to_string(), "7 read; 2 exact duplicates kept, 2 empty and 0 too long left out");
-        let (kept, cleaning) = clean_pairs(pairs(), Duplicates::Drop);
-        let sources: Vec<&str> = kept.iter().map(|(source, _)| source.as_str()).collect();
-        assert_eq!(sources, ["a", "a", "ab"]);
-        assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 3));
+        let (kept, cleaning) = cleaned(Duplicates::Keep);
+        assert_eq!(kept.len(), 6);
+        assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 6));
+        assert_eq!(cleaning.to_string(), "8 read; 2 exact duplicates kept, 2 empty and 0 too long left out");
+        let (kept, cleaning) = cleaned(Duplicates::Drop);
+        // Where a field ends counts: ab|x is not a|bx.
+        assert_eq!(kept, ["a", "a", "ab", "a"]);
+        assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 4));
         assert!(cleaning.to_string().contains("2 exact duplicates left out"));
-    }
-
-    #[test]
-    fn long_pairs_are_counted_by_their_longer_side() {
-        let mut cleaning = Cleaning { read: 3, kept: 3, ..Cleaning::default() };
-        let pairs = vec![(vec![1; 3], vec![1; 3]), (vec![1; 4], vec![1]), (vec![1], vec![1; 4])];
-        assert_eq!(drop_long(pairs, 3, &mut cleaning).len(), 1);
-        assert_eq!((cleaning.too_long, cleaning.kept), (2, 1));
     }
 }

@@ -5,15 +5,20 @@ use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
 
+/// The token that ends a text.
+pub fn end_of(tokenizer: &Tokenizer) -> Result<u32> {
+    tokenizer.end().ok_or_else(|| {
+        Error::config("the tokenizer has no token that ends a text")
+            .hint("limpid tokenizer train … --for gpt makes one that has")
+    })
+}
+
 /// For a language model: `end text end`. The first tells that something begins, and is what an empty prompt stands for.
 pub fn documents<'a>(
     tokenizer: &Tokenizer,
     texts: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Vec<u32>>> {
-    let end = tokenizer.end().ok_or_else(|| {
-        Error::config("the tokenizer has no token that ends a text")
-            .hint("limpid tokenizer train … --for gpt makes one that has")
-    })?;
+    let end = end_of(tokenizer)?;
     let one = |text: &str| Ok([&[end], &tokenizer.encode(text)?[..], &[end]].concat());
     texts.into_iter().map(one).collect()
 }

@@ -1,10 +1,9 @@
 //! Tables: columns of a TSV, CSV or JSON Lines file, with the number of the line in every error.
 
-use super::clean::{Cleaning, Duplicates, clean};
 use crate::error::{Error, Result};
-use crate::text::Text;
+use crate::text::{Lines, Text, is_blank};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -86,111 +85,151 @@ pub struct Row {
     pub fields: Vec<String>,
 }
 
-/// The chosen columns of all rows of a file.
-pub fn read_columns(
-    path: &Path,
-    format: TableFormat,
-    header: Header,
-    columns: &[Column],
-) -> Result<Vec<Row>> {
-    columns_of(Text::open(path)?, path, format, header, columns)
+/// Rows, one at a time: a table may be larger than memory.
+pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
+
+/// The chosen columns of a file, row by row.
+pub fn read_rows(path: &Path, format: TableFormat, header: Header, columns: &[Column]) -> Result<Rows> {
+    rows_of(Text::open(path)?, path, format, header, columns)
 }
 
 /// The same, from a text that is open already.
-pub fn columns_of(
+pub fn rows_of(
     text: Text,
     path: &Path,
     format: TableFormat,
     header: Header,
     columns: &[Column],
-) -> Result<Vec<Row>> {
-    match format {
-        TableFormat::JsonLines => json_lines(text, path, columns),
+) -> Result<Rows> {
+    let file: Arc<Path> = path.into();
+    let (mut rows, names): (Rows, _) = match format {
+        TableFormat::JsonLines => return Ok(json_lines(text, file, columns.to_vec())),
         TableFormat::LabelFirst => {
-            let names = ["label".to_string(), "text".to_string()];
-            let chosen = columns.iter().map(|column| place(path, column, Some(&names)));
-            let chosen = chosen.collect::<Result<Vec<usize>>>()?;
-            label_first(text, path)?.iter().map(|row| choose(path, row, &chosen)).collect()
+            (label_first(text, file.clone()), Some(vec!["label".to_string(), "text".to_string()]))
         }
-        TableFormat::Tsv | TableFormat::Csv => {
-            let mut rows = match format {
-                TableFormat::Tsv => tsv(text)?,
-                _ => csv_rows(text, path)?,
-            };
-            let names = match header {
-                Header::First if !rows.is_empty() => Some(rows.remove(0).fields),
-                _ => None,
-            };
-            let chosen = columns
-                .iter()
-                .map(|column| place(path, column, names.as_deref()))
-                .collect::<Result<Vec<usize>>>()?;
-            rows.iter().map(|row| choose(path, row, &chosen)).collect()
-        }
-    }
+        TableFormat::Tsv => (tsv(text), None),
+        TableFormat::Csv => (Box::new(CsvRows::new(text, file.clone())), None),
+    };
+    let names = match header {
+        Header::First if names.is_none() => rows.next().transpose()?.map(|row| row.fields),
+        _ => names,
+    };
+    let chosen = columns.iter().map(|column| place(path, column, names.as_deref()));
+    let chosen = chosen.collect::<Result<Vec<usize>>>()?;
+    Ok(Box::new(rows.map(move |row| choose(&file, &row?, &chosen))))
 }
 
-fn tsv(text: Text) -> Result<Vec<Row>> {
+fn tsv(text: Text) -> Rows {
     let lines = text.lines().enumerate();
-    let rows = lines.map(|(i, line)| {
+    Box::new(lines.map(|(i, line)| {
         let fields = line?.split('\t').map(String::from).collect();
         Ok(Row { line: i as u64 + 1, fields })
-    });
-    rows.collect()
+    }))
 }
 
-fn label_first(text: Text, path: &Path) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (i, line) in text.lines().enumerate() {
+fn label_first(text: Text, path: Arc<Path>) -> Rows {
+    let lines = text.lines().enumerate().filter(|(_, line)| !is_blank(line));
+    Box::new(lines.map(move |(i, line)| {
         let line = line?;
-        if line.trim().is_empty() {
-            continue;
-        }
         let (label, text) = line.split_once(' ').ok_or_else(|| {
-            Error::format(path, format!("line {} has no space between a label and a text", i + 1))
+            Error::format(&path, format!("line {} has no space between a label and a text", i + 1))
                 .hint("each line should be: a label, a space, the text")
         })?;
-        rows.push(Row { line: i as u64 + 1, fields: vec![label.to_string(), text.to_string()] });
-    }
-    Ok(rows)
+        Ok(Row { line: i as u64 + 1, fields: vec![label.to_string(), text.to_string()] })
+    }))
 }
 
-fn csv_rows(text: Text, path: &Path) -> Result<Vec<Row>> {
-    // Lines are checked first, so that bad bytes are reported as everywhere else; rows are kept in memory anyway.
-    let mut whole = String::new();
-    for line in text.lines() {
-        whole.push_str(&line?);
-        whole.push('\n');
-    }
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(whole.as_bytes());
-    // The reader takes the rest of the file for one field.
-    let unclosed = whole.matches('"').count() % 2 == 1;
-    let rows = reader.records().map(|record| {
-        let record = record.map_err(|e| Error::format(path, format!("not CSV: {e}")))?;
-        // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
-        let line = record.position().map_or(0, csv::Position::line);
-        Ok(Row { line, fields: record.iter().map(String::from).collect() })
-    });
-    let rows = rows.collect::<Result<Vec<Row>>>()?;
-    match rows.last() {
-        Some(last) if unclosed => Err(Error::format(
-            path,
-            format!("line {}: a quotation mark opens and is never closed", last.line),
-        )
-        .hint("close it; a mark inside a field is written twice")),
-        _ => Ok(rows),
-    }
+/// Lines as bytes again, for a reader that takes bytes: what is not text is refused with its line, as everywhere else.
+struct Checked {
+    lines: Lines,
+    line: Vec<u8>,
+    /// What of the line has been read.
+    read: usize,
+    /// Quotation marks so far.
+    marks: usize,
+    failed: Option<Error>,
 }
 
-fn json_lines(text: Text, path: &Path, columns: &[Column]) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let (line, number) = (line?, i + 1);
-        if line.trim().is_empty() {
-            continue;
+impl Read for Checked {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.read == self.line.len() {
+            match self.lines.next() {
+                None => return Ok(0),
+                Some(Ok(line)) => {
+                    (self.line, self.read) = (line.into_bytes(), 0);
+                    self.line.push(b'\n');
+                    self.marks += self.line.iter().filter(|byte| **byte == b'"').count();
+                }
+                Some(Err(error)) => {
+                    self.failed = Some(error);
+                    return Err(std::io::Error::other("not text"));
+                }
+            }
         }
-        let bad = |what: String| Error::format(path, format!("line {number}: {what}"));
+        let n = into.len().min(self.line.len() - self.read);
+        into[..n].copy_from_slice(&self.line[self.read..self.read + n]);
+        self.read += n;
+        Ok(n)
+    }
+}
+
+struct CsvRows {
+    reader: csv::Reader<Checked>,
+    path: Arc<Path>,
+    /// The line of the row that was given last.
+    last: Option<u64>,
+    ended: bool,
+}
+
+impl CsvRows {
+    fn new(text: Text, path: Arc<Path>) -> Self {
+        let bytes = Checked { lines: text.lines(), line: Vec::new(), read: 0, marks: 0, failed: None };
+        let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+        Self { reader, path, last: None, ended: false }
+    }
+
+    fn row(&mut self) -> Result<Option<Row>> {
+        let mut record = csv::StringRecord::new();
+        let there = self.reader.read_record(&mut record).map_err(|e| {
+            let failed = self.reader.get_mut().failed.take();
+            failed.unwrap_or_else(|| Error::format(&self.path, format!("not CSV: {e}")))
+        })?;
+        if there {
+            // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
+            let line = record.position().map_or(0, csv::Position::line);
+            self.last = Some(line);
+            return Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }));
+        }
+        match self.last {
+            // The reader has taken the rest of the file for one field.
+            Some(last) if self.reader.get_ref().marks % 2 == 1 => Err(Error::format(
+                &self.path,
+                format!("line {last}: a quotation mark opens and is never closed"),
+            )
+            .hint("close it; a mark inside a field is written twice")),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Iterator for CsvRows {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        if self.ended {
+            return None;
+        }
+        let row = self.row().transpose();
+        self.ended = !matches!(row, Some(Ok(_)));
+        row
+    }
+}
+
+fn json_lines(text: Text, path: Arc<Path>, columns: Vec<Column>) -> Rows {
+    let lines = text.lines().enumerate().filter(|(_, line)| !is_blank(line));
+    Box::new(lines.map(move |(i, line)| {
+        let (line, number) = (line?, i + 1);
+        let bad = |what: String| Error::format(&path, format!("line {number}: {what}"));
         let object: Value = serde_json::from_str(&line)
             .map_err(|e| bad(format!("not JSON: {e}")).hint("JSON Lines has one object a line"))?;
         let field =
@@ -204,9 +243,8 @@ fn json_lines(text: Text, path: &Path, columns: &[Column]) -> Result<Vec<Row>> {
                     None => Err(bad(format!("there is no \"{name}\"")).hint(keys(&object))),
                 },
             };
-        rows.push(Row { line: number as u64, fields: columns.iter().map(field).collect::<Result<_>>()? });
-    }
-    Ok(rows)
+        Ok(Row { line: number as u64, fields: columns.iter().map(field).collect::<Result<_>>()? })
+    }))
 }
 
 fn keys(object: &Value) -> String {
@@ -248,97 +286,6 @@ fn choose(path: &Path, row: &Row, chosen: &[usize]) -> Result<Row> {
     Ok(Row { line: row.line, fields: chosen.iter().map(field).collect::<Result<_>>()? })
 }
 
-/// A text, or two, and what they are to be classified as.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Example {
-    /// One text, or two to be compared.
-    pub texts: Vec<String>,
-    /// The label as the file writes it.
-    pub label: String,
-    /// Where it stands.
-    pub place: Place,
-}
-
-/// A line of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: Arc<Path>,
-    /// The line, from 1 on.
-    pub line: u64,
-}
-
-/// A labelled set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labelled {
-    /// The examples, in the order of the file.
-    pub examples: Vec<Example>,
-    /// The distinct labels, sorted: as numbers if all are numbers, else as text.
-    pub labels: Vec<String>,
-    /// What was left out.
-    pub cleaning: Cleaning,
-}
-
-/// How a labelled set is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableSpec {
-    /// Without it, by the end of the file's name.
-    pub format: Option<TableFormat>,
-    /// Whether the first line names the columns.
-    pub header: Header,
-    /// The columns of the text or texts.
-    pub texts: Vec<Column>,
-    /// The column of the label.
-    pub label: Column,
-}
-
-impl TableSpec {
-    /// Reads one or several files as one labelled set.
-    pub fn read(&self, paths: &[std::path::PathBuf], duplicates: Duplicates) -> Result<Labelled> {
-        let columns: Vec<Column> = self.texts.iter().chain([&self.label]).cloned().collect();
-        let mut rows = Vec::new();
-        for path in paths {
-            let format = self.format.map_or_else(|| TableFormat::of(path), Ok)?;
-            let file: Arc<Path> = Arc::from(path.as_path());
-            rows.extend(
-                read_columns(path, format, self.header, &columns)?.into_iter().map(|row| (file.clone(), row)),
-            );
-        }
-        labelled(paths, rows, duplicates)
-    }
-}
-
-fn labelled(
-    paths: &[std::path::PathBuf],
-    rows: Vec<(Arc<Path>, Row)>,
-    duplicates: Duplicates,
-) -> Result<Labelled> {
-    let mut examples = Vec::new();
-    for (file, mut row) in rows {
-        let label = row.fields.pop().expect("the label was asked for").trim().to_string();
-        if label.is_empty() {
-            return Err(Error::format(&file, format!("line {} has no label", row.line))
-                .hint("label it or leave it out"));
-        }
-        examples.push(Example { texts: row.fields, label, place: Place { file, line: row.line } });
-    }
-    fn fields(example: &Example) -> Vec<&str> {
-        example.texts.iter().chain([&example.label]).map(String::as_str).collect()
-    }
-    let (examples, cleaning) = clean(examples, fields, duplicates);
-    if examples.is_empty() {
-        let path = paths.first().map_or(Path::new("no file"), |path| path);
-        return Err(Error::format(path, "there are no examples in it").hint("is it the right file?"));
-    }
-    let distinct: BTreeSet<&String> = examples.iter().map(|example| &example.label).collect();
-    let mut labels: Vec<String> = distinct.into_iter().cloned().collect();
-    if labels.iter().all(|label| label.parse::<f64>().is_ok_and(f64::is_finite)) {
-        let number = |label: &String| label.parse::<f64>().expect("all are numbers");
-        labels.sort_by(|a, b| number(a).total_cmp(&number(b)));
-    }
-    Ok(Labelled { examples, labels, cleaning })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,13 +293,8 @@ mod tests {
     fn rows(text: &str, format: TableFormat, header: Header, columns: &[&str]) -> Result<Vec<Row>> {
         let path = Path::new("t");
         let columns: Vec<Column> = columns.iter().map(|column| Column::parse(column)).collect();
-        columns_of(
-            Text::from_reader(path, std::io::Cursor::new(text.to_string())),
-            path,
-            format,
-            header,
-            &columns,
-        )
+        let text = Text::from_reader(path, std::io::Cursor::new(text.to_string()));
+        rows_of(text, path, format, header, &columns)?.collect()
     }
 
     fn fields(text: &str, format: TableFormat, header: Header, columns: &[&str]) -> Vec<Vec<String>> {
@@ -420,22 +362,5 @@ mod tests {
         assert!(hint.contains("a label, a space"));
         assert_eq!(TableFormat::from_name("label-first").unwrap(), TableFormat::LabelFirst);
         assert!(TableFormat::from_name("xlsx").unwrap_err().hint_text().unwrap().contains("label-first"));
-    }
-
-    #[test]
-    fn labels_are_sorted_as_numbers_if_they_are_numbers_and_what_is_empty_is_counted() {
-        let row = |line, fields: [&str; 2]| Row { line, fields: fields.map(String::from).to_vec() };
-        let set = |labels: [&str; 4]| {
-            let texts = ["a", "b", " ", "b"];
-            let rows =
-                (0..4).map(|i| (Arc::from(Path::new("t")), row(i as u64, [texts[i], labels[i]]))).collect();
-            labelled(&["t".into()], rows, Duplicates::Keep)
-        };
-        let numbers = set(["10", "9", "9", "9"]).unwrap();
-        assert_eq!(numbers.labels, ["9", "10"]);
-        assert_eq!((numbers.cleaning.duplicates, numbers.cleaning.empty, numbers.cleaning.kept), (1, 1, 3));
-        assert_eq!(set(["pos", "neg", "neg", "pos"]).unwrap().labels, ["neg", "pos"]);
-        assert_eq!(set(["1", "", "1", "1"]).unwrap_err().to_string(), "t: line 1 has no label");
-        assert!(labelled(&["t".into()], Vec::new(), Duplicates::Keep).is_err());
     }
 }

@@ -39,11 +39,33 @@ pub enum Origin {
     Built,
 }
 
+/// What the ids of a file follow from: while it is the same, so are they.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
+pub(super) struct Key {
     width: Width,
     tokenizer: u64,
     sources: u64,
+}
+
+impl Key {
+    /// Files that are read in a certain way (`how`, in words) and cut by a tokenizer; ids are below `ids`.
+    pub(super) fn new(tokenizer: &Tokenizer, sources: &[PathBuf], how: &str, ids: usize) -> Result<Self> {
+        Ok(Self {
+            width: if ids <= 1 << 16 { Width::U16 } else { Width::U32 },
+            tokenizer: hash_bytes(tokenizer.to_json()?.as_bytes()),
+            sources: hash_sources(sources, how)?,
+        })
+    }
+
+    /// The same, for numbers of any size.
+    pub(super) fn wide(self) -> Self {
+        Self { width: Width::U32, ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    key: Key,
     count: u64,
     ids: u64,
 }
@@ -58,25 +80,35 @@ impl TokenFile {
         separator: Option<u32>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Self, Origin)> {
-        let wanted = Header {
-            width: if tokenizer.vocab_size() <= 1 << 16 { Width::U16 } else { Width::U32 },
-            tokenizer: hash_bytes(tokenizer.to_json()?.as_bytes()),
-            sources: hash_sources(sources, separator)?,
-            count: 0,
-            ids: 0,
-        };
-        if path.exists() {
-            let there = Self::open(path)?;
-            if (Header { count: 0, ids: 0, ..there.header }) == wanted {
-                return Ok((there, Origin::Reused));
-            }
+        let how = separator.map_or("whole".to_string(), |id| format!("whole, {id} after each"));
+        let key = Key::new(tokenizer, sources, &how, tokenizer.vocab_size())?;
+        if let Some(there) = Self::reuse(path, key)? {
+            return Ok((there, Origin::Reused));
         }
-        let aside = aside(path);
-        write(&aside, wanted, tokenizer, sources, separator, progress)
-            .and_then(|()| fs::rename(&aside, path).map_err(|e| Error::io("write", path, &e)))
-            // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
-            .inspect_err(|_| drop(fs::remove_file(&aside)))?;
-        Ok((Self::open(path)?, Origin::Built))
+        let mut writer = TokenWriter::create(path, key)?;
+        let mut done = 0;
+        for source in sources {
+            in_order(
+                Blocks::new(Text::open(source)?),
+                |block| tokenizer.encode(block),
+                |ids, block| {
+                    done += block.len() as u64;
+                    progress(done);
+                    writer.put(&ids)
+                },
+            )?;
+            writer.put(separator.as_slice())?;
+        }
+        Ok((writer.finish()?, Origin::Built))
+    }
+
+    /// The file, if it is there and was made from the same.
+    pub(super) fn reuse(path: &Path, key: Key) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let there = Self::open(path)?;
+        Ok((there.header.key == key).then_some(there))
     }
 
     /// Opens a file of ids. All of it is read once, to be sure that it is undamaged.
@@ -90,7 +122,7 @@ impl TokenFile {
             return Err(damaged(&format!("{} bytes are not even its beginning", ids.len())));
         }
         let header = Header::read(&ids.bytes(0..HEADER)).map_err(damaged)?;
-        let size = usize::try_from(header.count).ok().and_then(|n| n.checked_mul(header.width.bytes()));
+        let size = usize::try_from(header.count).ok().and_then(|n| n.checked_mul(header.key.width.bytes()));
         if size.and_then(|size| size.checked_add(HEADER)) != Some(ids.len()) {
             return Err(damaged(&format!("{} ids do not fit into {} bytes", header.count, ids.len())));
         }
@@ -116,7 +148,7 @@ impl TokenFile {
     /// If the range reaches beyond the end.
     #[track_caller]
     pub fn slice(&self, range: Range<usize>) -> Vec<u32> {
-        self.ids.numbers(HEADER, self.header.width, range)
+        self.ids.numbers(HEADER, self.header.key.width, range)
     }
 
     /// What a language model reads at `position` and what it is to say: `context` ids and the one after them.
@@ -146,8 +178,10 @@ impl Header {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&(self.width.bytes() as u32).to_le_bytes());
-        for (at, number) in [(16, self.tokenizer), (24, self.sources), (32, self.count), (40, self.ids)] {
+        bytes[12..16].copy_from_slice(&(self.key.width.bytes() as u32).to_le_bytes());
+        for (at, number) in
+            [(16, self.key.tokenizer), (24, self.key.sources), (32, self.count), (40, self.ids)]
+        {
             bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
         let hash = hash_bytes(&bytes[..48]);
@@ -172,7 +206,8 @@ impl Header {
             4 => Width::U32,
             _ => return Err("its ids are neither of 2 nor of 4 bytes"),
         };
-        Ok(Self { width, tokenizer: long(16), sources: long(24), count: long(32), ids: long(40) })
+        let key = Key { width, tokenizer: long(16), sources: long(24) };
+        Ok(Self { key, count: long(32), ids: long(40) })
     }
 }
 
@@ -183,9 +218,10 @@ fn aside(path: &Path) -> PathBuf {
 }
 
 /// Names without their folders: a corpus that has moved as a whole is the same.
-fn hash_sources(sources: &[PathBuf], separator: Option<u32>) -> Result<u64> {
+fn hash_sources(sources: &[PathBuf], how: &str) -> Result<u64> {
     let mut hash = Xxh64::default();
-    hash.update(&separator.map_or(u64::MAX, u64::from).to_le_bytes());
+    hash.update(&(how.len() as u64).to_le_bytes());
+    hash.update(how.as_bytes());
     for path in sources {
         let (size, content) = hash_file(path, 0)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -197,45 +233,60 @@ fn hash_sources(sources: &[PathBuf], separator: Option<u32>) -> Result<u64> {
     Ok(hash.finish())
 }
 
-fn write(
-    path: &Path,
-    mut header: Header,
-    tokenizer: &Tokenizer,
-    sources: &[PathBuf],
-    separator: Option<u32>,
-    progress: &mut dyn FnMut(u64),
-) -> Result<()> {
-    let failed = |e: std::io::Error| Error::io("write", path, &e);
-    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-    // Zeros for now: a file without its beginning is not taken for a whole one.
-    file.write_all(&[0; HEADER]).map_err(failed)?;
-    let (mut hash, mut done) = (Xxh64::default(), 0);
-    let mut put = |ids: &[u32]| -> Result<()> {
-        let bytes: Vec<u8> = match header.width {
+/// Writes a file of ids aside; it gets its name when all of it is there, and leaves nothing behind when that does not come to pass.
+pub(super) struct TokenWriter {
+    path: PathBuf,
+    aside: PathBuf,
+    file: BufWriter<File>,
+    header: Header,
+    hash: Xxh64,
+}
+
+impl TokenWriter {
+    pub(super) fn create(path: &Path, key: Key) -> Result<Self> {
+        let aside = aside(path);
+        let file = File::create(&aside).map_err(|e| Error::io("write", &aside, &e))?;
+        let header = Header { key, count: 0, ids: 0 };
+        let (path, file, hash) = (path.to_path_buf(), BufWriter::new(file), Xxh64::default());
+        let mut writer = Self { path, aside, file, header, hash };
+        // Zeros for now: a file without its beginning is not taken for a whole one.
+        writer.write(&[0; HEADER])?;
+        Ok(writer)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| Error::io("write", &self.aside, &e))
+    }
+
+    pub(super) fn put(&mut self, ids: &[u32]) -> Result<()> {
+        let bytes: Vec<u8> = match self.header.key.width {
             Width::U16 => ids.iter().flat_map(|id| (*id as u16).to_le_bytes()).collect(),
             Width::U32 => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
         };
-        header.count += ids.len() as u64;
-        hash.update(&bytes);
-        file.write_all(&bytes).map_err(failed)
-    };
-    for source in sources {
-        in_order(
-            Blocks::new(Text::open(source)?),
-            |block| tokenizer.encode(block),
-            |ids, bytes| {
-                done += bytes as u64;
-                progress(done);
-                put(&ids)
-            },
-        )?;
-        put(separator.as_slice())?;
+        self.header.count += ids.len() as u64;
+        self.hash.update(&bytes);
+        self.write(&bytes)
     }
-    header.ids = hash.finish();
-    let mut file = file.into_inner().map_err(|e| failed(e.into_error()))?;
-    file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    file.write_all(&header.bytes()).map_err(failed)?;
-    file.sync_all().map_err(failed)
+
+    pub(super) fn finish(mut self) -> Result<TokenFile> {
+        self.header.ids = self.hash.finish();
+        let header = self.header.bytes();
+        let failed = |e: std::io::Error| Error::io("write", &self.aside, &e);
+        self.file.flush().map_err(failed)?;
+        let file = self.file.get_mut();
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        file.write_all(&header).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&self.aside, &self.path).map_err(|e| Error::io("write", &self.path, &e))?;
+        TokenFile::open(&self.path)
+    }
+}
+
+impl Drop for TokenWriter {
+    fn drop(&mut self) {
+        // After `finish` it is gone already; that it cannot be removed changes nothing about the error.
+        drop(fs::remove_file(&self.aside));
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::model::Bert;
 use limpid_tensor::kernels::softmax::log_sum_exp;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::Tape;
+use std::borrow::Borrow;
 
 /// Sums over masked places.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,10 +52,14 @@ impl MaskedScore {
 }
 
 /// The loss of a classifier, and what it took for what.
-pub fn class_score((bert, params): (&Bert, &Params), batches: &[LabelledBatch]) -> (Loss, Confusion) {
+pub fn class_score(
+    (bert, params): (&Bert, &Params),
+    batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
+) -> (Loss, Confusion) {
     let classes = bert.labels().map_or(0, <[String]>::len);
     let (mut loss, mut right, mut said) = (Loss::default(), Vec::new(), Vec::new());
     for batch in batches {
+        let batch: &LabelledBatch = batch.borrow();
         let mut tape = Tape::inference(params);
         let hidden = bert.hidden(&mut tape, &batch.input);
         let logits = bert.class_logits(&mut tape, &hidden, &batch.input);

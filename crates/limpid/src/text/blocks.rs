@@ -112,21 +112,21 @@ fn visible_after(bytes: &[u8], at: usize) -> bool {
     std::str::from_utf8(&bytes[at..end]).ok().and_then(|text| text.chars().next()).is_some_and(visible)
 }
 
-/// Works on blocks with all threads, and hands over the results in the order of the blocks. No more than some blocks a thread are
-/// held at a time.
-pub fn in_order<T: Send>(
-    blocks: impl Iterator<Item = Result<String>>,
-    work: impl Fn(&str) -> Result<T> + Sync,
-    mut take: impl FnMut(T, usize) -> Result<()>,
+/// Works on parts of a text with all threads, and hands over the results in the order of the parts, each with its part. No more than some parts
+/// a thread are held at a time.
+pub fn in_order<P: Send + Sync, T: Send>(
+    parts: impl Iterator<Item = Result<P>>,
+    work: impl Fn(&P) -> Result<T> + Sync,
+    mut take: impl FnMut(T, P) -> Result<()>,
 ) -> Result<()> {
-    let mut blocks = blocks.peekable();
+    let mut parts = parts.peekable();
     let at_a_time = 4 * team::threads();
-    while blocks.peek().is_some() {
+    while parts.peek().is_some() {
         let mut failed = None;
         let mut batch = Vec::with_capacity(at_a_time);
-        for block in blocks.by_ref().take(at_a_time) {
-            match block {
-                Ok(block) => batch.push((block, Mutex::new(None))),
+        for part in parts.by_ref().take(at_a_time) {
+            match part {
+                Ok(part) => batch.push((part, Mutex::new(None))),
                 Err(error) => {
                     failed = Some(error);
                     break;
@@ -134,12 +134,12 @@ pub fn in_order<T: Send>(
             }
         }
         team::run(batch.len(), |i| {
-            let (block, result) = &batch[i];
-            *result.lock().expect("only this task has it") = Some(work(block));
+            let (part, result) = &batch[i];
+            *result.lock().expect("only this task has it") = Some(work(part));
         });
-        for (block, result) in batch {
+        for (part, result) in batch {
             let result = result.into_inner().expect("no task panicked").expect("every task ran");
-            take(result?, block.len())?;
+            take(result?, part)?;
         }
         if let Some(error) = failed {
             return Err(error);
@@ -211,10 +211,10 @@ mod tests {
             seen.push(text);
             Ok(())
         };
-        in_order(blocks(), |text| Ok(text.to_string()), collect).unwrap();
+        in_order(blocks(), |text| Ok(text.clone()), collect).unwrap();
         assert_eq!(seen, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
         let mut taken = 0;
-        let work = |text: &str| if text == "42" { Err(Error::data("no")) } else { Ok(()) };
+        let work = |text: &String| if text == "42" { Err(Error::data("no")) } else { Ok(()) };
         let take = |(), _| {
             taken += 1;
             Ok(())

@@ -33,16 +33,24 @@ impl Text {
     }
 }
 
+/// The lines of some files, one file after another. One that cannot be opened is an error in place of its lines.
+pub fn each_line(paths: &[PathBuf]) -> impl Iterator<Item = Result<String>> + '_ {
+    paths.iter().flat_map(|path| -> Box<dyn Iterator<Item = Result<String>>> {
+        match Text::open(path) {
+            Ok(text) => Box::new(text.lines()),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    })
+}
+
 /// The lines of some files that are not empty.
 pub fn lines_of(paths: &[PathBuf]) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for path in paths {
-        for line in Text::open(path)?.lines() {
-            lines.push(line?.to_string());
-        }
-    }
-    lines.retain(|line| !line.trim().is_empty());
-    Ok(lines)
+    each_line(paths).filter(|line| !is_blank(line)).collect()
+}
+
+/// Whether a line was read and there is nothing in it.
+pub fn is_blank(line: &Result<String>) -> bool {
+    line.as_ref().is_ok_and(|line| line.trim().is_empty())
 }
 
 /// The bytes of some files together, for a progress bar.

@@ -4,15 +4,12 @@ use super::config::{RunConfig, TaskKind};
 use super::from::known_labels;
 use super::labelled::LabelledExamples;
 use super::masked::MaskedExamples;
+use super::pairs::PairExamples;
 use super::text::TextExamples;
 use crate::data::batch::{LabelledBatch, LmBatch, MaskedBatch, PairBatch};
-use crate::data::clean::{Cleaning, clean_pairs, drop_long};
 use crate::data::order::PairOrder;
-use crate::data::pairs::{TokenPair, tokenize_pairs};
-use crate::data::split::{Split, split};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::eval::loss::pairs_loss;
-use crate::eval::translator::tokens_to_score;
 use crate::model::Architecture;
 use crate::text::Tokenizer;
 use limpid_tensor::ops::LossSpec;
@@ -36,22 +33,6 @@ pub enum Examples {
     Masked(MaskedExamples),
     /// Labelled texts.
     Labelled(LabelledExamples),
-}
-
-/// Sentence pairs for an encoder-decoder.
-pub struct PairExamples {
-    train: Vec<TokenPair>,
-    validation: Vec<TokenPair>,
-    /// The sentences themselves.
-    pub validation_texts: Vec<(String, String)>,
-    /// Sentences for the end, if there are such.
-    pub test_texts: Option<Vec<(String, String)>>,
-    order: PairOrder,
-    start: u32,
-    /// What was left out.
-    pub cleaning: Cleaning,
-    /// And of the files of validation pairs, if there are such.
-    validation_cleaning: Option<Cleaning>,
 }
 
 /// One batch of either kind.
@@ -116,7 +97,7 @@ pub struct Validation {
 }
 
 impl Examples {
-    /// Reads what `config` names, cut by `tokenizer`. `cache` is a folder for tokens of large texts; `progress` hears of bytes that are done.
+    /// Reads what `config` names, cut by `tokenizer`. `cache` is a folder for its tokens; `progress` hears of bytes that are done.
     pub fn read(
         config: &RunConfig,
         tokenizer: &Tokenizer,
@@ -125,10 +106,13 @@ impl Examples {
     ) -> Result<Self> {
         match config.task {
             TaskKind::Gpt => TextExamples::read(config, tokenizer, cache, progress).map(Examples::Text),
-            TaskKind::Translate => PairExamples::read(config, tokenizer).map(Examples::Pairs),
+            TaskKind::Translate => {
+                PairExamples::read(config, tokenizer, cache, progress).map(Examples::Pairs)
+            }
             TaskKind::Bert => MaskedExamples::read(config, tokenizer, cache, progress).map(Examples::Masked),
             TaskKind::Classify => {
-                LabelledExamples::read(config, tokenizer, known_labels(config)?).map(Examples::Labelled)
+                let known = known_labels(config)?;
+                LabelledExamples::read(config, tokenizer, known, cache, progress).map(Examples::Labelled)
             }
         }
     }
@@ -147,7 +131,7 @@ impl Examples {
     pub fn epoch(&mut self, n: u64) -> f64 {
         match self {
             Examples::Text(text) => text.epoch(n),
-            Examples::Pairs(pairs) => epoch_of(&mut pairs.order, n),
+            Examples::Pairs(pairs) => epoch_of(pairs.order(), n),
             Examples::Masked(masked) => masked.epoch(n),
             Examples::Labelled(labelled) => epoch_of(labelled.order(), n),
         }
@@ -157,7 +141,7 @@ impl Examples {
     pub fn batches_in(&mut self, epochs: u64) -> u64 {
         match self {
             Examples::Text(text) => text.batches_in(epochs),
-            Examples::Pairs(pairs) => (0..epochs).map(|epoch| pairs.order.batches_of(epoch) as u64).sum(),
+            Examples::Pairs(pairs) => (0..epochs).map(|epoch| pairs.order().batches_of(epoch) as u64).sum(),
             Examples::Masked(masked) => masked.batches_in(epochs),
             Examples::Labelled(labelled) => {
                 (0..epochs).map(|epoch| labelled.order().batches_of(epoch) as u64).sum()
@@ -170,10 +154,10 @@ impl Examples {
         let found = match (self, architecture) {
             (Examples::Text(text), Architecture::Gpt(gpt)) => text.validate((gpt, params)),
             (Examples::Pairs(pairs), Architecture::Seq2Seq(model)) => {
-                pairs_loss((model, params), &pairs.validation)
+                pairs_loss((model, params), pairs.validation())
             }
             (Examples::Pairs(pairs), Architecture::Rnn(model)) => {
-                pairs_loss((model, params), &pairs.validation)
+                pairs_loss((model, params), pairs.validation())
             }
             (Examples::Masked(masked), Architecture::Bert(bert)) => {
                 let found = masked.validate((bert, params));
@@ -204,15 +188,7 @@ impl Examples {
     pub fn describe(&self) -> String {
         match self {
             Examples::Text(text) => text.describe(),
-            Examples::Pairs(pairs) => {
-                let (train, kept, cleaning) = (pairs.train.len(), pairs.validation.len(), pairs.cleaning);
-                match pairs.validation_cleaning {
-                    None => format!("{train} pairs to learn from, {kept} kept for validation ({cleaning})"),
-                    Some(theirs) => {
-                        format!("{train} pairs to learn from ({cleaning}), {kept} for validation ({theirs})")
-                    }
-                }
-            }
+            Examples::Pairs(pairs) => pairs.describe(),
             Examples::Masked(masked) => masked.describe(),
             Examples::Labelled(labelled) => labelled.describe(),
         }
@@ -230,76 +206,4 @@ impl Examples {
 pub(super) fn epoch_of(order: &mut PairOrder, n: u64) -> f64 {
     let (epoch, place) = order.epoch(n);
     epoch as f64 + place as f64 / order.batches_of(epoch) as f64
-}
-
-impl PairExamples {
-    fn read(config: &RunConfig, tokenizer: &Tokenizer) -> Result<Self> {
-        let data = &config.data;
-        let (pairs, mut cleaning) = clean_pairs(config.pairs().read()?, config.duplicates());
-        let (train, kept, mut validation_cleaning) = match config.validation_pairs() {
-            Some(files) => {
-                // What is measured is not cleaned of duplicates, only of what cannot be measured.
-                let (kept, cleaning) = clean_pairs(files.read()?, Default::default());
-                (pairs, kept, Some(cleaning))
-            }
-            None => {
-                let share = data.validation_share.unwrap_or(USUAL_SHARE);
-                let (train, kept) = split(pairs.len(), Split::Random { share, seed: config.train.seed })?;
-                let pick = |which: &[usize]| which.iter().map(|i| pairs[*i].clone()).collect::<Vec<_>>();
-                (pick(&train), pick(&kept), None)
-            }
-        };
-        let end = tokenizer.end().ok_or_else(|| {
-            Error::config("the tokenizer has no token for the end of a sentence (</s>)")
-                .hint("limpid tokenizer train … --for translation makes one that has")
-        })?;
-        let tokens = |pairs: &[(String, String)]| {
-            tokenize_pairs(tokenizer, pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)
-        };
-        let context = config.model.context;
-        let longest = data.max_tokens.unwrap_or(context).min(context);
-        let train = drop_long(tokens(&train)?, longest, &mut cleaning);
-        let (all_kept, before) = (tokens(&kept)?, kept.len());
-        let (validation, validation_texts): (Vec<_>, Vec<_>) = all_kept
-            .into_iter()
-            .zip(kept)
-            .filter(|((source, target), _)| source.len().max(target.len()) <= context)
-            .unzip();
-        let counted = validation_cleaning.as_mut().unwrap_or(&mut cleaning);
-        counted.too_long += before - validation.len();
-        counted.kept -= before - validation.len();
-        if validation.is_empty() {
-            return Err(Error::data("no pair is left for validation")
-                .hint("give more pairs, or a larger --set model.context=…"));
-        }
-        let test_texts = match config.test_pairs() {
-            Some(files) => {
-                let test = files.read()?;
-                // Now, not when the training is over.
-                tokens_to_score(tokenizer, &test, end, context).map_err(|e| e.in_file(files.path()))?;
-                Some(test)
-            }
-            None => None,
-        };
-        let lengths: Vec<usize> = train.iter().map(|(source, target)| source.len() + target.len()).collect();
-        let (seed, budget) = (config.train.seed, config.train.batch_tokens);
-        let order = PairOrder::new(seed, &lengths, budget, config.bucketing()?)?;
-        let start = config.translator(tokenizer.vocab_size())?.start();
-        Ok(Self {
-            train,
-            validation,
-            validation_texts,
-            test_texts,
-            order,
-            start,
-            cleaning,
-            validation_cleaning,
-        })
-    }
-
-    fn batch(&mut self, n: u64) -> PairBatch {
-        let chosen = self.order.batch(n);
-        let pair = |i: &usize| (&self.train[*i].0[..], &self.train[*i].1[..]);
-        PairBatch::new(&chosen.iter().map(pair).collect::<Vec<_>>(), self.start)
-    }
 }

@@ -3,11 +3,12 @@
 use super::config::RunConfig;
 use super::examples::USUAL_SHARE;
 use crate::data::batch::{LabelledBatch, Typed};
-use crate::data::clean::Cleaning;
+use crate::data::clean::{Cleaner, Cleaning, Duplicates};
 use crate::data::frame::Frame;
+use crate::data::labelled::{Example, TableSpec, in_label_order, no_examples};
 use crate::data::order::PairOrder;
+use crate::data::sequence_file::{Recipe, SequenceFile};
 use crate::data::split::{Split, split};
-use crate::data::table::Example;
 use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::eval::classification::Confusion;
@@ -16,20 +17,54 @@ use crate::eval::loss::Loss;
 use crate::model::Bert;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Texts that are validated together.
 const AT_A_TIME: usize = 64;
 
 /// Labelled texts.
 pub struct LabelledExamples {
-    train: Vec<(Read, u32)>,
-    validation: Vec<(Read, u32)>,
-    validation_texts: Vec<Example>,
+    train: Texts,
+    validation: Texts,
+    /// The first of those kept back, as they are written.
+    shown: Vec<Example>,
     labels: Vec<String>,
+    frame: Frame,
+    context: usize,
     order: PairOrder,
     cleaning: Cleaning,
     /// Texts that were too long and are read from their beginning.
     cut: usize,
+}
+
+/// Examples in a file of tokens: of each its texts, then the number of its label.
+struct Texts {
+    file: Arc<SequenceFile>,
+    /// Texts of an example: one or two.
+    texts: usize,
+    which: Vec<usize>,
+}
+
+impl Texts {
+    /// The tokens of example `i` of these, cut to `longest`, and its label.
+    fn get(&self, i: usize, frame: Frame, longest: usize) -> (Read, u32) {
+        let first = self.which[i] * (self.texts + 1);
+        let second = (self.texts == 2).then(|| self.file.get(first + 1));
+        let (read, _) = frame.cut(&self.file.get(first), second.as_deref(), longest);
+        (read, self.file.get(first + self.texts)[0])
+    }
+
+    /// Tokens of example `i` with its special tokens, all of them.
+    fn length(&self, i: usize) -> usize {
+        let first = self.which[i] * (self.texts + 1);
+        (0..self.texts).map(|text| self.file.len_of(first + text) + 1).sum::<usize>() + 1
+    }
+
+    fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.which.len()).map(|i| self.length(i))
+    }
 }
 
 impl LabelledExamples {
@@ -38,12 +73,14 @@ impl LabelledExamples {
         config: &RunConfig,
         tokenizer: &Tokenizer,
         known: Option<Vec<String>>,
+        cache: &Path,
+        progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let (data, table, seed) = (&config.data, config.table()?, config.train.seed);
-        let found = table.read(&data.text, config.duplicates())?;
+        let found = labels_of(&table, &data.text, config.duplicates())?;
         let labels = match known {
-            Some(known) if found.labels.iter().all(|label| known.contains(label)) => known,
-            _ => found.labels,
+            Some(known) if found.iter().all(|label| known.contains(label)) => known,
+            _ => found,
         };
         if labels.len() < 2 {
             return Err(Error::data(format!(
@@ -52,32 +89,41 @@ impl LabelledExamples {
             ))
             .hint("give examples of at least two classes; is table.label the right column?"));
         }
-        let (train, kept) = if data.validation_text.is_empty() {
+        let frame = Frame::of(tokenizer)?;
+        let mut cut = |files: &[PathBuf], policy, name| {
+            token_texts((&table, files, policy), tokenizer, &labels, &cache.join(name), progress)
+                .map(Arc::new)
+        };
+        let file = cut(&data.text, config.duplicates(), "train")?;
+        let texts = table.texts.len();
+        let examples = |file: &SequenceFile| file.count() / (texts + 1);
+        let (train, validation, source) = if data.validation_text.is_empty() {
             let share = data.validation_share.unwrap_or(USUAL_SHARE);
-            let (train, kept) = split(found.examples.len(), Split::Random { share, seed })?;
-            let pick = |which: &[usize]| which.iter().map(|i| found.examples[*i].clone()).collect();
-            (pick(&train), pick(&kept))
+            let (train, kept) = split(examples(&file), Split::Random { share, seed })?;
+            let kept = Texts { file: file.clone(), texts, which: kept };
+            (train, kept, (&data.text, config.duplicates()))
         } else {
             // What is measured is not cleaned of duplicates.
-            let kept = table.read(&data.validation_text, Default::default())?;
-            (found.examples, kept.examples)
+            let kept = cut(&data.validation_text, Duplicates::Keep, "validation")?;
+            let which = (0..examples(&kept)).collect();
+            (
+                (0..examples(&file)).collect(),
+                Texts { file: kept, texts, which },
+                (&data.validation_text, Duplicates::Keep),
+            )
         };
-        let train: Vec<Example> = train;
-        let frame = Frame::of(tokenizer)?;
-        let mut cut = 0;
-        let mut read = |examples: &[Example]| {
-            let one = |example: &Example| {
-                let (read, left_out) = tokens(tokenizer, frame, example, config.model.context)?;
-                cut += usize::from(left_out > 0);
-                Ok((read, label_number(&labels, example)?))
-            };
-            examples.iter().map(one).collect::<Result<Vec<(Read, u32)>>>()
-        };
-        let (train, validation) = (read(&train)?, read(&kept)?);
-        let lengths: Vec<usize> = train.iter().map(|((ids, _), _)| ids.len()).collect();
+        if validation.which.is_empty() {
+            return Err(no_examples(source.0));
+        }
+        let shown =
+            some_of(&table, source, &validation.which[..config.train.samples.min(validation.which.len())])?;
+        let cleaning = file.cleaning();
+        let train = Texts { file, texts, which: train };
+        let context = config.model.context;
+        let cut = train.lengths().chain(validation.lengths()).filter(|length| *length > context).count();
+        let lengths: Vec<usize> = train.lengths().map(|length| length.min(context)).collect();
         let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
-        let cleaning = found.cleaning;
-        Ok(Self { train, validation, validation_texts: kept, labels, order, cleaning, cut })
+        Ok(Self { train, validation, shown, labels, frame, context, order, cleaning, cut })
     }
 
     /// The labels, by number.
@@ -87,7 +133,7 @@ impl LabelledExamples {
 
     pub(super) fn batch(&mut self, n: u64) -> LabelledBatch {
         let chosen = self.order.batch(n);
-        batch_of(chosen.iter().map(|i| &self.train[*i]))
+        self.batch_of(&self.train, chosen.into_iter())
     }
 
     pub(super) fn order(&mut self) -> &mut PairOrder {
@@ -95,9 +141,9 @@ impl LabelledExamples {
     }
 
     pub(super) fn validate(&self, model: (&Bert, &Params)) -> (Loss, Confusion) {
-        let batches: Vec<LabelledBatch> =
-            self.validation.chunks(AT_A_TIME).map(|group| batch_of(group.iter())).collect();
-        class_score(model, &batches)
+        let all = self.validation.which.len();
+        let group = |first| self.batch_of(&self.validation, first..all.min(first + AT_A_TIME));
+        class_score(model, (0..all).step_by(AT_A_TIME).map(group))
     }
 
     pub(super) fn describe(&self) -> String {
@@ -107,8 +153,8 @@ impl LabelledExamples {
         };
         format!(
             "{} texts to learn from, {} kept for validation, labels {} ({}){cut}",
-            self.train.len(),
-            self.validation.len(),
+            self.train.which.len(),
+            self.validation.which.len(),
             self.labels.join(", "),
             self.cleaning
         )
@@ -120,11 +166,11 @@ impl LabelledExamples {
         (bert, params): (&Bert, &Params),
         count: usize,
     ) -> Result<Vec<(String, String, Option<String>)>> {
-        let count = count.min(self.validation.len());
+        let count = count.min(self.shown.len());
         if count == 0 {
             return Ok(Vec::new());
         }
-        let batch = batch_of(self.validation[..count].iter());
+        let batch = self.batch_of(&self.validation, 0..count);
         let mut tape = limpid_tensor::tape::Tape::inference(params);
         let hidden = bert.hidden(&mut tape, &batch.input);
         let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
@@ -132,7 +178,14 @@ impl LabelledExamples {
             let said = self.labels[crate::decode::argmax(logits.value().row(i))].clone();
             (example.texts.join(" | "), said, Some(example.label.clone()))
         };
-        Ok(self.validation_texts[..count].iter().enumerate().map(sample).collect())
+        Ok(self.shown[..count].iter().enumerate().map(sample).collect())
+    }
+
+    fn batch_of(&self, texts: &Texts, which: impl Iterator<Item = usize>) -> LabelledBatch {
+        let (reads, labels): (Vec<Read>, Vec<u32>) =
+            which.map(|i| texts.get(i, self.frame, self.context)).unzip();
+        let pairs: Vec<(&[u32], &[u32])> = reads.iter().map(|(ids, types)| (&ids[..], &types[..])).collect();
+        LabelledBatch { input: Typed::new(&pairs), labels }
     }
 }
 
@@ -160,8 +213,43 @@ pub fn tokens(
     Ok(frame.cut(&first, second.as_deref(), longest))
 }
 
-fn batch_of<'a>(examples: impl Iterator<Item = &'a (Read, u32)>) -> LabelledBatch {
-    let (reads, labels): (Vec<&Read>, Vec<u32>) = examples.map(|(read, label)| (read, *label)).unzip();
-    let pairs: Vec<(&[u32], &[u32])> = reads.iter().map(|(ids, types)| (&ids[..], &types[..])).collect();
-    LabelledBatch { input: Typed::new(&pairs), labels }
+/// The labels there are, in order.
+fn labels_of(table: &TableSpec, files: &[PathBuf], policy: Duplicates) -> Result<Vec<String>> {
+    let (mut cleaner, mut labels) = (Cleaner::new(policy), BTreeSet::new());
+    for example in table.cleaned(files, &mut cleaner) {
+        let example = example?;
+        if !labels.contains(&example.label) {
+            labels.insert(example.label);
+        }
+    }
+    in_label_order(labels, files)
+}
+
+fn token_texts(
+    (table, files, policy): (&TableSpec, &[PathBuf], Duplicates),
+    tokenizer: &Tokenizer,
+    labels: &[String],
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<SequenceFile> {
+    let how = format!("{table:?}, labels {labels:?}");
+    let ids = tokenizer.vocab_size().max(labels.len());
+    let recipe = Recipe { files, how, tokenizer, ids, clean: Some(policy) };
+    let cut = |example: &Example| {
+        let texts = example.texts.iter().map(|text| tokenizer.encode(text));
+        texts.chain([label_number(labels, example).map(|label| vec![label])]).collect()
+    };
+    SequenceFile::build(path, &recipe, || Ok(table.examples(files)), cut, progress)
+}
+
+/// Some examples (their numbers ascend) as they are written.
+fn some_of(
+    table: &TableSpec,
+    (files, policy): (&Vec<PathBuf>, Duplicates),
+    which: &[usize],
+) -> Result<Vec<Example>> {
+    let Some(last) = which.last() else { return Ok(Vec::new()) };
+    let mut cleaner = Cleaner::new(policy);
+    let all = table.cleaned(files, &mut cleaner).take(last + 1).enumerate();
+    all.filter(|(i, _)| which.binary_search(i).is_ok()).map(|(_, example)| example).collect()
 }

@@ -7,17 +7,19 @@ use crate::data::batch::MaskedBatch;
 use crate::data::frame::Frame;
 use crate::data::masking::{Draw, Masking};
 use crate::data::order::{PairOrder, random_windows};
+use crate::data::sequence_file::{Recipe, SequenceFile};
 use crate::data::split::{Split, split, split_text};
 use crate::data::tokens::TokenFile;
 use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::eval::encoder::MaskedScore;
 use crate::model::Bert;
-use crate::text::{Text, Tokenizer};
+use crate::text::{Tokenizer, each_line};
 use limpid_tensor::params::Params;
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Tokens that are validated together.
 const AT_A_TIME: usize = 4_096;
@@ -41,14 +43,17 @@ enum Source {
     /// Anywhere in a text.
     Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines, each once an epoch.
-    Lines { train: Vec<Vec<u32>>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+    Lines { lines: SequenceFile, train: Vec<Piece>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
     /// A line and the next one, or in half of the cases another.
     Pairs { train: Lines, kept: Lines },
 }
 
-/// Lines, and which of them have a next one: an empty line ends a document.
+/// A part of a line: which one, and which of its tokens.
+type Piece = (u32, Range<u32>);
+
+/// Which lines have a next one: an empty line ends a document.
 struct Lines {
-    lines: Vec<Vec<u32>>,
+    file: Arc<SequenceFile>,
     with_next: Vec<usize>,
 }
 
@@ -63,33 +68,39 @@ impl MaskedExamples {
         let masking = Masking::new(tokenizer, config.masking.share, config.hide(), seed)?;
         let frame = Frame::of(tokenizer)?;
         let share = data.validation_share.unwrap_or(USUAL_SHARE);
+        let mut lines_of =
+            |name, files: &[PathBuf]| read_lines(tokenizer, files, &cache.join(name), progress);
         let source = match config.unit()? {
             Unit::Windows => windows(config, tokenizer, cache, progress)?,
             Unit::Lines => {
-                let pieces =
-                    |files: &[PathBuf]| Ok::<_, Error>(pieces(read_lines(tokenizer, files)?, context - 2));
-                let lines = pieces(&data.text)?;
-                let (train, kept) = if data.validation_text.is_empty() {
-                    let (train, kept) = split(lines.len(), Split::Random { share, seed })?;
-                    let pick = |which: &[usize]| which.iter().map(|i| lines[*i].clone()).collect();
-                    (pick(&train), pick(&kept))
-                } else {
-                    (lines, pieces(&data.validation_text)?)
+                let lines = lines_of("train", &data.text)?;
+                let all = pieces(&lines, context - 2);
+                let tokens = |file: &SequenceFile, pieces: &[Piece]| -> Vec<Vec<u32>> {
+                    pieces.iter().map(|piece| tokens_of(file, piece)).collect()
                 };
-                let lengths: Vec<usize> = train.iter().map(|line: &Vec<u32>| line.len() + 2).collect();
+                let (train, kept) = if data.validation_text.is_empty() {
+                    let (train, kept) = split(all.len(), Split::Random { share, seed })?;
+                    let pick = |which: &[usize]| which.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
+                    (pick(&train), tokens(&lines, &pick(&kept)))
+                } else {
+                    let kept = lines_of("validation", &data.validation_text)?;
+                    (all, tokens(&kept, &pieces(&kept, context - 2)))
+                };
+                let lengths: Vec<usize> = train.iter().map(|(_, part)| part.len() + 2).collect();
                 let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
-                Source::Lines { train, kept, order: Box::new(order) }
+                Source::Lines { lines, train, kept, order: Box::new(order) }
             }
             Unit::Pairs => {
-                let lines = read_lines(tokenizer, &data.text)?;
-                let (train, kept) = if data.validation_text.is_empty() {
-                    let (train, _) = split_text(lines.len(), share)?;
-                    let kept = lines[train.end..].to_vec();
-                    (Lines::new(lines[..train.end].to_vec()), Lines::new(kept))
+                let lines = Arc::new(lines_of("train", &data.text)?);
+                let all = lines.count();
+                if data.validation_text.is_empty() {
+                    let (train, kept) = split_text(all, share)?;
+                    Source::Pairs { train: Lines::new(lines.clone(), train), kept: Lines::new(lines, kept) }
                 } else {
-                    (Lines::new(lines), Lines::new(read_lines(tokenizer, &data.validation_text)?))
-                };
-                Source::Pairs { train, kept }
+                    let kept = Arc::new(lines_of("validation", &data.validation_text)?);
+                    let kept_lines = kept.count();
+                    Source::Pairs { train: Lines::new(lines, 0..all), kept: Lines::new(kept, 0..kept_lines) }
+                }
             }
         };
         let found = Self { source, masking, frame, context, batch: config.train.batch, seed };
@@ -113,8 +124,9 @@ impl MaskedExamples {
                 let window = |at| frame.one(&tokens.slice(train.start + at..train.start + at + inner));
                 (starts.into_iter().map(window).collect(), None)
             }
-            Source::Lines { train, order, .. } => {
-                (order.batch(n).iter().map(|i| frame.one(&train[*i])).collect(), None)
+            Source::Lines { lines, train, order, .. } => {
+                let line = |i: &usize| frame.one(&tokens_of(lines, &train[*i]));
+                (order.batch(n).iter().map(line).collect(), None)
             }
             Source::Pairs { train, .. } => {
                 let chosen = random_windows(seed, n, size, train.with_next.len());
@@ -252,29 +264,39 @@ fn windows(
     Ok(Source::Windows { tokens, train, kept })
 }
 
-/// The lines of some files as tokens; one that is empty has none.
-fn read_lines(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Vec<Vec<u32>>> {
-    let mut lines = Vec::new();
-    for path in files {
-        for line in Text::open(path)?.lines() {
-            lines.push(tokenizer.encode(&line?)?);
-        }
-        // A file ends a document.
-        lines.push(Vec::new());
-    }
-    Ok(lines)
+/// The lines of some files as tokens; one that is empty has none, and an empty one ends each file, as it ends a document.
+fn read_lines(
+    tokenizer: &Tokenizer,
+    files: &[PathBuf],
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<SequenceFile> {
+    let (how, ids) = ("lines, an empty one after each file".to_string(), tokenizer.vocab_size());
+    let recipe = Recipe { files, how, tokenizer, ids, clean: None };
+    let of_file = |file| each_line(std::slice::from_ref(file)).chain([Ok(String::new())]);
+    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+    SequenceFile::build(path, &recipe, || Ok(files.iter().flat_map(of_file)), cut, progress)
 }
 
 /// Lines that are not empty, long ones in pieces: nothing is left out.
-fn pieces(lines: Vec<Vec<u32>>, longest: usize) -> Vec<Vec<u32>> {
-    lines.iter().flat_map(|line| line.chunks(longest).map(<[u32]>::to_vec)).collect()
+fn pieces(lines: &SequenceFile, longest: usize) -> Vec<Piece> {
+    let of_line = |i: usize| {
+        let tokens = lines.len_of(i);
+        (0..tokens).step_by(longest).map(move |at| (i as u32, at as u32..tokens.min(at + longest) as u32))
+    };
+    (0..lines.count()).flat_map(of_line).collect()
+}
+
+fn tokens_of(lines: &SequenceFile, (line, part): &Piece) -> Vec<u32> {
+    lines.get(*line as usize)[part.start as usize..part.end as usize].to_vec()
 }
 
 impl Lines {
-    fn new(lines: Vec<Vec<u32>>) -> Self {
-        let both = |i: &usize| !lines[*i].is_empty() && !lines[*i + 1].is_empty();
-        let with_next = (0..lines.len().saturating_sub(1)).filter(both).collect();
-        Self { lines, with_next }
+    /// Those of `part`.
+    fn new(file: Arc<SequenceFile>, part: Range<usize>) -> Self {
+        let both = |i: &usize| file.len_of(*i) > 0 && file.len_of(*i + 1) > 0;
+        let with_next = (part.start..part.end.saturating_sub(1)).filter(both).collect();
+        Self { file, with_next }
     }
 
     /// For each of `chosen` (numbers of lines that have a next one) a pair, and 0 if its second is the next line, 1 if it is another.
@@ -290,7 +312,7 @@ impl Lines {
             let (is_other, other) = (rng.below(2) == 1, self.with_next[rng.below(self.with_next.len())]);
             // With one pair there is no other line than the next.
             let second = if is_other && other != first + 1 { other } else { first + 1 };
-            let (read, _) = frame.cut(&self.lines[first], Some(&self.lines[second]), context);
+            let (read, _) = frame.cut(&self.file.get(first), Some(&self.file.get(second)), context);
             (read, u32::from(second != first + 1))
         };
         chosen.iter().map(pair).unzip()

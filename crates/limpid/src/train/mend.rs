@@ -17,7 +17,7 @@ pub(super) fn mend(folder: &Path) -> Result<Vec<Error>> {
         let remove = || fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e));
         if ends("tmp") {
             remove()?;
-        } else if ends("tokens")
+        } else if (ends("tokens") || ends("lengths"))
             && let Err(error) = TokenFile::open(&path)
         {
             remove()?;

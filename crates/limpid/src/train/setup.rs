@@ -7,6 +7,8 @@ use super::from::adopt;
 use super::mend::{lost_metrics, mend};
 use super::plan;
 use super::run::Run;
+use crate::data::clean::Cleaner;
+use crate::data::labelled::no_examples;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
@@ -261,9 +263,15 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
         Some(from) => Tokenizer::load(from)?,
         None if config.task == TaskKind::Classify => {
             // The texts alone: labels and other columns are no part of the language.
-            let labelled = config.table()?.read(&config.data.text, config.duplicates())?;
-            let texts = labelled.examples.iter().flat_map(|example| &example.texts);
-            train(&config.tokenizer_spec()?, texts.map(|text| Ok(format!("{text}\n"))))?.tokenizer
+            let (table, mut cleaner) = (config.table()?, Cleaner::new(config.duplicates()));
+            let texts = table
+                .cleaned(&config.data.text, &mut cleaner)
+                .map(|example| Ok(example?.texts.iter().map(|text| format!("{text}\n")).collect::<String>()));
+            let mut texts = texts.peekable();
+            if texts.peek().is_none() {
+                return Err(no_examples(&config.data.text));
+            }
+            train(&config.tokenizer_spec()?, in_blocks(texts))?.tokenizer
         }
         None => {
             let (data, spec) = (&config.data, config.tokenizer_spec()?);
@@ -275,10 +283,18 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
                 TaskKind::Translate => {
                     let files = config.pairs();
                     // Files that are not each other's translation are refused before anything is learnt from them.
-                    let pairs = files.read()?;
-                    match files {
-                        PairFiles::Parallel(source, target) => learn(&[source, target])?.tokenizer,
-                        PairFiles::Table { .. } => train(&spec, columns(&pairs))?.tokenizer,
+                    files.pairs()?.try_for_each(|pair| pair.map(drop))?;
+                    match &files {
+                        PairFiles::Parallel(source, target) => {
+                            learn(&[source.clone(), target.clone()])?.tokenizer
+                        }
+                        PairFiles::Table { .. } => {
+                            let lines = files.pairs()?.map(|pair| {
+                                let (source, target) = pair?;
+                                Ok(format!("{source}\n{target}\n"))
+                            });
+                            train(&spec, in_blocks(lines))?.tokenizer
+                        }
                     }
                 }
             }
@@ -289,9 +305,10 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
     Ok(tokenizer)
 }
 
-/// Both columns of a table as texts, some hundred lines at a time.
-fn columns(pairs: &[(String, String)]) -> impl Iterator<Item = Result<String>> {
-    pairs
-        .chunks(512)
-        .map(|some| Ok(some.iter().map(|(source, target)| format!("{source}\n{target}\n")).collect()))
+/// Short texts, some hundred at a time.
+fn in_blocks(mut texts: impl Iterator<Item = Result<String>>) -> impl Iterator<Item = Result<String>> {
+    std::iter::from_fn(move || {
+        let block: Result<String> = texts.by_ref().take(512).collect();
+        block.map(|block| (!block.is_empty()).then_some(block)).transpose()
+    })
 }

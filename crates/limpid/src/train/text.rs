@@ -4,7 +4,8 @@ use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
 use crate::data::batch::LmBatch;
 use crate::data::order::{PairOrder, random_windows};
-use crate::data::sequences::{documents, without_start};
+use crate::data::sequence_file::{Recipe, SequenceFile};
+use crate::data::sequences::end_of;
 use crate::data::split::{Split, split, split_text};
 use crate::data::tokens::TokenFile;
 use crate::decode::filter::Filter;
@@ -12,7 +13,7 @@ use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strate
 use crate::error::{Error, Result};
 use crate::eval::loss::{Loss, sequences_loss, text_loss};
 use crate::model::Gpt;
-use crate::text::{Blocks, Text, Tokenizer, lines_of};
+use crate::text::{Blocks, Text, Tokenizer, each_line, is_blank};
 use limpid_tensor::params::Params;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,20 @@ enum Source {
     /// Anywhere in a text.
     Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines between end tokens, each once an epoch.
-    Lines { train: Vec<Vec<u32>>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+    Lines { lines: Documents, train: Vec<Piece>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+}
+
+/// Lines, each between end tokens.
+struct Documents {
+    lines: SequenceFile,
+    end: u32,
+}
+
+/// A part of a document: which one, from which of its tokens.
+#[derive(Clone, Copy)]
+struct Piece {
+    document: u32,
+    at: u32,
 }
 
 impl TextExamples {
@@ -55,7 +69,7 @@ impl TextExamples {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let (source, characters_per_token) = match config.unit()? {
-            Unit::Lines => lines(config, tokenizer)?,
+            Unit::Lines => lines(config, tokenizer, cache, progress)?,
             Unit::Windows | Unit::Pairs => windows(config, tokenizer, cache, progress)?,
         };
         let (context, batch, seed) = (config.model.context, config.train.batch, config.train.seed);
@@ -72,8 +86,9 @@ impl TextExamples {
                 let window = |at| tokens.window(train.start + at, self.context);
                 LmBatch::new(&starts.into_iter().map(window).collect::<Vec<_>>())
             }
-            Source::Lines { train, order, .. } => {
-                LmBatch::new(&order.batch(n).iter().map(|i| &train[*i][..]).collect::<Vec<&[u32]>>())
+            Source::Lines { lines, train, order, .. } => {
+                let piece = |i: &usize| lines.piece(train[*i], self.context);
+                LmBatch::new(&order.batch(n).iter().map(piece).collect::<Vec<_>>())
             }
         }
     }
@@ -213,16 +228,25 @@ fn characters(files: &[PathBuf]) -> Result<u64> {
 }
 
 /// Lines, and the characters a token of those that are kept stands for.
-fn lines(config: &RunConfig, tokenizer: &Tokenizer) -> Result<(Source, f64)> {
+fn lines(
+    config: &RunConfig,
+    tokenizer: &Tokenizer,
+    cache: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Source, f64)> {
     let (data, context, seed) = (&config.data, config.model.context, config.train.seed);
-    let all = lines_of(&data.text)?;
-    let (train, kept) = if data.validation_text.is_empty() {
-        let share = data.validation_share.unwrap_or(USUAL_SHARE);
-        let (train, kept) = split(all.len(), Split::Random { share, seed })?;
-        let pick = |which: &[usize]| which.iter().map(|i| all[*i].clone()).collect::<Vec<String>>();
-        (pick(&train), pick(&kept))
-    } else {
-        (all, lines_of(&data.validation_text)?)
+    let mut read = |files: &[PathBuf], name| Documents::read(files, tokenizer, &cache.join(name), progress);
+    let lines = read(&data.text, "train")?;
+    let kept_file = match &data.validation_text[..] {
+        [] => None,
+        files => Some(read(files, "validation")?),
+    };
+    let (train, kept): (Vec<usize>, Vec<usize>) = match &kept_file {
+        Some(file) => ((0..lines.count()).collect(), (0..file.count()).collect()),
+        None => {
+            let share = data.validation_share.unwrap_or(USUAL_SHARE);
+            split(lines.count(), Split::Random { share, seed })?
+        }
     };
     for (lines, what) in [(&train, "to learn from"), (&kept, "for validation")] {
         if lines.is_empty() {
@@ -230,32 +254,78 @@ fn lines(config: &RunConfig, tokenizer: &Tokenizer) -> Result<(Source, f64)> {
                 .hint("give more text: lines that are empty do not count"));
         }
     }
-    // The line break stands for the end token.
-    let characters: usize = kept.iter().map(|line| line.chars().count() + 1).sum();
-    let tokens = |lines: &[String]| documents(tokenizer, lines.iter().map(String::as_str));
-    let mut train = tokens(&train)?;
-    without_start(&mut train);
-    let (train, kept) = (pieces(&train, context), pieces(&tokens(&kept)?, context));
+    let kept_texts = if kept_file.is_some() { &data.validation_text } else { &data.text };
+    let characters = characters_of(kept_texts, &kept)?;
+    let file = kept_file.as_ref().unwrap_or(&lines);
+    let kept = kept.iter().flat_map(|document| file.pieces(*document, 0, context));
+    let kept: Vec<Vec<u32>> = kept.map(|piece| file.piece(piece, context)).collect();
+    // Every other document without its first token: a prompt that somebody types has none before it.
+    let train =
+        train.iter().enumerate().flat_map(|(i, document)| lines.pieces(*document, 1 - i % 2, context));
+    let train: Vec<Piece> = train.collect();
     let predicted: usize = kept.iter().map(|piece| piece.len() - 1).sum();
-    let lengths: Vec<usize> = train.iter().map(|piece| piece.len() - 1).collect();
+    let lengths: Vec<usize> = train.iter().map(|piece| lines.length(*piece, context) - 1).collect();
     let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
-    Ok((Source::Lines { train, kept, order: Box::new(order) }, characters as f64 / predicted as f64))
+    let source = Source::Lines { lines, train, kept, order: Box::new(order) };
+    Ok((source, characters as f64 / predicted as f64))
 }
 
-/// Sequences of `context` predictions at most: a long one is cut, and each piece begins with the token that the one before ends with, so that
-/// every token but the first is predicted once.
-fn pieces(sequences: &[Vec<u32>], context: usize) -> Vec<Vec<u32>> {
-    let cut = |sequence: &Vec<u32>| {
-        let predicted = sequence.len().saturating_sub(1);
-        let piece = |at: usize| sequence[at..sequence.len().min(at + context + 1)].to_vec();
-        (0..predicted).step_by(context).map(piece).collect::<Vec<_>>()
-    };
-    sequences.iter().flat_map(cut).collect()
+/// Characters of some lines (their numbers ascend) of those that are not blank. The line break stands for the end token.
+fn characters_of(files: &[PathBuf], which: &[usize]) -> Result<usize> {
+    let mut which = which.iter().copied().peekable();
+    let mut characters = 0;
+    for (number, line) in each_line(files).filter(|line| !is_blank(line)).enumerate() {
+        let line = line?;
+        if which.next_if_eq(&number).is_some() {
+            characters += line.chars().count() + 1;
+        }
+    }
+    Ok(characters)
+}
+
+impl Documents {
+    fn read(
+        files: &[PathBuf],
+        tokenizer: &Tokenizer,
+        path: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        let end = end_of(tokenizer)?;
+        let (how, ids) = ("lines that are not blank".to_string(), tokenizer.vocab_size());
+        let recipe = Recipe { files, how, tokenizer, ids, clean: None };
+        let lines = || Ok(each_line(files).filter(|line| !is_blank(line)));
+        let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+        Ok(Self { lines: SequenceFile::build(path, &recipe, lines, cut, progress)?, end })
+    }
+
+    fn count(&self) -> usize {
+        self.lines.count()
+    }
+
+    /// Parts of `context` predictions at most, from token `first` on: a long document is cut, and each piece begins with the token that the one
+    /// before ends with, so that every token but the first is predicted once.
+    fn pieces(&self, document: usize, first: usize, context: usize) -> impl Iterator<Item = Piece> + use<> {
+        let last = self.lines.len_of(document) + 1;
+        (first..last).step_by(context).map(move |at| Piece { document: document as u32, at: at as u32 })
+    }
+
+    /// Tokens of a piece.
+    fn length(&self, piece: Piece, context: usize) -> usize {
+        let tokens = self.lines.len_of(piece.document as usize) + 2;
+        (tokens - piece.at as usize).min(context + 1)
+    }
+
+    fn piece(&self, piece: Piece, context: usize) -> Vec<u32> {
+        let (at, length) = (piece.at as usize, self.length(piece, context));
+        let document = [&[self.end], &self.lines.get(piece.document as usize)[..], &[self.end]].concat();
+        document[at..at + length].to_vec()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{part_of_step, pieces};
+    use super::*;
+    use crate::text::{Purpose, word_tokenizer_for};
 
     #[test]
     fn the_batches_of_a_step_read_what_one_large_batch_would() {
@@ -268,8 +338,24 @@ mod tests {
 
     #[test]
     fn pieces_predict_every_token_but_the_first_once() {
-        let sequences = vec![vec![9, 1, 2, 3, 4, 9], vec![9, 1, 2, 9], vec![9]];
-        let want: [&[u32]; 3] = [&[9, 1, 2, 3], &[3, 4, 9], &[9, 1, 2, 9]];
-        assert_eq!(pieces(&sequences, 3), want);
+        let folder = std::env::temp_dir().join(format!("limpid-lines-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (text, files) = ("a b c d\n \na b\n", [folder.join("text")]);
+        std::fs::write(&files[0], text).unwrap();
+        let tokenizer = word_tokenizer_for([text], Purpose::LanguageModel).unwrap();
+        let [a, b, c, d] = tokenizer.encode("a b c d").unwrap()[..] else { panic!("four words") };
+        let lines = Documents::read(&files, &tokenizer, &folder.join("cache"), &mut |_| {}).unwrap();
+        let end = lines.end;
+        let all = |document, first| -> Vec<Vec<u32>> {
+            let pieces = lines.pieces(document, first, 3);
+            pieces.map(|piece| lines.piece(piece, 3)).collect()
+        };
+        assert_eq!(lines.count(), 2);
+        assert_eq!(all(0, 0), [vec![end, a, b, c], vec![c, d, end]]);
+        assert_eq!(all(0, 1), [vec![a, b, c, d], vec![d, end]]);
+        assert_eq!(all(1, 0), [vec![end, a, b, end]]);
+        assert_eq!(all(1, 1), [vec![a, b, end]]);
+        assert_eq!(characters_of(&files, &[1]).unwrap(), 4);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -55,8 +55,8 @@ impl Words {
         in_order(
             texts,
             |text| Ok((in_block(text)?, text.bytes().filter(|byte| *byte == b'\n').count())),
-            |(counts, line_ends), bytes| {
-                counted.bytes += bytes as u64;
+            |(counts, line_ends), text| {
+                counted.bytes += text.len() as u64;
                 counted.line_ends += line_ends as u64;
                 for (word, count) in counts {
                     counted.words += count;

@@ -6,9 +6,10 @@ use crate::config::{
     Scaling, Seq2SeqConfig, Tie, Variant, activation_from_name, cell_from_name, rnn_attention_from_name,
 };
 use crate::data::clean::Duplicates;
+use crate::data::labelled::TableSpec;
 use crate::data::masking::Hide;
 use crate::data::order::Bucketing;
-use crate::data::table::{Column, Header, TableFormat, TableSpec};
+use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::optim::{AdamConfig, Rate, Schedule};

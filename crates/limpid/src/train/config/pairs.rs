@@ -1,9 +1,10 @@
 //! Where sentence pairs are: two files side by side, or two columns of one.
 
-use super::{DataConfig, RunConfig};
-use crate::data::parallel::{read_pair_table, read_parallel};
+use super::{DataConfig, RunConfig, TaskKind};
+use crate::data::parallel::{Pairs, pair_table, parallel};
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Error, Result};
+use crate::text::Text;
 use std::path::{Path, PathBuf};
 
 /// Pairs on disk.
@@ -25,12 +26,28 @@ pub enum PairFiles {
 }
 
 impl PairFiles {
-    /// All pairs, in order.
-    pub fn read(&self) -> Result<Vec<(String, String)>> {
+    /// All pairs, in order, one at a time.
+    pub fn pairs(&self) -> Result<Pairs> {
         match self {
-            PairFiles::Parallel(source, target) => read_parallel(source, target),
-            PairFiles::Table { path, header, source, target } => {
-                read_pair_table(path, *header, source, target)
+            PairFiles::Parallel(source, target) => Ok(parallel(Text::open(source)?, Text::open(target)?)),
+            PairFiles::Table { path, header, source, target } => pair_table(path, *header, source, target),
+        }
+    }
+
+    /// The files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            PairFiles::Parallel(source, target) => vec![source.clone(), target.clone()],
+            PairFiles::Table { path, .. } => vec![path.clone()],
+        }
+    }
+
+    /// How they are read, in words.
+    pub(in crate::train) fn how(&self) -> String {
+        match self {
+            PairFiles::Parallel(..) => "parallel lines".into(),
+            PairFiles::Table { header, source, target, .. } => {
+                format!("table, header {header:?}, columns {source:?} and {target:?}")
             }
         }
     }
@@ -48,6 +65,17 @@ impl RunConfig {
     pub fn pairs(&self) -> PairFiles {
         let DataConfig { source, target, pairs, .. } = &self.data;
         self.pair_files(source, target, pairs).expect("validated")
+    }
+
+    /// The files that hold what is learnt from.
+    pub fn learnt_from(&self) -> Vec<PathBuf> {
+        match self.task {
+            TaskKind::Translate => {
+                let DataConfig { source, target, pairs, .. } = &self.data;
+                self.pair_files(source, target, pairs).map_or(Vec::new(), |pairs| pairs.files())
+            }
+            TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => self.data.text.clone(),
+        }
     }
 
     /// The pairs kept for validation, if they are in files of their own.
