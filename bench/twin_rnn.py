@@ -26,6 +26,8 @@ from rnn_model import Rnn  # noqa: E402
 
 PAD, END = 0, 1
 EPOCHS, BATCH_TOKENS, PEAK, WARMUP, SMOOTHING, CLIP, VALIDATE_EVERY = 10, 3600, 1e-3, 200, 0.1, 1.0, 500
+# Pairs that go through the model together; a batch has about 120.
+PART = 32
 # Tokens a side at most, as model.context.
 LONGEST = 128
 
@@ -94,6 +96,18 @@ def loss_of(model, batch, smoothing, reduction="mean"):
     return F.cross_entropy(model.lm_head(hidden), target[real], label_smoothing=smoothing, reduction=reduction)
 
 
+def backward(model, batch):
+    """The gradient of the batch's mean loss, in parts of pairs of about one length: the same up to rounding, without most of the padding."""
+    targets = sum(len(t) for _, t in batch)
+    ordered = sorted(batch, key=lambda pair: (len(pair[1]), len(pair[0])))
+    total = 0.0
+    for part in (ordered[i : i + PART] for i in range(0, len(ordered), PART)):
+        loss = loss_of(model, part, SMOOTHING, "sum") / targets
+        loss.backward()
+        total += loss.item()
+    return total
+
+
 @torch.no_grad()
 def validate(model, pairs):
     model.eval()
@@ -159,14 +173,13 @@ def main():
         rate = step / WARMUP if step <= WARMUP else (total - step) / (total - WARMUP)
         for group in optimizer.param_groups:
             group["lr"] = PEAK * rate
-        loss = loss_of(model, batch, SMOOTHING)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss = backward(model, batch)
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
         seconds += time.perf_counter() - begin
         if step % 50 == 0:
-            print(f"step {step} of {total}: loss {loss.item():.3f}, {1e3 * seconds / step:.0f} ms a step", file=sys.stderr)
+            print(f"step {step} of {total}: loss {loss:.3f}, {1e3 * seconds / step:.0f} ms a step", file=sys.stderr)
         last = step == (args.steps or total)
         if step % VALIDATE_EVERY == 0 or last:
             found = validate(model, validation)

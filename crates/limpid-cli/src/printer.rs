@@ -75,6 +75,30 @@ pub fn thousands(n: usize) -> String {
     limpid::report::thousands(n as u64)
 }
 
+/// So many of them: "1 step", "1,000 steps".
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// Bytes as a person says them.
+pub fn size(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e8 => format!("{:.0} MB", (b / 1e6).max(1.0)),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}
+
+/// A path as one types it into a shell.
+pub fn quoted(path: &std::path::Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "_./-+=:@%,".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}
+
 /// Seconds as a person says them.
 pub fn duration(seconds: f64) -> String {
     match seconds {

@@ -19,7 +19,7 @@ pub struct Eval {
     #[arg(long, value_name = "FILE", requires = "source")]
     pub target: Option<PathBuf>,
     /// Stories that `limpid corpus stories` wrote, one a line, beside the best that is possible with them: nats a word, or words hidden one at a time. --data names those it has learnt from, for counts
-    #[arg(long, value_name = "FILE", requires = "data", conflicts_with = "source")]
+    #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub stories: Option<PathBuf>,
     /// Stories: how many words are hidden
     #[arg(long, default_value_t = 2_000, value_name = "N", requires = "stories")]

@@ -13,6 +13,12 @@ pub struct Experiment {
     /// The first of three seeds
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Steps of each training, in place of the usual number
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Width of each model, in place of the usual one
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
     /// Folder for report.html, the pictures and outcome.json [default: experiments/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

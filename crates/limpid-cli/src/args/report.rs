@@ -11,6 +11,9 @@ pub struct Report {
     /// The page to write [default: RUN/report.html]
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
+    /// Machine-readable: where the page is, and the figures in it
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(ClapArgs)]

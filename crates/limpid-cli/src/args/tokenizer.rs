@@ -67,6 +67,9 @@ pub struct TokenizerTrain {
     /// Which special tokens there are [default: by kind]
     #[arg(long = "for", value_name = "USE")]
     pub purpose: Option<For>,
+    /// Machine-readable
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(ClapArgs)]

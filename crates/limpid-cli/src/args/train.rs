@@ -58,6 +58,9 @@ pub struct Train {
     /// that folder
     #[arg(long, value_name = "STEPS", num_args = 0..=1, require_equals = true, default_missing_value = "200", conflicts_with_all = ["resume", "force"])]
     pub find_lr: Option<u64>,
+    /// Machine-readable: what the run came to, one object at the end
+    #[arg(long, conflicts_with = "show_config")]
+    pub json: bool,
     /// Print the configuration with all its keys, and do nothing
     #[arg(long)]
     pub show_config: bool,

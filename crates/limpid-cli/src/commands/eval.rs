@@ -115,11 +115,21 @@ fn translation(
             .hint("give it a name of its own"));
     }
     let pairs = read_parallel(source, target)?;
+    let how = &args.how;
+    let several = [("--samples", how.samples), ("--nbest", how.nbest)];
+    if let Some((flag, n)) = several.iter().find(|(_, n)| n.is_some_and(|n| n > 1)) {
+        return Err(Error::config(format!(
+            "{flag} {}: one translation of a sentence is measured",
+            n.unwrap_or(0)
+        ))
+        .hint(format!("leave {flag} out; limpid translate gives several")));
+    }
     let (decoding, warnings) = decoding_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
     say(format_args!("Translating {} sentences …", pairs.len()));
-    let found = score_translator((translator, &model.params), tokenizer, &pairs, &decoding, case)?;
+    let found = score_translator((translator, &model.params), tokenizer, &pairs, &decoding, case)
+        .map_err(|error| error.in_file(source))?;
     let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;

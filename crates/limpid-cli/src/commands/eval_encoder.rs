@@ -16,7 +16,7 @@ use limpid::train::RunConfig;
 use limpid::train::config::Unit;
 use limpid::train::labelled::{label_number, tokens};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Sequences that go through the model together.
 const AT_A_TIME: usize = 32;
@@ -82,7 +82,8 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
     let sequences: Vec<Read> =
         parts.iter().flat_map(|part| part.chunks(context - 2)).map(|part| frame.one(part)).collect();
     if sequences.is_empty() {
-        return Err(Error::data("there is no text in it").hint("is it the right file?"));
+        return Err(Error::data(format!("{}: there is no text in it", names(&args.data)))
+            .hint("is it the right file?"));
     }
     let mut score = MaskedScore::default();
     for (n, group) in sequences.chunks(AT_A_TIME).enumerate() {
@@ -90,7 +91,9 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
         score.add((bert, &model.params), &batch);
     }
     if score.loss.tokens == 0 {
-        return Err(Error::data("no word of it can be hidden").hint("is it text?"));
+        return Err(
+            Error::data(format!("{}: no word of it can be hidden", names(&args.data))).hint("is it text?")
+        );
     }
     let (loss, accuracy) = (score.loss.mean(), score.accuracy());
     if args.json {
@@ -114,6 +117,10 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
     println!("perplexity          {:>12.4}", score.loss.perplexity());
     println!("accuracy            {accuracy:>12.4}");
     Ok(())
+}
+
+fn names(files: &[PathBuf]) -> String {
+    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The settings of the run that a model folder lies in, if it does.

@@ -11,6 +11,15 @@ use std::path::Path;
 
 /// Measures a language model in nats a word, an encoder by words that are hidden one at a time.
 pub fn run(args: &Eval, file: &Path, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+    if args.data.is_empty() {
+        return Err(Error::config("--stories needs the stories that the model has learnt from, too").hint(
+            format!(
+                "for what counting can do: limpid eval {} --stories {} --data train.story",
+                args.model.display(),
+                file.display()
+            ),
+        ));
+    }
     let (train, test) = (lines_of(&args.data)?, lines_of(&[file.to_path_buf()])?);
     let (train, test) = (texts(&train), texts(&test));
     match &model.architecture {

@@ -3,9 +3,10 @@
 use crate::args;
 use crate::printer::say;
 use limpid::error::Result;
-use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Table, find, html};
+use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Settings, Table, find, html};
 use limpid::files::{create_folder, write_aside};
 use limpid::train::Signal;
+use limpid::train::plan::available_memory;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ pub fn run(args: &args::Experiment) -> Result<()> {
         return Ok(());
     };
     let experiment = find(name)?;
+    let settings = Settings { steps: args.steps, width: args.width };
+    settings.check(experiment, available_memory())?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("experiments").join(name));
     // Before the work, so that a folder that cannot be made costs nothing.
     create_folder(&folder)?;
@@ -25,7 +28,7 @@ pub fn run(args: &args::Experiment) -> Result<()> {
         say(format_args!("  {:>5.0} s  {text}", begin.elapsed().as_secs_f64()));
         Signal::GoOn
     };
-    let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, &mut news))?;
+    let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;
     write(&folder, experiment, effort, &outcome)?;
     if args.json {
         println!("{}", outcome.json());

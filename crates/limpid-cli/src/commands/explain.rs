@@ -68,6 +68,14 @@ fn words(args: &Explain) -> Result<Words> {
                 read.options.push((name.to_string(), value.clone()));
             }
         }
+        // Not the example's, but every command's.
+        if let Some((_, value)) = read.options.pop_if(|(name, _)| name == "threads") {
+            let threads = value.parse().ok().filter(|n| (1..=256).contains(n));
+            let threads = threads.ok_or_else(|| {
+                Error::config(format!("--threads {value} is not a number of threads")).hint("use 1 to 256")
+            })?;
+            limpid_tensor::team::set_threads(threads);
+        }
     }
     Ok(read)
 }

@@ -7,6 +7,7 @@ use limpid::files::{create_folder, write_aside};
 use limpid::train::find_rate::{RateCurve, RatePoint, RateSearch, SweepEnd, round};
 use limpid::train::setup::{Beginning, FIND_LR, Opened};
 use limpid::train::{News, RunConfig, Signal};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ impl Drop for Scratch {
 }
 
 /// Sweeps over rates with the run that `config` describes, fresh; draws the curve into `out`, if that is given.
-pub fn run(config: &RunConfig, steps: u64, out: Option<&Path>) -> Result<ExitCode> {
+pub fn run(config: &RunConfig, steps: u64, out: Option<&Path>, json: bool) -> Result<ExitCode> {
     let search = RateSearch { steps, ..RateSearch::default() };
     search.validate()?;
     let scratch = Scratch(std::env::temp_dir().join(format!("limpid-find-lr-{}", std::process::id())));
@@ -39,7 +40,14 @@ pub fn run(config: &RunConfig, steps: u64, out: Option<&Path>) -> Result<ExitCod
     bar.clear();
     drop((lock, scratch));
     let Some(curve) = curve? else { return Ok(ExitCode::from(INTERRUPTED as u8)) };
-    print(&curve);
+    if json {
+        let point = |point: &RatePoint| json!({"lr": point.rate, "loss": point.loss, "slope": point.slope});
+        let suggested = curve.suggestion().map(|found| round(found.rate));
+        let points: Vec<_> = curve.points().iter().map(point).collect();
+        println!("{}", json!({"suggested": suggested, "points": points}));
+    } else {
+        print(&curve);
+    }
     if let Some(folder) = out {
         create_folder(folder)?;
         let path = folder.join(FIND_LR);
@@ -47,6 +55,7 @@ pub fn run(config: &RunConfig, steps: u64, out: Option<&Path>) -> Result<ExitCod
         say(format_args!("The curve is in {}.", path.display()));
     }
     match curve.suggestion() {
+        Some(_) if json => Ok(ExitCode::SUCCESS),
         Some(point) => {
             println!(
                 "Where it falls most steeply before it is lowest: --set train.lr={:e}",

@@ -19,7 +19,7 @@ pub fn run(args: Generate) -> Result<()> {
     printer::warnings(&warnings);
     printer::warnings(&more);
     let gpt = language_model(&model, &args.model)?;
-    let decoding = args.how.request().resolve(&generation, gpt.config().vocab_size)?;
+    let decoding = args.how.request().resolve_in(&args.model, &generation, gpt.config().vocab_size)?;
     let tokenizer = Tokenizer::load(&args.model)?;
     let stops = if args.how.stop.is_empty() { generation.stops.clone() } else { args.how.stop.clone() };
     let options = GenerateOptions {

@@ -4,7 +4,8 @@ use crate::args::Report;
 use crate::printer;
 use limpid::error::Result;
 use limpid::files::{check_kind, write_aside};
-use limpid::report::{Run, html};
+use limpid::report::{Run, figures, html, summary};
+use serde_json::{Map, Value, json};
 
 /// Writes the page and says where it is.
 pub fn run(args: &Report) -> Result<()> {
@@ -13,6 +14,12 @@ pub fn run(args: &Report) -> Result<()> {
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     check_kind(&out, "<!DOCTYPE html>")?;
     write_aside(&out, html(&run).as_bytes())?;
-    println!("{}", out.display());
+    if args.json {
+        let all = figures(&run).into_iter().chain(summary(&run));
+        let figures: Map<String, Value> = all.map(|figure| (figure.name, figure.value)).collect();
+        println!("{}", json!({"report": out, "figures": figures}));
+    } else {
+        println!("{}", out.display());
+    }
     Ok(())
 }

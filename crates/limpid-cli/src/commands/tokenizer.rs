@@ -84,6 +84,17 @@ fn train(args: &TokenizerTrain) -> Result<()> {
         trained.tokenizer.vocab_size(),
         started.elapsed().as_secs_f64()
     ));
+    if args.json {
+        let (counted, vocab) = (&trained.counted, trained.tokenizer.vocab_size());
+        println!(
+            "{}",
+            json!({
+                "folder": args.out, "kind": spec.kind.words(), "vocab": vocab, "bytes": counted.bytes,
+                "words": counted.words, "distinct": counted.distinct,
+            })
+        );
+        return Ok(());
+    }
     for file in ["tokenizer.json", "tokenizer_config.json"] {
         println!("{}", args.out.join(file).display());
     }

@@ -11,6 +11,7 @@ use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Beginning, Opened, Preparing};
 use limpid::train::{Ended, Judged, News, RunConfig, Signal, TaskKind};
 use limpid_tensor::team;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +38,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
         return Err(error);
     }
     if let Some(steps) = args.find_lr {
-        return super::find_lr::run(&config, steps, args.out.as_deref());
+        return super::find_lr::run(&config, steps, args.out.as_deref(), args.json);
     }
     let folder = args.out.clone().unwrap_or_else(|| folder_of(&args.what));
     let beginning = match (args.resume, args.force) {
@@ -78,6 +79,9 @@ pub fn run(args: Train) -> Result<ExitCode> {
     match ended {
         Ended::Stopped => {
             let (step, steps) = run.steps();
+            if args.json {
+                println!("{}", json!({"folder": folder, "ended": "stopped", "step": step, "steps": steps}));
+            }
             say(format_args!(
                 "Stopped after step {step} of {steps}; everything is saved. To go on, type the same with --resume."
             ));
@@ -89,6 +93,10 @@ pub fn run(args: Train) -> Result<ExitCode> {
         )),
         Ended::Done => say(format_args!("Done after {seconds:.0} s.")),
     }
+    if args.json {
+        println!("{}", summary(&folder)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(judged) = run.judged() {
         print_scores(judged);
     }
@@ -98,17 +106,30 @@ pub fn run(args: Train) -> Result<ExitCode> {
         folder.join("report.html").display()
     );
     println!("What to type next:");
+    let run = printer::quoted(&folder);
     match config.task {
-        TaskKind::Gpt => println!("  {limpid} generate {} --prompt \"…\"", folder.display()),
-        TaskKind::Translate => println!("  {limpid} translate {} \"…\"", folder.display()),
-        TaskKind::Bert => println!("  {limpid} fill-mask {} \"… [MASK] …\"", folder.display()),
+        TaskKind::Gpt => println!("  {limpid} generate {run} --prompt \"…\""),
+        TaskKind::Translate => println!("  {limpid} translate {run} \"…\""),
+        TaskKind::Bert => println!("  {limpid} fill-mask {run} \"… [MASK] …\""),
         // Two texts of an example are given with a tab between them.
         TaskKind::Classify if config.table.text.len() > 1 => {
-            println!("  printf 'first\\tsecond\\n' | {limpid} classify {} --pair", folder.display());
+            println!("  printf 'first\\tsecond\\n' | {limpid} classify {run} --pair");
         }
-        TaskKind::Classify => println!("  {limpid} classify {} \"…\"", folder.display()),
+        TaskKind::Classify => println!("  {limpid} classify {run} \"…\""),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a finished run came to: its `summary.json`, and where it is.
+fn summary(folder: &Path) -> Result<Value> {
+    let path = folder.join("summary.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::io("read", &path, &e))?;
+    let mut summary: Value =
+        serde_json::from_str(&text).map_err(|e| Error::format(&path, format!("not JSON: {e}")))?;
+    if let Some(summary) = summary.as_object_mut() {
+        summary.insert("folder".into(), json!(folder));
+    }
+    Ok(summary)
 }
 
 /// A file that could not be written has cost the steps since the last checkpoint, no more.
@@ -180,6 +201,25 @@ fn config(args: &Train) -> Result<RunConfig> {
             return RunConfig::read(Path::new(file), &overrides);
         }
     };
+    let is_translation = task == TaskKind::Translate;
+    let foreign = [
+        (
+            "--data",
+            is_translation && !args.data.is_empty(),
+            "sentences are given with --source and --target, or --pairs",
+        ),
+        ("--source", !is_translation && args.source.is_some(), "a text is given with --data"),
+        ("--target", !is_translation && args.target.is_some(), "a text is given with --data"),
+        ("--pairs", !is_translation && args.pairs.is_some(), "a text is given with --data"),
+        (
+            "--format",
+            task != TaskKind::Classify && args.format.is_some(),
+            "it says how labelled texts are written",
+        ),
+    ];
+    if let Some((flag, _, hint)) = foreign.iter().find(|(_, given, _)| *given) {
+        return Err(Error::config(format!("{flag} is not for limpid train {}", args.what)).hint(*hint));
+    }
     let mut config = RunConfig::new(task);
     config.data.text = args.data.clone();
     config.model.from = args.from.clone();
@@ -229,18 +269,25 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     let memory = Memory::of(config, vocab)?.bytes();
     say(format_args!("{}", run.examples().describe()));
     say(format_args!(
-        "{} parameters, {vocab} tokens in the vocabulary, about {tokens} tokens a step, {} threads",
+        "{} parameters, {vocab} tokens in the vocabulary, about {tokens} tokens a step, {}",
         printer::thousands(run.model().params.count()),
-        team::threads(),
+        printer::counted(team::threads(), "thread"),
     ));
-    let free = available_memory().map_or(String::new(), |free| format!(" of {:.1} GB free", free / 1e9));
-    say(format_args!("needs about {:.1} GB{free}", memory / 1e9));
+    let free = available_memory().map_or(String::new(), |free| format!(" of {} free", printer::size(free)));
+    say(format_args!("needs about {}{free}", printer::size(memory)));
     if done > 0 {
         say(format_args!("goes on after step {done}"));
     }
+    if config.train.warmup >= steps {
+        say(format_args!(
+            "warning: train.warmup = {} is no shorter than the run of {steps} steps: the learning rate never reaches train.lr",
+            config.train.warmup
+        ));
+    }
+    let digits = usize::from(seconds < 0.01);
     say(format_args!(
-        "{} steps of about {:.0} ms: {} (measured on two batches; validation and checkpoints not counted)",
-        steps - done,
+        "{} of about {:.digits$} ms: {} (measured on two batches; validation and checkpoints not counted)",
+        printer::counted((steps - done) as usize, "step"),
         seconds * 1e3,
         printer::duration(seconds * (steps - done) as f64),
     ));
@@ -257,12 +304,15 @@ fn line(metric: &Metric) -> Option<String> {
                 .map_or(String::new(), |bits| format!(", {bits:.3} bits a character"));
             let best = if found.best { ", the best so far" } else { "" };
             let (step, loss) = (found.step, found.loss);
+            let of = found
+                .checkpoints_averaged
+                .map_or(String::new(), |k| format!(", the mean of the last {k} checkpoints"));
             let perplexity = found.perplexity.map_or(String::new(), |p| format!(", perplexity {p:.2}"));
             let percent = |share: f64| 100.0 * share;
             let accuracy =
                 found.accuracy.map_or(String::new(), |share| format!(", {:.1}% right", percent(share)));
             let f1 = found.macro_f1.map_or(String::new(), |f1| format!(", macro F1 {:.1}%", percent(f1)));
-            Some(format!("step {step}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}{best}"))
+            Some(format!("step {step}{of}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}{best}"))
         }
         Metric::Sample(sample) => {
             let expected = |text: &String| format!("\n    (expected: {text})");

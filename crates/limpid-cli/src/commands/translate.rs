@@ -58,7 +58,8 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     if generation.ends.is_empty() {
         generation.ends = vec![translator.end()];
     }
-    let decoding = args.how.request().resolve(&generation, translator.decoder_vocab_size())?;
+    let decoding =
+        args.how.request().resolve_in(&args.model, &generation, translator.decoder_vocab_size())?;
     let tokenizer = Tokenizer::load(&args.model)?;
     let options = options(&args, &generation);
     let trace = TraceFile::open(&args.how)?;

@@ -170,3 +170,18 @@ fn transfer_pretrains_even_quickly_and_measures_both_beginnings() {
     let rows = outcome["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(rows.iter().map(|row| row[0].as_str().unwrap()).collect::<Vec<_>>(), ["20", "40"]);
 }
+
+#[test]
+fn sizes_can_be_asked_for_and_those_that_cannot_be_are_refused() {
+    let out = scratch("experiment-sizes");
+    let run = |more: &[&str]| {
+        super::run(&[&["experiment", "heads", "--quick", "--out", out.to_str().unwrap()], more].concat())
+    };
+    let output = run(&["--steps", "12", "--width", "24"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("4 heads of width 6, seed 1: 12 steps"), "{}", stderr(&output));
+    refused(&run(&["--width", "30"]), "--width 30 cannot be divided", "--width 32");
+    refused(&run(&["--width", "8000000"]), "GB", "fits");
+    refused(&run(&["--steps", "1"]), "too few", "10 at least");
+    refused(&super::run(&["experiment", "scaling", "--width", "64"]), "'scaling' has no --width", "--steps");
+}

@@ -52,6 +52,13 @@ fn numbers_of_an_example_can_be_changed_and_bad_ones_are_refused() {
         "--query needs a value",
         "limpid explain scaling --options",
     );
+    assert_eq!(stdout(&run(&["explain", "self-attention", "--tokens=1 0; 0 1", "--threads", "1"])), text);
+    refused(
+        &run(&["explain", "scaling", "--query", "1 1", "--threads", "none"]),
+        "--threads none",
+        "1 to 256",
+    );
+    refused(&run(&["explain", "layer-norm", "--houses", "1 2; 1 3"]), "deviation is 0", "--houses");
     let options = stdout(&run(&["explain", "padding-mask", "--options"]));
     assert!(options.contains("--kind") && options.contains("keys-and-queries"), "{options}");
 }

@@ -43,6 +43,10 @@ fn report_writes_one_page_into_the_run_folder() {
     let output = run(&["report", folder.to_str().unwrap(), "--out", elsewhere.to_str().unwrap()]);
     assert_eq!(std::fs::read_to_string(elsewhere).unwrap(), page);
     assert!(output.stderr.is_empty());
+    let json = run(&["report", folder.to_str().unwrap(), "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["report"], folder.join("report.html").to_str().unwrap());
+    assert_eq!(json["figures"]["test_bleu"], 30.25);
 }
 
 #[test]

@@ -194,7 +194,10 @@ fn a_translation_run_is_resumed_bit_for_bit_and_averages_its_checkpoints() {
         args.extend(["--steps".into(), steps.to_string()]);
         args
     };
-    finish(&args("whole", 40));
+    let said = finish(&args("whole", 40));
+    assert!(said.contains("step 40, the mean of the last 3 checkpoints: validation loss"), "{said}");
+    let metrics = fs::read_to_string(folder.join("whole/metrics.jsonl")).unwrap();
+    assert_eq!(metrics.matches("\"checkpoints_averaged\":3").count(), 1);
     // A shorter run, made longer: with a constant rate the same as the long one.
     finish(&args("longer", 25));
     finish(&args("longer", 40));
@@ -202,6 +205,78 @@ fn a_translation_run_is_resumed_bit_for_bit_and_averages_its_checkpoints() {
     let model = folder.join("whole/model");
     let text = super::run(&["translate", model.to_str().unwrap(), "the cat sat"]);
     assert!(text.status.success(), "{}", stderr(&text));
+}
+
+#[test]
+fn with_json_the_end_of_a_run_is_one_object_and_what_is_odd_is_said() {
+    let folder = scratch("train json");
+    let (data, run) = (text(&folder, 300), folder.join("a run"));
+    let output = start(&gpt_args(&data, &run, &["--steps", "4", "--json"])).output().unwrap();
+    assert!(stderr(&output).contains("warning: train.warmup = 5 is no shorter"), "{}", stderr(&output));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["steps"], &found["ended"]), (&4.into(), &"done".into()));
+    assert_eq!(found["folder"], run.to_str().unwrap());
+    assert!(found["validation_loss"].as_f64().unwrap() > 0.0);
+    // Without it, what to type next is as a shell takes it.
+    let output = start(&gpt_args(&data, &run, &["--steps", "4", "--resume"])).output().unwrap();
+    assert!(
+        stdout(&output).contains(&format!("generate '{}' --prompt", run.display())),
+        "{}",
+        stdout(&output)
+    );
+}
+
+/// Pairs, lines and labelled texts come from files of tokens: made once, and again when they are damaged, to the same bytes.
+#[test]
+fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
+    let folder = scratch("train-sequences");
+    let (source, target) = pairs(&folder, 300);
+    let table = folder.join("labelled.tsv");
+    let lines = fs::read_to_string(&source).unwrap();
+    let row = |(i, line): (usize, &str)| format!("{line}\t{}\n", ["odd", "even"][i % 2]);
+    fs::write(&table, "text\tlabel\n".to_string() + &lines.lines().enumerate().map(row).collect::<String>())
+        .unwrap();
+    let [source, target, table] = [&source, &target, &table].map(|path| path.to_str().unwrap());
+    let kinds: [&[&str]; 5] = [
+        &["translate", "--source", source, "--target", target],
+        &["classify", "--data", table],
+        &["gpt", "--data", source, "--set", "data.unit=lines"],
+        &["bert", "--data", source, "--set", "data.unit=lines"],
+        &["bert", "--data", source, "--set", "data.unit=pairs"],
+    ];
+    for (i, kind) in kinds.iter().enumerate() {
+        let train = |name: &str, steps: &str| {
+            let out = folder.join(format!("{name}-{i}"));
+            let mut args: Vec<&str> = ["train"].iter().chain(*kind).copied().collect();
+            args.extend(["--out", out.to_str().unwrap(), "--resume", "--steps", steps]);
+            let set = [
+                "tokenizer.kind=word",
+                "model.layers=1",
+                "model.width=16",
+                "model.heads=2",
+                "model.context=24",
+                "train.batch_tokens=200",
+                "train.batch=4",
+                "train.warmup=2",
+                "train.schedule=constant",
+                "train.samples=1",
+            ];
+            args.extend(set.iter().flat_map(|pair| ["--set", pair]));
+            let said = super::run(&args);
+            assert!(said.status.success(), "{}", stderr(&said));
+            (out, stderr(&said))
+        };
+        let (whole, _) = train("whole", "8");
+        let (run, _) = train("parts", "4");
+        let tokens = |run: &Path| fs::read(run.join("cache/train.tokens")).unwrap();
+        let lengths = run.join("cache/train.lengths");
+        let before = fs::read(&lengths).unwrap();
+        fs::write(&lengths, &before[..70]).unwrap();
+        let (_, said) = train("parts", "8");
+        assert!(said.contains("train.lengths") && said.contains("made again"), "{said}");
+        assert!(fs::read(&lengths).unwrap() == before && tokens(&run) == tokens(&whole));
+        assert!(result(&run).1 == result(&whole).1, "{kind:?}");
+    }
 }
 
 #[cfg(unix)]
@@ -334,6 +409,17 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     refused(&train(&good, &["--set", "model.context=100000"]), "context", "model.context");
     refused(&train(&good, &["--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocab=9000"]), "9000", "");
     refused(&train(&good, &["--set", "train.step=4"]), "step", "docs/formats.md");
+    refused(&train(&good, &["--set", "train.steps=abc"]), "expected a whole number", "docs/formats.md");
+    refused(&train(&good, &["--set", "train.lr=nan"]), "train.lr = NaN", "train.lr=1e-3");
+    refused(
+        &train(&good, &["--set", "train.min_lr=1"]),
+        "train.min_lr = 1 is above train.lr",
+        "train.min_lr=",
+    );
+    refused(&train(&good, &["--source", "a.fr"]), "--source is not for limpid train gpt", "--data");
+    refused(&train(&good, &["--set", "model.width=20000"]), "GB", "model.width=");
+    let twice = ["--set", "tokenizer.from=x", "--set", "tokenizer.kind=bpe"];
+    refused(&train(&good, &twice), "tokenizer.kind says what is learnt", "tokenizer.from");
     refused(
         &train(&good, &["--set", "train.batch=100000000", "--set", "model.context=64"]),
         "GB",
@@ -354,6 +440,9 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     ]);
     refused(&unequal, "50", "");
     assert!(!out.exists(), "a run that never began left something behind");
+    let deep = folder.join("runs/never");
+    refused(&start(&gpt_args(&with("binary", b"a\0b\n\0\0\n"), &deep, &[])).output().unwrap(), "binary", "");
+    assert!(!folder.join("runs").exists(), "nor the folder it was to be in");
     refused(&super::run(&["train", "gpt"]), "no text", "--data");
     refused(&super::run(&["train", "sing"]), "'sing'", "limpid train gpt");
 }

@@ -6,6 +6,7 @@ use super::settings::{Beams, Decoding, EarlyStopping, LengthPenalty, Sampling, S
 use crate::error::{Error, Result};
 use crate::hub::Generation;
 use serde_json::Value;
+use std::path::Path;
 
 /// What `transformers` draws from when a file says `do_sample` and nothing about `top_k`.
 const THEIR_TOP_K: usize = 50;
@@ -44,6 +45,13 @@ pub struct Request {
 }
 
 impl Request {
+    /// The same with the model in `folder`: if nothing was asked for, an error is one of its file.
+    pub fn resolve_in(&self, folder: &Path, file: &Generation, vocabulary: usize) -> Result<Decoding> {
+        let asked = *self != Self::default();
+        self.resolve(file, vocabulary)
+            .map_err(|e| if asked { e } else { e.in_file(&folder.join("generation_config.json")) })
+    }
+
     /// What to do, with the model's own settings where nothing was asked for. `vocabulary` is its number of tokens.
     pub fn resolve(&self, file: &Generation, vocabulary: usize) -> Result<Decoding> {
         let rules = Rules {

@@ -34,7 +34,7 @@ pub fn decoding_of(folder: &Path, model: Translator, request: &Request) -> Resul
     if generation.ends.is_empty() {
         generation.ends = vec![model.end()];
     }
-    Ok((request.resolve(&generation, model.decoder_vocab_size())?, warnings))
+    Ok((request.resolve_in(folder, &generation, model.decoder_vocab_size())?, warnings))
 }
 
 /// Pairs as ids, if a model with positions for `longest` tokens can read and predict all of them.

@@ -12,7 +12,7 @@ mod measured;
 
 use self::measured::Measured;
 use super::translators::{Kind, french_english, translator};
-use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::corpus::generate;
 use crate::data::pairs::{TokenPair, tokenize_pairs};
 use crate::decode::translate;
@@ -31,6 +31,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "attention",
     claim: "Without attention the quality of a translation falls with the length of the sentence; with attention it falls less, and with a \
             Transformer least.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -52,7 +53,7 @@ struct Sizes {
     samples: usize,
 }
 
-fn sizes(effort: Effort) -> Sizes {
+fn sizes(lab: &Lab) -> Sizes {
     let quick =
         Sizes { pool: 300, examples: 400, test: 10, width: 16, steps: 20, batch_tokens: 512, samples: 100 };
     let full = Sizes {
@@ -64,7 +65,8 @@ fn sizes(effort: Effort) -> Sizes {
         batch_tokens: 1_024,
         samples: 1_000,
     };
-    effort.pick(quick, full)
+    let usual = lab.effort.pick(quick, full);
+    Sizes { width: lab.width(usual.width), steps: lab.steps(usual.steps), ..usual }
 }
 
 type Text = (String, String);
@@ -77,7 +79,7 @@ struct Data {
 }
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
-    let sizes = sizes(lab.effort);
+    let sizes = sizes(lab);
     let data = Data::new(&sizes, lab)?;
     let mut results = Vec::new();
     for kind in Kind::ALL {

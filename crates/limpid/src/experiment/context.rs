@@ -11,7 +11,7 @@
 
 use super::lines::{ANY, SHARE, line};
 use super::stories::{Size, StoryWords, new_bert};
-use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::batch::Typed;
 use crate::data::corpus::stories::{HIDDEN_SHARE, SenseTriple, Story, triple};
 use crate::data::sequences::framed;
@@ -28,6 +28,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "context",
     claim: "A static embedding gives a word one vector whatever it means. A contextual one tells its senses apart: the same sense is nearer in \
             at least 90% of triples. [CLS] gathers what the whole text is about, layer by layer.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -138,6 +139,7 @@ fn measure(
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let (layers, heads, width, steps, batch_tokens) =
         lab.effort.pick((2, 2, 32, 15, 512), (4, 4, 128, 1_500, 2_048));
+    let (width, steps) = (lab.width(width), lab.steps(steps));
     let (count, held_out, triples) = lab.effort.pick((100, 30, 40), (12_000, 400, 800));
     let size = Size { layers, heads, width, steps, lr: 2e-3, batch_tokens };
     let words = StoryWords::new(count, held_out, Purpose::Encoder)?;

@@ -8,7 +8,7 @@
 //! held if the 95% interval of the difference is above 0. Determinism is a fact, and must hold without exception.
 
 use super::stories::{LONGEST, Size, StoryWords};
-use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::corpus::stories::log_probability;
 use crate::decode::filter::Filter;
 use crate::decode::{Choice, Ended, GptSession, Rules, Silent, Writing, write};
@@ -25,6 +25,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "decoding",
     claim: "Greedy decoding always gives the same text; it is coherent, but repetitive and not diverse. Sampling is diverse, but can be \
             incoherent. Top-k, top-p and temperature lie between.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -138,6 +139,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let (count, prompts) = lab.effort.pick((100, 4), (12_000, 128));
     let (layers, heads, width, steps, batch_tokens) =
         lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_500, 2_048));
+    let (width, steps) = (lab.width(width), lab.steps(steps));
     let size = Size { layers, heads, width, steps, lr: 3e-3, batch_tokens };
     let words = StoryWords::new(count, prompts, Purpose::LanguageModel)?;
     let originals = words.documents(&words.splits.test)?;

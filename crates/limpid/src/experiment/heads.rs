@@ -7,7 +7,7 @@
 //! all heads together are worth, and a main one if it costs more than twice that.
 
 use super::train::{StoryText, Trained, Training, train_gpt};
-use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::GptConfig;
 use crate::data::batch::{LmBatch, Packed};
 use crate::error::Result;
@@ -23,6 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "heads",
     claim: "Several heads learn better than one of the same total width, because each looks at something else: the word before, the first word, marks. \
             Some heads matter much, most can be turned off alone.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -56,9 +57,10 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         windows: 60,
         words: 8_000,
     };
-    let sizes = lab.effort.pick(quick, full);
+    let usual = lab.effort.pick(quick, full);
+    let sizes = Sizes { width: lab.width(usual.width), ..usual };
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = Training { steps: lab.effort.pick(20, 1_500), batch: 8, lr: 4e-3 };
+    let training = Training { steps: lab.steps(lab.effort.pick(20, 1_500)), batch: 8, lr: 4e-3 };
     let mut losses = Vec::new();
     let mut watched = Vec::new();
     for heads in sizes.counts {

@@ -31,7 +31,7 @@ mod transfer;
 mod translators;
 
 pub use estimate::Estimate;
-pub use lab::{Effort, Lab};
+pub use lab::{Effort, Lab, Setting, Settings};
 pub use outcome::{Finding, Outcome, Picture, Table, Verdict};
 pub use page::html;
 
@@ -43,6 +43,8 @@ pub struct Experiment {
     pub name: &'static str,
     /// What is claimed, in a sentence or two.
     pub claim: &'static str,
+    /// Sizes that may be asked for.
+    pub settings: &'static [Setting],
     /// Runs it.
     pub run: fn(&mut Lab) -> Result<Outcome>,
 }

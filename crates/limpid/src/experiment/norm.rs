@@ -6,7 +6,7 @@
 
 use super::lines::{ANY, line};
 use super::train::{StoryText, Training, train_gpt};
-use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, NormPlacement, Normalisation, Residual};
 use crate::data::batch::LmBatch;
 use crate::error::Result;
@@ -21,6 +21,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "norm",
     claim: "Residuals carry the gradient to the first layers and let deep models learn; normalisation keeps gradients from vanishing and lowers the loss; \
             for text, layer norm does it better than batch norm, and before the sub-layers better than behind them where models are deep.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -102,7 +103,9 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let text = StoryText::new(lab.effort.pick(40, 1_000))?;
     let depths: &[usize] = lab.effort.pick(&[2, 4], &[2, 6, 12]);
     let (width, context) = lab.effort.pick((16, 16), (64, 32));
-    let training = Training { steps: lab.effort.pick(6, 200), batch: lab.effort.pick(4, 8), lr: 2e-3 };
+    let width = lab.width(width);
+    let training =
+        Training { steps: lab.steps(lab.effort.pick(6, 200)), batch: lab.effort.pick(4, 8), lr: 2e-3 };
     let vocabulary = text.tokenizer.vocab_size();
     let mut all = Vec::new();
     for residual in [Residual::Added, Residual::None] {

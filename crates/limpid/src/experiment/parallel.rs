@@ -10,7 +10,7 @@
 //! one pair of numbers; the median over the rounds must lie beyond 1 with its whole interval.
 
 use super::translators::{Kind, LAYERS};
-use super::{Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::batch::PairBatch;
 use crate::error::Result;
 use crate::model::Model;
@@ -26,6 +26,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "parallel",
     claim: "A Transformer trains all positions of a sentence at once, a recurrent model one after another: the steps that must follow one \
             another grow with the sentence only in the recurrent model, and so does the time for each token.",
+    settings: &[Setting::Width],
     run,
 };
 
@@ -36,6 +37,7 @@ const VOCABULARY: usize = 2_000;
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let lengths: &[usize] = lab.effort.pick(&[4, 16, 64], &[8, 16, 32, 64, 128, 256, 512]);
     let (tokens, width) = lab.effort.pick((256, 16), (2_048, 128));
+    let width = lab.width(width);
     let mut models = Vec::new();
     for kind in Kind::ALL {
         models.push(kind.model(VOCABULARY, width, lab.seed)?);

@@ -9,7 +9,7 @@
 
 use super::lines::{ANY, line};
 use super::train::{StoryText, Trained, Training, train_gpt};
-use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, Positions};
 use crate::data::batch::LmBatch;
 use crate::error::Result;
@@ -26,6 +26,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "positions",
     claim: "A model needs to be told where a word stands. One-hot positions have no notion of distance and end with their table, as learned ones \
             do (trained up to 512, nothing can be said at 513); sinusoidal ones are near for near words and go on to 10,000.",
+    settings: &[Setting::Steps],
     run,
 };
 
@@ -76,9 +77,10 @@ struct Kind {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let sizes = Sizes::new(lab.effort);
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = lab
+    let usual = lab
         .effort
         .pick(Training { steps: 15, batch: 8, lr: 4e-3 }, Training { steps: 500, batch: 2, lr: 1.5e-3 });
+    let training = Training { steps: lab.steps(usual.steps), ..usual };
     let l = sizes.context;
     let (layers, heads) = lab.effort.pick((1, 2), (2, 8));
     let mut kinds = Vec::new();

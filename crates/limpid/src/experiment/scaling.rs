@@ -10,7 +10,7 @@
 
 use super::lines::{ANY, line};
 use super::train::{StoryText, Training, train_gpt};
-use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Table, Verdict};
+use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, Scaling};
 use crate::error::Result;
 use crate::report::{Axis, Chart};
@@ -23,6 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "scaling",
     claim: "Without 1/√d_k the scores of attention grow with the width of a head, the softmax saturates and its gradient vanishes; with it, \
             neither depends on the width.",
+    settings: &[Setting::Steps],
     run,
 };
 
@@ -203,7 +204,7 @@ fn gradient_findings(gradients: &[ByWidth; 2]) -> Vec<Finding> {
 fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
     let widths: &[usize] = lab.effort.pick(&[8, 32], &[8, 32, 128]);
     let text = StoryText::new(lab.effort.pick(200, 4_000))?;
-    let training = Training { steps: lab.effort.pick(30, 600), batch: 8, lr: 2e-3 };
+    let training = Training { steps: lab.steps(lab.effort.pick(30, 600)), batch: 8, lr: 2e-3 };
     let mut rows = Vec::new();
     let mut losses = vec![Vec::new(); 2];
     for width in widths {

@@ -17,7 +17,7 @@
 mod pictures;
 
 use super::translators::{Kind, french_english, translator};
-use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Table, Verdict};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Setting, Table, Verdict};
 use crate::data::batch::{Packed, PairBatch};
 use crate::data::corpus::generate;
 use crate::data::order::{Bucketing, PairOrder};
@@ -40,6 +40,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     claim: "Given the right tokens before each one (teacher forcing), a model learns faster and more steadily than from its own predictions \
             (free running), in one pass through the decoder, and translates better; but its loss is higher on what \
             it says itself, which is what free running is trained for.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -69,11 +70,12 @@ struct Sizes {
     batch_tokens: usize,
 }
 
-fn sizes(effort: Effort) -> Sizes {
-    effort.pick(
+fn sizes(lab: &Lab) -> Sizes {
+    let usual = lab.effort.pick(
         Sizes { pairs: 300, test: 20, width: 16, steps: 20, batch_tokens: 256 },
         Sizes { pairs: 20_000, test: 500, width: 128, steps: 1_000, batch_tokens: 1_024 },
-    )
+    );
+    Sizes { width: lab.width(usual.width), steps: lab.steps(usual.steps), ..usual }
 }
 
 struct Data {
@@ -120,7 +122,7 @@ impl<S: Session> Session for Counting<S> {
 }
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
-    let sizes = sizes(lab.effort);
+    let sizes = sizes(lab);
     lab.say("making sentences")?;
     let data = Data::new(&sizes, lab.seed)?;
     // Feeding, seed.

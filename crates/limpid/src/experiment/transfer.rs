@@ -8,7 +8,7 @@
 
 use super::lines::{SHARE, line};
 use super::stories::{Size, StoryWords, new_bert};
-use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Table};
+use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table};
 use crate::config::{BertConfig, BertHead};
 use crate::data::batch::{LabelledBatch, Typed};
 use crate::data::corpus::stories::{HIDDEN_SHARE, Story, plot_names};
@@ -28,6 +28,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "transfer",
     claim: "A model that was pretrained without labels and then fine-tuned needs fewer labels than one trained from scratch; with many labels the \
             advantage shrinks.",
+    settings: &[Setting::Steps, Setting::Width],
     run,
 };
 
@@ -100,6 +101,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let counts: &[usize] = lab.effort.pick(&[20, 40], &[20, 60, 200, 600, 2_000]);
     let (layers, heads, width, pretraining, batch_tokens) =
         lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_200, 2_048));
+    let (width, pretraining) = (lab.width(width), lab.steps(pretraining));
     // As many steps for few labels as for many: twice through the most, hundreds of times through the fewest.
     let (stories, held_out, steps) = lab.effort.pick((100, 30, 4), (12_000, 400, 550));
     let size = Size { layers, heads, width, steps: pretraining, lr: 2e-3, batch_tokens };

@@ -158,6 +158,12 @@ pub(super) const EXAMPLES: &[Example] = &[
                 "1e-5",
                 "ε, which keeps the division finite",
             ),
+            option(
+                "houses",
+                Takes::Matrix,
+                "1200 2 45; 1500 3 70",
+                "for the comparison with batch norm: size, rooms and price, one row a house",
+            ),
         ],
         see_also: &["residual"],
         compute: norms::layer_norm,

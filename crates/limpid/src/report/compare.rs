@@ -6,6 +6,14 @@ use super::run::Run;
 use super::{curves, escape};
 use serde_json::{Map, Value, json};
 
+/// Keys of `summary.json` that say what a figure of the metrics says already.
+const TWICE: [(&str, &str); 4] = [
+    ("best_step", "best step"),
+    ("seconds", "time"),
+    ("validation_loss", "validation loss, best"),
+    ("validation_perplexity", "perplexity at best"),
+];
+
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct Comparison {
@@ -61,7 +69,9 @@ impl Comparison {
         let row = |(name, values): &(String, Vec<Option<Figure>>)| {
             std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
         };
-        self.figures.iter().map(row).collect()
+        let has = |name: &str| self.figures.iter().any(|(known, _)| known == name);
+        let told = |name: &str| TWICE.iter().any(|(key, same)| *key == name && has(same));
+        self.figures.iter().filter(|(name, _)| !told(name)).map(row).collect()
     }
 
     fn difference_rows(&self) -> Vec<Vec<String>> {

@@ -63,7 +63,8 @@ impl Curve {
             run.train().filter_map(|line| Some((line.step as f64, value(line)?))).collect()
         };
         let validation = |value: fn(&Validation) -> Option<f64>| {
-            run.validation().filter_map(|line| Some((line.step as f64, value(line)?))).collect()
+            let of_a_step = run.validation().filter(|line| line.checkpoints_averaged.is_none());
+            of_a_step.filter_map(|line| Some((line.step as f64, value(line)?))).collect()
         };
         match self {
             Self::TrainLoss => train(|line| Some(line.loss)),

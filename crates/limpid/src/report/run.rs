@@ -71,6 +71,9 @@ pub struct Validation {
     /// Whether it was the best until then.
     #[serde(default)]
     pub best: bool,
+    /// At the end: of the mean of the weights of so many checkpoints, not of those of this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoints_averaged: Option<usize>,
 }
 
 /// What the model wrote.

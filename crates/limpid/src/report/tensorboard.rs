@@ -83,6 +83,8 @@ impl Clock {
                 ];
                 (train.step, scalars("train/loss", train.loss, &optional))
             }
+            // A second value of one step has no place on a curve.
+            Metric::Validation(validation) if validation.checkpoints_averaged.is_some() => return Vec::new(),
             Metric::Validation(validation) => {
                 let optional = [
                     ("validation/perplexity", validation.perplexity),

@@ -2,6 +2,7 @@
 
 use super::config::{RunConfig, TaskKind, Unit};
 use crate::error::{Error, Result};
+use crate::text::text_size;
 
 /// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +30,7 @@ impl Memory {
             ),
             TaskKind::Translate => (
                 config.translator(vocab)?.parameters_about(),
-                config.train.batch_tokens as f64,
+                tokens_of_batch(config) as f64,
                 match config.is_recurrent()? {
                     false => model.layers as f64 * (layer + 3.0 * c),
                     // Gates, states and memories of both ways, the states side by side; a context and a query.
@@ -68,7 +69,11 @@ fn batch_key(config: &RunConfig) -> &'static str {
 fn tokens_of_batch(config: &RunConfig) -> usize {
     match batch_key(config) {
         "train.batch" => config.train.batch * config.model.context,
-        _ => config.train.batch_tokens,
+        // No more than there are: a token is a byte at least, and a line has two of its own at most.
+        _ => match text_size(&config.learnt_from()) {
+            Ok(bytes) => config.train.batch_tokens.min(3 * bytes as usize),
+            Err(_) => config.train.batch_tokens,
+        },
     }
 }
 
@@ -108,8 +113,22 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
         let (part, accumulate) = (size.div_ceil(parts), parts * config.train.accumulate);
         format!("--set {key}={part} --set train.accumulate={accumulate} is a step of that size, in parts")
     } else {
-        "use a smaller model.width, model.layers or vocabulary".to_string()
+        match width_that_fits(config, vocab, available) {
+            Some(width) => format!("--set model.width={width} fits"),
+            None => "use a smaller vocabulary: --set tokenizer.vocab=…".to_string(),
+        }
     }))
+}
+
+/// The widest model with as many heads that fits as it is otherwise, its batch included.
+fn width_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
+    let heads = config.model.heads.max(1);
+    let fits = |width: usize| {
+        let mut config = config.clone();
+        config.model.width = width;
+        Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
+    };
+    (1..config.model.width / heads).rev().map(|n| n * heads).find(|width| fits(*width))
 }
 
 #[cfg(test)]
@@ -130,6 +149,13 @@ mod tests {
         );
         let smaller = config.with(&["train.batch=16".into()]).unwrap();
         assert!(fits(&smaller, 1000, available).is_ok());
-        assert!(fits(&config, 1000, 1e3).unwrap_err().hint_text().unwrap().contains("model.width"));
+        let wide = config.with(&["model.width=8192".into(), "train.batch=1".into()]).unwrap();
+        let error = fits(&wide, 1000, 4e9).unwrap_err();
+        let width = error.hint_text().unwrap().strip_prefix("--set model.width=").unwrap();
+        let width: usize = width.strip_suffix(" fits").unwrap().parse().unwrap();
+        let set = |width: usize| wide.with(&[format!("model.width={width}")]).unwrap();
+        assert!(fits(&set(width), 1000, 4e9).is_ok());
+        assert!(fits(&set(width + config.model.heads), 1000, 4e9).is_err());
+        assert!(fits(&config, 1 << 30, 1e9).unwrap_err().hint_text().unwrap().contains("vocabulary"));
     }
 }

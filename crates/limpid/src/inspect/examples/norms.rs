@@ -1,7 +1,7 @@
 //! Layer normalisation beside batch normalisation, and the residual that it follows.
 
 use super::{Told, strings, told};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inspect::inputs::{Given, dims, numbered, plural};
 use crate::inspect::maths::{self, Matrix, Sight, attend};
 use crate::inspect::model::{Cell, Step, Table};
@@ -56,7 +56,7 @@ pub fn layer_norm(given: &Given) -> Result<Told> {
                 &Matrix::new(2, c, [gamma.clone(), beta.clone()].concat()),
             ))
             .table(Table::matrix("y", &names, &dims(c), &learned.y)),
-        beside_batch_norm(),
+        beside_batch_norm(&given.matrix("houses"))?,
     ];
     let story = format!(
         "A row of {} is a word inside a model. Sums of many layers drift; layer norm brings every row back to mean 0 and \
@@ -66,28 +66,37 @@ pub fn layer_norm(given: &Given) -> Result<Told> {
     Ok(told(story, steps))
 }
 
-/// Two houses: columns normalised over the batch, rows normalised over the features.
-fn beside_batch_norm() -> Step {
-    let houses = Matrix::new(2, 3, vec![1200.0, 2.0, 45.0, 1500.0, 3.0, 70.0]);
-    let names = strings(&["house 1", "house 2"]);
-    let features = strings(&["size", "rooms", "price"]);
-    let (ones, zeros) = ([1.0; 3], [0.0; 3]);
+/// Some houses: columns normalised over the batch, rows normalised over the features.
+fn beside_batch_norm(houses: &Matrix) -> Result<Step> {
+    let (n, c) = (houses.rows(), houses.cols());
+    let usual = ["size", "rooms", "price"];
+    let features = if c == usual.len() { strings(&usual) } else { numbered("feature", c) };
+    let names = numbered("house", n);
+    let varies =
+        |matrix: &Matrix| (0..matrix.rows()).all(|i| matrix.row(i).iter().any(|x| *x != matrix.row(i)[0]));
+    if !varies(houses) || !varies(&houses.transposed()) {
+        return Err(Error::config(
+            "--houses: where all numbers of a row or a column are the same, their deviation is 0",
+        )
+        .hint("give houses that differ in everything: --houses \"1200 2 45; 1500 3 70\""));
+    }
+    let (ones, zeros) = (vec![1.0; n.max(c)], vec![0.0; n.max(c)]);
     // Batch norm is layer norm of the transpose; no ε, so these are plain z-scores.
     let by_column =
-        maths::layer_norm(&houses.transposed(), None, &ones[..2], &zeros[..2], 0.0).y.transposed();
-    let by_row = maths::layer_norm(&houses, None, &ones, &zeros, 0.0).y;
-    Step::new("Beside batch norm", "z = (x − μ) / σ    μ, σ of a column (batch norm) or of a row (layer norm)")
+        maths::layer_norm(&houses.transposed(), None, &ones[..n], &zeros[..n], 0.0).y.transposed();
+    let by_row = maths::layer_norm(houses, None, &ones[..c], &zeros[..c], 0.0).y;
+    Ok(Step::new("Beside batch norm", "z = (x − μ) / σ    μ, σ of a column (batch norm) or of a row (layer norm)")
         .why(
             "Batch norm asks how a house compares with the other houses, feature by feature. Layer norm never looks at \
              another row: it does the same for one sentence as for a thousand, and when generating word by word.",
         )
-        .table(Table::matrix("two houses", &names, &features, &houses))
+        .table(Table::matrix("houses", &names, &features, houses))
         .table(Table::matrix("batch norm: by column", &names, &features, &by_column))
         .table(Table::matrix("layer norm: by row", &names, &features, &by_row))
         .remark(
             "For features in different units, columns are the sensible choice. The numbers of a word vector have no units, \
              and the sentences of a batch have nothing to do with each other: there, rows are.",
-        )
+        ))
 }
 
 pub fn residual(given: &Given) -> Result<Told> {

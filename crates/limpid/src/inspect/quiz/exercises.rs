@@ -1,17 +1,18 @@
 //! The worked examples with fresh numbers: worked out by whoever answers, step by step.
 
-use super::Question;
 use super::numbers::{Fresh, Worked, text};
+use super::{Question, QuizStep};
 use crate::error::Result;
 
 /// In the order of the examples.
 pub(super) fn all(seed: u64) -> Result<Vec<Question>> {
-    let makers: [fn(&mut Fresh) -> Result<Question>; 11] = [
+    let makers: [fn(&mut Fresh) -> Result<Question>; 12] = [
         self_attention,
         scaling,
         padding_mask,
         positions,
         layer_norm,
+        z_scores,
         feed_forward,
         output_layer,
         cross_entropy,
@@ -96,6 +97,33 @@ fn layer_norm(fresh: &mut Fresh) -> Result<Question> {
         format!("Normalise the row [{row}], with γ = 1 and β = 0."),
         steps,
     ))
+}
+
+fn z_scores(fresh: &mut Fresh) -> Result<Question> {
+    // Three, all different in everything: with two, every z-score is 1 or −1.
+    let (size, rooms, price) = (100 * fresh.whole(6, 9), fresh.whole(1, 3), 10 * fresh.whole(3, 6));
+    let mut house = |from: i32| {
+        [
+            size + 300 * from + 50 * fresh.whole(0, 5),
+            rooms + 2 * from + fresh.whole(0, 1),
+            price + 30 * from + fresh.whole(0, 20),
+        ]
+    };
+    let houses = [house(0), house(1), house(2)].map(|house| text(&house)).join("; ");
+    let worked = Worked::new("layer-norm", &[("houses", &houses)])?;
+    let by_column = |ask, j| {
+        let step = worked.column(ask, "Beside batch norm", 1, j);
+        QuizStep { formula: "z = (x − μ) / σ, with μ and σ of the column".into(), ..step }
+    };
+    let steps = vec![
+        by_column("the z-scores of the three sizes", 0),
+        by_column("of the three numbers of rooms", 1),
+        by_column("of the three prices", 2),
+    ];
+    let text = format!(
+        "Three houses, each with its size, its rooms and its price: [{houses}]. Batch normalisation compares the houses, feature by feature (σ² is divided by 3)."
+    );
+    Ok(worked.question("z-scores", text, steps))
 }
 
 fn feed_forward(fresh: &mut Fresh) -> Result<Question> {

@@ -47,8 +47,9 @@ impl RunConfig {
         share("train.label_smoothing", train.label_smoothing, "0.1")?;
         let positive = [("train.lr", train.lr), ("train.eps", train.eps)];
         if let Some((key, value)) = positive.iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
+            let usual = if *key == "train.lr" { "1e-3" } else { "1e-8" };
             return Err(Error::config(format!("{key} = {value} is not a positive number"))
-                .hint("usual are 1e-3 and 1e-8"));
+                .hint(format!("--set {key}={usual} is usual")));
         }
         let others = [
             ("train.min_lr", train.min_lr),
@@ -59,6 +60,21 @@ impl RunConfig {
             return Err(
                 Error::config(format!("{key} = {value} is not 0 or more")).hint(format!("--set {key}=0"))
             );
+        }
+        if train.min_lr > train.lr {
+            return Err(Error::config(format!(
+                "train.min_lr = {} is above train.lr = {}: the learning rate falls from one to the other",
+                train.min_lr, train.lr
+            ))
+            .hint(format!("--set train.min_lr={}", train.lr / 10.0)));
+        }
+        let own = [("kind", self.tokenizer.kind.is_some()), ("vocab", self.tokenizer.vocab.is_some())];
+        let own = own.iter().find(|(_, set)| *set && self.tokenizer.from.is_some());
+        if let Some((key, _)) = own {
+            return Err(Error::config(format!(
+                "tokenizer.{key} says what is learnt, tokenizer.from that nothing is"
+            ))
+            .hint(format!("leave out tokenizer.{key} or tokenizer.from")));
         }
         if train.average_last > train.keep {
             return Err(Error::config(format!(

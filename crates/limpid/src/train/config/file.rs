@@ -28,8 +28,13 @@ impl RunConfig {
     /// The same from text; paths stay as they are.
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
         let bad = |e: &dyn std::fmt::Display| {
-            Error::config(e.to_string().trim_end().to_string())
-                .hint("docs/formats.md lists all keys of a run")
+            // What a type of Rust is, in words.
+            let said = e.to_string().replace("expected u64", "expected a whole number");
+            let said = said.replace("expected usize", "expected a whole number");
+            let said = said
+                .replace("expected f32", "expected a number")
+                .replace("expected f64", "expected a number");
+            Error::config(said.trim_end().to_string()).hint("docs/formats.md lists all keys of a run")
         };
         let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| bad(&e))?;
         let task = table.get("task").and_then(toml::Value::as_str).unwrap_or("");

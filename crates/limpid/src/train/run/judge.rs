@@ -31,7 +31,7 @@ impl Run {
         } else {
             self.state.since_best += 1;
         }
-        self.note_validation(found, best, news)?;
+        self.note_validation(found, (best, None), news)?;
         let step = self.state.step;
         for (prompt, text, reference) in self.with_weights(|run| run.samples())? {
             self.note(Metric::Sample(report::Sample { step, prompt, text, reference }), news)?;
@@ -42,7 +42,7 @@ impl Run {
     fn note_validation(
         &mut self,
         found: Validation,
-        best: bool,
+        (best, checkpoints_averaged): (bool, Option<usize>),
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
         let Validation { loss, bits_per_character, accuracy, macro_f1, .. } = found;
@@ -57,6 +57,7 @@ impl Run {
             accuracy,
             macro_f1,
             best,
+            checkpoints_averaged,
             ..Default::default()
         };
         self.note(Metric::Validation(metric), news)
@@ -108,7 +109,7 @@ impl Run {
         if k > 1 && self.average_checkpoints(k)? {
             let found = self.examples.validate(&self.model.architecture, &self.model.params);
             let best = self.state.best().is_none_or(|best| found.loss < best);
-            self.note_validation(found, best, news)?;
+            self.note_validation(found, (best, Some(k)), news)?;
             if best {
                 chosen = "average";
                 self.state.best_bits = Some(found.loss.to_bits());
