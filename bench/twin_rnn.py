@@ -149,6 +149,7 @@ def main():
     parser.add_argument("--attention", choices=["none", "additive"], default="additive")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--steps", type=int, help="stop after so many, and translate nothing")
+    parser.add_argument("--checkpoint", type=Path, help="a file to go on from, and to save to every 100 steps")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
@@ -166,10 +167,15 @@ def main():
     total = sum(map(len, plan))
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.0, fused=True)
     model.train()
-    best, kept, seconds, step = float("inf"), None, 0.0, 0
-    for batch in (batch for epoch in plan for batch in epoch):
+    best, kept, seconds, done = float("inf"), None, 0.0, 0
+    if args.checkpoint and args.checkpoint.exists():
+        there = torch.load(args.checkpoint)
+        best, kept, seconds, done = there["best"], there["kept"], there["seconds"], there["step"]
+        model.load_state_dict(there["model"])
+        optimizer.load_state_dict(there["optimizer"])
+        torch.set_rng_state(there["rng"])
+    for step, batch in enumerate([batch for epoch in plan for batch in epoch][done:], done + 1):
         begin = time.perf_counter()
-        step += 1
         rate = step / WARMUP if step <= WARMUP else (total - step) / (total - WARMUP)
         for group in optimizer.param_groups:
             group["lr"] = PEAK * rate
@@ -188,6 +194,11 @@ def main():
                 best, kept = found, copy.deepcopy(model.state_dict())
         if last:
             break
+        if args.checkpoint and step % 100 == 0:
+            state = dict(best=best, kept=kept, seconds=seconds, step=step, model=model.state_dict(), optimizer=optimizer.state_dict())
+            aside = args.checkpoint.with_suffix(".tmp")
+            torch.save(dict(state, rng=torch.get_rng_state()), aside)
+            aside.rename(args.checkpoint)
     model.load_state_dict(kept)
     result = {"parameters": sum(p.numel() for p in model.parameters()), "steps": step, "validation_loss": best, "seconds": seconds}
     if args.steps:

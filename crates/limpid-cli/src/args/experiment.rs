@@ -13,7 +13,7 @@ pub struct Experiment {
     /// The first of three seeds
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Steps of each training, in place of the usual number
+    /// Steps of each training (of `transfer`: of its pretraining), in place of the usual number
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
     /// Width of each model, in place of the usual one

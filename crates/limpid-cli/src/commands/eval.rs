@@ -128,8 +128,13 @@ fn translation(
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
     say(format_args!("Translating {} sentences …", pairs.len()));
-    let found = score_translator((translator, &model.params), tokenizer, &pairs, &decoding, case)
-        .map_err(|error| error.in_file(source))?;
+    let found = score_translator(
+        (translator, &model.params),
+        tokenizer,
+        (&pairs, [source, target]),
+        &decoding,
+        case,
+    )?;
     let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;

@@ -240,7 +240,7 @@ fn folder_of(what: &str) -> PathBuf {
 }
 
 pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> Result<Opened> {
-    let bytes = text_size(&config.learnt_from()).unwrap_or(0);
+    let bytes = text_size(&config.tokenized()).unwrap_or(0);
     let (mut vocabulary, mut tokens) = (None, None);
     setup::open(config.clone(), folder, beginning, &mut |preparing| match preparing {
         Preparing::Vocabulary(Stage::Counting(_)) => {}
@@ -278,9 +278,9 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     if done > 0 {
         say(format_args!("goes on after step {done}"));
     }
-    if config.train.warmup >= steps {
+    if config.train.warmup > steps {
         say(format_args!(
-            "warning: train.warmup = {} is no shorter than the run of {steps} steps: the learning rate never reaches train.lr",
+            "warning: train.warmup = {} is longer than the run of {steps} steps: the learning rate never reaches train.lr",
             config.train.warmup
         ));
     }

@@ -212,7 +212,7 @@ fn with_json_the_end_of_a_run_is_one_object_and_what_is_odd_is_said() {
     let folder = scratch("train json");
     let (data, run) = (text(&folder, 300), folder.join("a run"));
     let output = start(&gpt_args(&data, &run, &["--steps", "4", "--json"])).output().unwrap();
-    assert!(stderr(&output).contains("warning: train.warmup = 5 is no shorter"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("warning: train.warmup = 5 is longer"), "{}", stderr(&output));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&found["steps"], &found["ended"]), (&4.into(), &"done".into()));
     assert_eq!(found["folder"], run.to_str().unwrap());
@@ -440,7 +440,7 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     ]);
     refused(&unequal, "50", "");
     assert!(!out.exists(), "a run that never began left something behind");
-    let deep = folder.join("runs/never");
+    let deep = folder.join("runs/a/never");
     refused(&start(&gpt_args(&with("binary", b"a\0b\n\0\0\n"), &deep, &[])).output().unwrap(), "binary", "");
     assert!(!folder.join("runs").exists(), "nor the folder it was to be in");
     refused(&super::run(&["train", "gpt"]), "no text", "--data");

@@ -13,4 +13,5 @@ pub mod sequence_file;
 pub mod sequences;
 pub mod split;
 pub mod table;
+mod token_writer;
 pub mod tokens;

@@ -6,12 +6,14 @@
 
 use super::clean::{Cleaner, Cleaning, Duplicates};
 use super::labelled::Example;
-use super::tokens::{Key, TokenFile, TokenWriter};
+use super::token_writer::{Key, TokenWriter};
+use super::tokens::TokenFile;
 use crate::error::{Error, Result};
-use crate::text::{Tokenizer, in_order};
+use crate::text::{BLOCK, Tokenizer, in_order};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Examples that one thread cuts at a time.
+/// Examples that one thread cuts at a time, at most; fewer if they are long.
 const AT_A_TIME: usize = 256;
 /// Numbers before the lengths.
 const COUNTS: usize = 3;
@@ -93,19 +95,19 @@ impl SequenceFile {
             |group: &Vec<R>| group.iter().map(&sequences).collect::<Result<Vec<_>>>(),
             |cut, group| {
                 for sequence in cut.into_iter().flatten() {
-                    let length = u32::try_from(sequence.len());
-                    lengths.push(length.map_err(|_| Error::data("a text of more than 4 milliard tokens"))?);
+                    lengths.push(narrow(sequence.len(), "tokens of a text")?);
                     ids.put(&sequence)?;
                 }
-                let bytes =
-                    |record: &R| record.fields().iter().map(|field| field.len() as u64 + 1).sum::<u64>();
                 done += group.iter().map(bytes).sum::<u64>();
                 progress(done);
                 Ok(())
             },
         )?;
         let found = cleaner.found();
-        let counts = [found.read, found.duplicates, found.empty].map(|count| count as u32);
+        narrow(lengths.len(), "sequences")?;
+        let counts = [found.read, found.duplicates, found.empty];
+        let counts =
+            counts.into_iter().map(|count| narrow(count, "examples")).collect::<Result<Vec<u32>>>()?;
         // The ids first: while lengths are missing or another text's, both are made again.
         let ids = ids.finish()?;
         let mut writer = TokenWriter::create(&lengths_path, key.wide())?;
@@ -151,24 +153,54 @@ impl SequenceFile {
         self.ids.slice(self.starts[i] as usize..self.starts[i + 1] as usize)
     }
 
+    /// A part of sequence `i`.
+    ///
+    /// # Panics
+    /// If it has not so many.
+    #[track_caller]
+    pub fn part(&self, i: usize, part: Range<usize>) -> Vec<u32> {
+        assert!(part.end <= self.len_of(i), "{part:?} of a sequence of {}", self.len_of(i));
+        let start = self.starts[i] as usize;
+        self.ids.slice(start + part.start..start + part.end)
+    }
+
     /// What was left out, unless nothing was to be.
     pub fn cleaning(&self) -> Cleaning {
         self.cleaning
     }
 }
 
-/// Records in groups that are worth a thread's while.
+/// Numbers of four bytes count everything here.
+fn narrow(count: usize, what: &str) -> Result<u32> {
+    u32::try_from(count).map_err(|_| {
+        Error::data(format!("{count} {what} are more than the {} that a cache of tokens holds", u32::MAX))
+            .hint("give the corpus in parts")
+    })
+}
+
+fn bytes(record: &impl Record) -> u64 {
+    record.fields().iter().map(|field| field.len() as u64 + 1).sum()
+}
+
+/// Records in groups that are worth a thread's while, and no larger.
 struct Groups<I>(I);
 
-impl<R, I: Iterator<Item = Result<R>>> Iterator for Groups<I> {
+impl<R: Record, I: Iterator<Item = Result<R>>> Iterator for Groups<I> {
     type Item = Result<Vec<R>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let group = self.0.by_ref().take(AT_A_TIME).collect::<Result<Vec<R>>>();
-        match group {
-            Ok(group) if group.is_empty() => None,
-            group => Some(group),
+        let (mut group, mut size) = (Vec::new(), 0);
+        while group.len() < AT_A_TIME && size < BLOCK as u64 {
+            match self.0.next() {
+                None => break,
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(record)) => {
+                    size += bytes(&record);
+                    group.push(record);
+                }
+            }
         }
+        (!group.is_empty()).then_some(Ok(group))
     }
 }
 
@@ -224,6 +256,7 @@ mod tests {
         let text = |i| tokenizer().decode(&file.get(i)).unwrap();
         assert_eq!([text(0), text(1), text(3), text(4)], ["a", "bc", "d", "number 0"].map(String::from));
         assert_eq!((file.len_of(2), text(2)), (70_000, long.clone()));
+        assert_eq!(file.part(4, 2..5), file.get(4)[2..5]);
         assert_eq!(text(2 * 2_001), "number 1999");
         let found = file.cleaning();
         assert_eq!((found.read, found.duplicates, found.empty, found.kept), (2_004, 1, 1, 2_002));

@@ -145,8 +145,8 @@ struct Checked {
     line: Vec<u8>,
     /// What of the line has been read.
     read: usize,
-    /// Quotation marks so far.
-    marks: usize,
+    /// Whether somebody has asked for more than there is.
+    ended: bool,
     failed: Option<Error>,
 }
 
@@ -154,11 +154,13 @@ impl Read for Checked {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if self.read == self.line.len() {
             match self.lines.next() {
-                None => return Ok(0),
+                None => {
+                    self.ended = true;
+                    return Ok(0);
+                }
                 Some(Ok(line)) => {
                     (self.line, self.read) = (line.into_bytes(), 0);
                     self.line.push(b'\n');
-                    self.marks += self.line.iter().filter(|byte| **byte == b'"').count();
                 }
                 Some(Err(error)) => {
                     self.failed = Some(error);
@@ -176,16 +178,14 @@ impl Read for Checked {
 struct CsvRows {
     reader: csv::Reader<Checked>,
     path: Arc<Path>,
-    /// The line of the row that was given last.
-    last: Option<u64>,
     ended: bool,
 }
 
 impl CsvRows {
     fn new(text: Text, path: Arc<Path>) -> Self {
-        let bytes = Checked { lines: text.lines(), line: Vec::new(), read: 0, marks: 0, failed: None };
+        let bytes = Checked { lines: text.lines(), line: Vec::new(), read: 0, ended: false, failed: None };
         let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
-        Self { reader, path, last: None, ended: false }
+        Self { reader, path, ended: false }
     }
 
     fn row(&mut self) -> Result<Option<Row>> {
@@ -194,21 +194,20 @@ impl CsvRows {
             let failed = self.reader.get_mut().failed.take();
             failed.unwrap_or_else(|| Error::format(&self.path, format!("not CSV: {e}")))
         })?;
-        if there {
-            // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
-            let line = record.position().map_or(0, csv::Position::line);
-            self.last = Some(line);
-            return Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }));
+        if !there {
+            return Ok(None);
         }
-        match self.last {
-            // The reader has taken the rest of the file for one field.
-            Some(last) if self.reader.get_ref().marks % 2 == 1 => Err(Error::format(
+        // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
+        let line = record.position().map_or(0, csv::Position::line);
+        // Every line ends with a line end, and so does every record, unless a quotation mark has taken the rest of the file for one field.
+        if self.reader.get_ref().ended {
+            return Err(Error::format(
                 &self.path,
-                format!("line {last}: a quotation mark opens and is never closed"),
+                format!("line {line}: a quotation mark opens and is never closed"),
             )
-            .hint("close it; a mark inside a field is written twice")),
-            _ => Ok(None),
+            .hint("close it; a mark inside a field is written twice"));
         }
+        Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }))
     }
 }
 
@@ -346,6 +345,15 @@ mod tests {
         assert!(error("{\"a\"", JsonLines, Header::Missing, &["a"]).0.starts_with("t: line 1: not JSON"));
         assert!(error("x\n", Tsv, Header::Missing, &["0"]).0.contains("from 1"));
         assert!(error("x\n", Tsv, Header::Missing, &["text"]).1.contains("number"));
+        for unclosed in ["a,b\nc,d\n\"e,f\ng,h\n", "a,b\nc,d\n\"e\n"] {
+            let (text, hint) = error(unclosed, Csv, Header::First, &["b"]);
+            assert_eq!(text, "t: line 3: a quotation mark opens and is never closed");
+            assert!(hint.contains("twice"));
+        }
+        assert!(error("\"a,b\nc,d\n", Csv, Header::First, &["b"]).0.contains("never closed"));
+        // A mark inside a field that is not quoted is a mark.
+        assert_eq!(fields("a,b\n5\" nail,0", Csv, Header::First, &["a", "b"]), [["5\" nail", "0"]]);
+        assert_eq!(fields("a,b\n\"x\",\"y\"", Csv, Header::First, &["a", "b"]), [["x", "y"]]);
         assert!(error("x\n\0", Csv, Header::Missing, &["1"]).0.contains("line 2 holds a zero byte"));
         assert!(TableFormat::of(Path::new("a.xlsx")).is_err());
     }

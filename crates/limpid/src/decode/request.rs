@@ -45,7 +45,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The same with the model in `folder`: if nothing was asked for, an error is one of its file.
+    /// As [`Request::resolve`], with the model in `folder`: if nothing was asked for, an error is one of its file.
     pub fn resolve_in(&self, folder: &Path, file: &Generation, vocabulary: usize) -> Result<Decoding> {
         let asked = *self != Self::default();
         self.resolve(file, vocabulary)
@@ -82,7 +82,7 @@ impl Request {
         let by_default = !asked_to_draw && self.beams.is_none() && self.temperature.is_none();
         if by_default && file.sample == Some(true) && many(file.beams) {
             return Err(Error::config(
-                "generation_config.json has do_sample and num_beams: drawing inside a beam search is not supported",
+                "do_sample and num_beams together, drawing inside a beam search, are not supported",
             )
             .hint("choose one of them with --temperature 1 or --beams 4"));
         }

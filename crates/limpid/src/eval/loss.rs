@@ -1,7 +1,6 @@
 //! How well a model predicts what somebody wrote: −ln p a token, over all of it.
 
 use crate::data::batch::{LmBatch, PairBatch};
-use crate::data::pairs::TokenPair;
 use crate::model::{Gpt, Translator};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
@@ -64,10 +63,22 @@ pub fn text_loss(
     loss
 }
 
+/// So many at a time: what is judged need not be in memory as a whole.
+fn groups<T>(all: impl IntoIterator<Item = T>, size: usize) -> impl Iterator<Item = Vec<T>> {
+    let mut all = all.into_iter();
+    std::iter::from_fn(move || {
+        let group: Vec<T> = all.by_ref().take(size).collect();
+        (!group.is_empty()).then_some(group)
+    })
+}
+
 /// Sequences, each on its own: every token but the first is predicted from those before it.
-pub fn sequences_loss<S: AsRef<[u32]>>((model, params): (&Gpt, &Params), sequences: &[S]) -> Loss {
+pub fn sequences_loss<S: AsRef<[u32]>>(
+    (model, params): (&Gpt, &Params),
+    sequences: impl IntoIterator<Item = S>,
+) -> Loss {
     let mut loss = Loss::default();
-    for group in sequences.chunks(SEQUENCES_AT_A_TIME) {
+    for group in groups(sequences, SEQUENCES_AT_A_TIME) {
         let batch = LmBatch::new(&group.iter().map(AsRef::as_ref).collect::<Vec<&[u32]>>());
         loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
     }
@@ -75,12 +86,15 @@ pub fn sequences_loss<S: AsRef<[u32]>>((model, params): (&Gpt, &Params), sequenc
 }
 
 /// Translations, each given its source and its own beginning.
-pub fn pairs_loss<'a>((model, params): (impl Into<Translator<'a>>, &Params), pairs: &[TokenPair]) -> Loss {
+pub fn pairs_loss<'a, S: AsRef<[u32]>>(
+    (model, params): (impl Into<Translator<'a>>, &Params),
+    pairs: impl IntoIterator<Item = (S, S)>,
+) -> Loss {
     let model = model.into();
     let start = model.start();
     let mut loss = Loss::default();
-    for group in pairs.chunks(PAIRS_AT_A_TIME) {
-        let batch = PairBatch::new(group, start);
+    for group in groups(pairs, PAIRS_AT_A_TIME) {
+        let batch = PairBatch::new(&group, start);
         loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
     }
     loss

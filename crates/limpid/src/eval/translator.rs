@@ -37,10 +37,11 @@ pub fn decoding_of(folder: &Path, model: Translator, request: &Request) -> Resul
     Ok((request.resolve_in(folder, &generation, model.decoder_vocab_size())?, warnings))
 }
 
-/// Pairs as ids, if a model with positions for `longest` tokens can read and predict all of them.
+/// Pairs from these files as ids, if a model with positions for `longest` tokens can read and predict all of them.
 pub fn tokens_to_score(
     tokenizer: &Tokenizer,
     pairs: &[(String, String)],
+    [source_file, target_file]: [&Path; 2],
     end: u32,
     longest: usize,
 ) -> Result<Vec<TokenPair>> {
@@ -49,12 +50,16 @@ pub fn tokens_to_score(
     match ids.iter().position(|(source, target)| source.len().max(target.len()) > longest) {
         None => Ok(ids),
         Some(i) => {
-            let tokens = ids[i].0.len().max(ids[i].1.len());
-            Err(Error::data(format!(
-                "line {} has {tokens} tokens, {} more than the {longest} the model reads",
-                i + 1,
-                tokens - longest
-            ))
+            let (source, target) = (ids[i].0.len(), ids[i].1.len());
+            let (file, tokens) = if source > longest { (source_file, source) } else { (target_file, target) };
+            Err(Error::format(
+                file,
+                format!(
+                    "line {} has {tokens} tokens, {} more than the {longest} the model reads",
+                    i + 1,
+                    tokens - longest
+                ),
+            )
             .hint("leave the line out"))
         }
     }
@@ -64,16 +69,16 @@ pub fn tokens_to_score(
 pub fn score_translator(
     (model, params): (Translator, &Params),
     tokenizer: &Tokenizer,
-    pairs: &[(String, String)],
+    (pairs, files): (&[(String, String)], [&Path; 2]),
     decoding: &Decoding,
     case: Case,
 ) -> Result<TranslatorScores> {
-    let ids = tokens_to_score(tokenizer, pairs, model.end(), model.longest())?;
+    let ids = tokens_to_score(tokenizer, pairs, files, model.end(), model.longest())?;
     ids.iter().try_for_each(|(source, target)| {
         check_ids(source, model.vocab_size())?;
         check_ids(target, model.decoder_vocab_size())
     })?;
-    let loss = pairs_loss((model, params), &ids);
+    let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
     let options = TranslateOptions::default();
     let found = translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;

@@ -35,7 +35,7 @@ pub enum Setting {
 /// Sizes that somebody asks for, in place of the usual ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Steps of each training.
+    /// Steps of each training; of pretraining, where that comes first.
     pub steps: Option<u64>,
     /// Width of each model.
     pub width: Option<usize>,
@@ -69,13 +69,6 @@ impl Settings {
                 .hint(format!("{FEWEST_STEPS} at least; --quick shows how it works in seconds")));
         }
         let Some(width) = self.width else { return Ok(()) };
-        if width == 0 || !width.is_multiple_of(HEADS) {
-            let near = width.next_multiple_of(HEADS).max(HEADS);
-            return Err(Error::config(format!(
-                "--width {width} cannot be divided among up to {HEADS} heads"
-            ))
-            .hint(format!("--width {near}")));
-        }
         // The deepest models have twelve layers of 12 width² numbers, each with its gradient and two moments.
         let bytes = |width: usize| 16.0 * 144.0 * (width as f64).powi(2);
         if let Some(free) = available.filter(|free| bytes(width) > *free) {
@@ -86,6 +79,13 @@ impl Settings {
                 free / 1e9
             ))
             .hint(format!("--width {most} fits")));
+        }
+        if width == 0 || !width.is_multiple_of(HEADS) {
+            let near = width.next_multiple_of(HEADS).max(HEADS);
+            return Err(Error::config(format!(
+                "--width {width} cannot be divided among up to {HEADS} heads"
+            ))
+            .hint(format!("--width {near}")));
         }
         Ok(())
     }

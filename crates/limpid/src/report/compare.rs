@@ -69,9 +69,13 @@ impl Comparison {
         let row = |(name, values): &(String, Vec<Option<Figure>>)| {
             std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
         };
-        let has = |name: &str| self.figures.iter().any(|(known, _)| known == name);
-        let told = |name: &str| TWICE.iter().any(|(key, same)| *key == name && has(same));
-        self.figures.iter().filter(|(name, _)| !told(name)).map(row).collect()
+        let of = |name: &str| self.figures.iter().find(|(known, _)| known == name).map(|(_, values)| values);
+        let told = |(name, values): &&(String, Vec<Option<Figure>>)| {
+            let same = TWICE.iter().find(|(key, _)| key == name).and_then(|(_, same)| of(same));
+            // In every run that says it.
+            same.is_some_and(|same| values.iter().zip(same).all(|(a, b)| a.is_none() || b.is_some()))
+        };
+        self.figures.iter().filter(|row| !told(row)).map(row).collect()
     }
 
     fn difference_rows(&self) -> Vec<Vec<String>> {

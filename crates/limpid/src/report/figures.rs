@@ -48,7 +48,13 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     add("training loss, last", run.train().last().map(|line| line.loss), Kind::Measure);
     let best = run.validation().filter(|line| line.loss.is_finite()).min_by(|a, b| a.loss.total_cmp(&b.loss));
     add("validation loss, best", best.map(|line| line.loss), Kind::Measure);
-    add("best step", best.map(|line| line.step as f64), Kind::Count);
+    // The mean of some checkpoints may be better than any step.
+    let of_a_step =
+        run.validation().filter(|line| line.loss.is_finite() && line.checkpoints_averaged.is_none());
+    let best_step = of_a_step.min_by(|a, b| a.loss.total_cmp(&b.loss)).map(|line| line.step as f64);
+    add("best step", best_step, Kind::Count);
+    let averaged = best.and_then(|line| line.checkpoints_averaged).map(|k| k as f64);
+    add("better than it: the mean of checkpoints, so many", averaged, Kind::Count);
     add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
     add("bits a character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
     let highest = |value: fn(&super::run::Validation) -> Option<f64>| {

@@ -104,6 +104,15 @@ impl Examples {
         cache: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
+        // One file after another, and so many bytes of all of them.
+        let (mut before, mut last) = (0, 0);
+        let progress = &mut |done: u64| {
+            if done < last {
+                before += last;
+            }
+            last = done;
+            progress(before + done);
+        };
         match config.task {
             TaskKind::Gpt => TextExamples::read(config, tokenizer, cache, progress).map(Examples::Text),
             TaskKind::Translate => {

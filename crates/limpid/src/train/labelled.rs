@@ -251,5 +251,7 @@ fn some_of(
     let Some(last) = which.last() else { return Ok(Vec::new()) };
     let mut cleaner = Cleaner::new(policy);
     let all = table.cleaned(files, &mut cleaner).take(last + 1).enumerate();
-    all.filter(|(i, _)| which.binary_search(i).is_ok()).map(|(_, example)| example).collect()
+    all.filter(|(i, example)| example.is_err() || which.binary_search(i).is_ok())
+        .map(|(_, example)| example)
+        .collect()
 }

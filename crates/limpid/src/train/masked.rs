@@ -43,7 +43,12 @@ enum Source {
     /// Anywhere in a text.
     Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines, each once an epoch.
-    Lines { lines: SequenceFile, train: Vec<Piece>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+    Lines {
+        lines: SequenceFile,
+        train: Vec<Piece>,
+        kept: (Option<SequenceFile>, Vec<Piece>),
+        order: Box<PairOrder>,
+    },
     /// A line and the next one, or in half of the cases another.
     Pairs { train: Lines, kept: Lines },
 }
@@ -75,16 +80,14 @@ impl MaskedExamples {
             Unit::Lines => {
                 let lines = lines_of("train", &data.text)?;
                 let all = pieces(&lines, context - 2);
-                let tokens = |file: &SequenceFile, pieces: &[Piece]| -> Vec<Vec<u32>> {
-                    pieces.iter().map(|piece| tokens_of(file, piece)).collect()
-                };
                 let (train, kept) = if data.validation_text.is_empty() {
                     let (train, kept) = split(all.len(), Split::Random { share, seed })?;
                     let pick = |which: &[usize]| which.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
-                    (pick(&train), tokens(&lines, &pick(&kept)))
+                    (pick(&train), (None, pick(&kept)))
                 } else {
-                    let kept = lines_of("validation", &data.validation_text)?;
-                    (all, tokens(&kept, &pieces(&kept, context - 2)))
+                    let file = lines_of("validation", &data.validation_text)?;
+                    let kept = pieces(&file, context - 2);
+                    (all, (Some(file), kept))
                 };
                 let lengths: Vec<usize> = train.iter().map(|(_, part)| part.len() + 2).collect();
                 let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
@@ -154,7 +157,10 @@ impl MaskedExamples {
                     };
                     (range.map(window).collect::<Vec<Read>>(), None)
                 }
-                Source::Lines { kept, .. } => (range.map(|i| self.frame.one(&kept[i])).collect(), None),
+                Source::Lines { lines, kept: (file, pieces), .. } => {
+                    let file = file.as_ref().unwrap_or(lines);
+                    (range.map(|i| self.frame.one(&tokens_of(file, &pieces[i]))).collect(), None)
+                }
                 Source::Pairs { kept, .. } => {
                     let mut rng = Stream::new(self.seed, PAIRS_KEPT | group as u64);
                     let chosen: Vec<usize> = range.collect();
@@ -180,7 +186,7 @@ impl MaskedExamples {
             Source::Windows { train, kept, .. } => {
                 ((train.len() >= inner) as usize * train.len().div_ceil(inner), kept.1.len().div_ceil(inner))
             }
-            Source::Lines { train, kept, .. } => (train.len(), kept.len()),
+            Source::Lines { train, kept, .. } => (train.len(), kept.1.len()),
             Source::Pairs { train, kept } => (train.with_next.len(), kept.with_next.len()),
         }
     }
@@ -288,7 +294,7 @@ fn pieces(lines: &SequenceFile, longest: usize) -> Vec<Piece> {
 }
 
 fn tokens_of(lines: &SequenceFile, (line, part): &Piece) -> Vec<u32> {
-    lines.get(*line as usize)[part.start as usize..part.end as usize].to_vec()
+    lines.part(*line as usize, part.start as usize..part.end as usize)
 }
 
 impl Lines {

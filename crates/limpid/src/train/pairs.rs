@@ -13,13 +13,16 @@ use crate::eval::translator::tokens_to_score;
 use crate::text::Tokenizer;
 use std::path::Path;
 
-/// Sentence pairs: those to learn from in a file of tokens, those kept back in memory.
+/// Sentence pairs in files of tokens.
 pub struct PairExamples {
     tokens: SequenceFile,
     /// Numbers of the pairs to learn from.
     train: Vec<usize>,
-    validation: Vec<TokenPair>,
-    /// The sentences themselves.
+    /// What is kept back, if it has a file of its own.
+    kept: Option<SequenceFile>,
+    /// Numbers of the pairs kept back.
+    validation: Vec<usize>,
+    /// The first of those as sentences: as many as are looked at.
     pub validation_texts: Vec<(String, String)>,
     /// Sentences for the end, if there are such.
     pub test_texts: Option<Vec<(String, String)>>,
@@ -49,51 +52,47 @@ impl PairExamples {
         let (files, policy) = (config.pairs(), config.duplicates());
         let tokens = cut(&files, policy, "train")?;
         let (mut cleaning, pairs) = (tokens.cleaning(), tokens.count() / 2);
-        let (train, kept, mut validation_cleaning) = match config.validation_pairs() {
-            Some(files) => {
-                // What is measured is not cleaned of duplicates, only of what cannot be measured.
-                let tokens = cut(&files, Duplicates::Keep, "validation")?;
-                let all: Vec<usize> = (0..tokens.count() / 2).collect();
-                let kept = with_texts(&tokens, (&files, Duplicates::Keep), &all)?;
-                ((0..pairs).collect(), kept, Some(tokens.cleaning()))
-            }
+        let kept_files = config.validation_pairs();
+        // What is measured is not cleaned of duplicates, only of what cannot be measured.
+        let kept = kept_files.as_ref().map(|files| cut(files, Duplicates::Keep, "validation")).transpose()?;
+        let (train, validation) = match &kept {
+            Some(kept) => ((0..pairs).collect(), (0..kept.count() / 2).collect()),
             None => {
                 let share = data.validation_share.unwrap_or(USUAL_SHARE);
-                let (train, kept) = split(pairs, Split::Random { share, seed })?;
-                (train, with_texts(&tokens, (&files, policy), &kept)?, None)
+                split(pairs, Split::Random { share, seed })?
             }
         };
-        let longer_side = |pair: &usize| tokens.len_of(2 * pair).max(tokens.len_of(2 * pair + 1));
+        let mut validation_cleaning = kept.as_ref().map(SequenceFile::cleaning);
         let longest = data.max_tokens.unwrap_or(context).min(context);
-        let before = train.len();
-        let train: Vec<usize> = train.into_iter().filter(|pair| longer_side(pair) <= longest).collect();
-        leave_out(&mut cleaning, before - train.len());
-        let before = kept.len();
-        let (validation, validation_texts): (Vec<_>, Vec<_>) = kept
-            .into_iter()
-            .filter(|((source, target), _)| source.len().max(target.len()) <= context)
-            .unzip();
-        leave_out(validation_cleaning.as_mut().unwrap_or(&mut cleaning), before - validation.len());
+        let train = no_longer_than(longest, &tokens, train, &mut cleaning);
+        let counted = validation_cleaning.as_mut().unwrap_or(&mut cleaning);
+        let validation = no_longer_than(context, kept.as_ref().unwrap_or(&tokens), validation, counted);
         if validation.is_empty() {
             return Err(Error::data("no pair is left for validation")
                 .hint("give more pairs, or a larger --set model.context=…"));
         }
+        let looked_at = config.train.samples.max(config.score.sentences).min(validation.len());
+        let written = match &kept_files {
+            Some(files) => (files, Duplicates::Keep),
+            None => (&files, policy),
+        };
+        let validation_texts = texts(written, &validation[..looked_at])?;
         let test_texts = match config.test_pairs() {
             Some(files) => {
                 let test = files.pairs()?.collect::<Result<Vec<_>>>()?;
                 // Now, not when the training is over.
-                tokens_to_score(tokenizer, &test, end, context).map_err(|e| e.in_file(files.path()))?;
+                tokens_to_score(tokenizer, &test, files.sides(), end, context)?;
                 Some(test)
             }
             None => None,
         };
-        let lengths: Vec<usize> =
-            train.iter().map(|pair| tokens.len_of(2 * pair) + tokens.len_of(2 * pair + 1)).collect();
+        let lengths: Vec<usize> = train.iter().map(|pair| sides(&tokens, *pair).iter().sum()).collect();
         let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
         let start = config.translator(tokenizer.vocab_size())?.start();
         Ok(Self {
             tokens,
             train,
+            kept,
             validation,
             validation_texts,
             test_texts,
@@ -116,8 +115,9 @@ impl PairExamples {
         &mut self.order
     }
 
-    pub(super) fn validation(&self) -> &[TokenPair] {
-        &self.validation
+    pub(super) fn validation(&self) -> impl Iterator<Item = TokenPair> + '_ {
+        let file = self.kept.as_ref().unwrap_or(&self.tokens);
+        self.validation.iter().map(|pair| token_pair(file, *pair))
     }
 
     pub(super) fn describe(&self) -> String {
@@ -131,9 +131,23 @@ impl PairExamples {
     }
 }
 
-fn leave_out(cleaning: &mut Cleaning, too_long: usize) {
-    cleaning.too_long += too_long;
-    cleaning.kept -= too_long;
+/// Tokens of both sides of a pair.
+fn sides(tokens: &SequenceFile, pair: usize) -> [usize; 2] {
+    [tokens.len_of(2 * pair), tokens.len_of(2 * pair + 1)]
+}
+
+/// Leaves out pairs with more than `longest` tokens on a side, and counts them.
+fn no_longer_than(
+    longest: usize,
+    tokens: &SequenceFile,
+    mut pairs: Vec<usize>,
+    cleaning: &mut Cleaning,
+) -> Vec<usize> {
+    let before = pairs.len();
+    pairs.retain(|pair| sides(tokens, *pair).iter().all(|side| *side <= longest));
+    cleaning.too_long += before - pairs.len();
+    cleaning.kept -= before - pairs.len();
+    pairs
 }
 
 fn token_pair(tokens: &SequenceFile, pair: usize) -> TokenPair {
@@ -159,23 +173,62 @@ fn token_pairs(
     SequenceFile::build(path, &recipe, || files.pairs(), cut, progress)
 }
 
-/// Some pairs (their numbers ascend) as tokens and as the sentences that they are.
-fn with_texts(
-    tokens: &SequenceFile,
-    (files, policy): (&PairFiles, Duplicates),
-    which: &[usize],
-) -> Result<Vec<(TokenPair, (String, String))>> {
-    let (mut cleaner, mut which) = (Cleaner::new(policy), which.iter().copied().peekable());
-    let (mut found, mut number) = (Vec::with_capacity(which.len()), 0);
+/// Some pairs (their numbers ascend) as they are written.
+fn texts((files, policy): (&PairFiles, Duplicates), which: &[usize]) -> Result<Vec<(String, String)>> {
+    let Some(last) = which.last() else { return Ok(Vec::new()) };
+    let (mut cleaner, mut found, mut number) = (Cleaner::new(policy), Vec::new(), 0);
     for pair in files.pairs()? {
         let pair = pair?;
         if !cleaner.keeps(&[&pair.0, &pair.1]) {
             continue;
         }
-        if which.next_if_eq(&number).is_some() {
-            found.push((token_pair(tokens, number), pair));
+        if which.binary_search(&number).is_ok() {
+            found.push(pair);
+        }
+        if number == *last {
+            break;
         }
         number += 1;
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::word_tokenizer;
+    use std::fs;
+
+    #[test]
+    fn pairs_that_are_too_long_on_a_side_are_left_out_and_counted() {
+        let folder = std::env::temp_dir().join(format!("limpid-pairs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, lines: &[&str]| {
+            fs::write(folder.join(name), lines.join("\n")).unwrap();
+            format!("data.{name}={:?}", folder.join(name))
+        };
+        let source = ["a a a", "a a a a", "a", "a", "", "a a a", "a a"];
+        let target = ["b b b", "b", "b b b b", "b", "b", "b b b", "b b"];
+        let mut set = vec![write("source", &source), write("target", &target)];
+        set.extend([
+            write("validation_source", &["a", "a a a a a a"]),
+            write("validation_target", &["b", "b"]),
+        ]);
+        // With the end behind each side, three words are four tokens.
+        set.extend(["data.max_tokens=4", "model.context=6", "train.samples=1"].map(String::from));
+        let config = RunConfig::new(super::super::TaskKind::Translate).with(&set).unwrap();
+        let tokenizer = word_tokenizer(["a b"]).unwrap();
+        let read = || PairExamples::read(&config, &tokenizer, &folder, &mut |_| {}).unwrap();
+        for examples in [read(), read()] {
+            assert_eq!(
+                examples.describe(),
+                "4 pairs to learn from (7 read; 1 exact duplicates kept, 1 empty and 2 too long left out), \
+                 1 for validation (2 read; 0 exact duplicates kept, 0 empty and 1 too long left out)"
+            );
+            assert_eq!(examples.train, [0, 3, 4, 5]);
+            assert_eq!(examples.validation().count(), 1);
+            assert_eq!(examples.validation_texts, [("a".to_string(), "b".to_string())]);
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

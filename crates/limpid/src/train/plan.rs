@@ -106,7 +106,7 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
     // The batch in parts that fit, if anything fits beside the model.
     let parts = (memory.batch / room.max(1.0)).ceil();
     let key = batch_key(config);
-    let size = if key == "train.batch" { config.train.batch } else { config.train.batch_tokens };
+    let size = if key == "train.batch" { config.train.batch } else { tokens_of_batch(config) };
     let part = (size as f64 / parts).floor() as usize;
     Err(error.hint(if room > 0.0 && part > 0 {
         let parts = size.div_ceil(part);
@@ -147,6 +147,20 @@ mod tests {
             error.hint_text(),
             Some("--set train.batch=16 --set train.accumulate=4 is a step of that size, in parts")
         );
+        // A batch is no larger than the text.
+        let file = std::env::temp_dir().join(format!("limpid-plan-{}", std::process::id()));
+        std::fs::write(&file, "x".repeat(1000)).unwrap();
+        let set = [
+            format!("data.text=[{file:?}]"),
+            "data.unit=lines".into(),
+            "train.batch_tokens=1000000000".into(),
+        ];
+        let little = config.with(&set).unwrap();
+        assert_eq!(tokens_of_batch(&little), 3000);
+        let memory = Memory::of(&little, 1000).unwrap();
+        let error = fits(&little, 1000, memory.parameters + memory.batch / 1.5).unwrap_err();
+        assert!(error.hint_text().unwrap().starts_with("--set train.batch_tokens=1500 "), "{error:?}");
+        std::fs::remove_file(file).unwrap();
         let smaller = config.with(&["train.batch=16".into()]).unwrap();
         assert!(fits(&smaller, 1000, available).is_ok());
         let wide = config.with(&["model.width=8192".into(), "train.batch=1".into()]).unwrap();

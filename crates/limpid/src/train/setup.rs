@@ -91,7 +91,8 @@ pub fn open(
     let is_run = saved.is_file();
     check_folder(folder, is_run, beginning)?;
     let sources = hash_sources(&config)?;
-    let above = folder.parent().filter(|above| !above.as_os_str().is_empty() && !above.exists());
+    let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
     create_folder(folder)?;
     let lock = lock(folder)?;
     if is_run && beginning == Beginning::Force {
@@ -106,8 +107,8 @@ pub fn open(
         let _ = clear(folder)
             .and_then(|()| fs::remove_file(folder.join(LOCK)).map_err(|e| Error::io("remove", folder, &e)));
         let _ = fs::remove_dir(folder);
-        // And if that had to be made, the folder it was to be in.
-        above.map(fs::remove_dir);
+        // And the folders around it that had to be made.
+        above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
     }
     let (run, damaged) = prepared?;
     Ok(Opened { run, damaged, lock })

@@ -45,7 +45,12 @@ enum Source {
     /// Anywhere in a text.
     Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
     /// Lines between end tokens, each once an epoch.
-    Lines { lines: Documents, train: Vec<Piece>, kept: Vec<Vec<u32>>, order: Box<PairOrder> },
+    Lines {
+        lines: Documents,
+        train: Vec<Piece>,
+        kept: (Option<Documents>, Vec<Piece>),
+        order: Box<PairOrder>,
+    },
 }
 
 /// Lines, each between end tokens.
@@ -120,7 +125,10 @@ impl TextExamples {
                 let file = file.as_ref().unwrap_or(tokens);
                 text_loss(model, |part| file.slice(part), range.clone(), self.context)
             }
-            Source::Lines { kept, .. } => sequences_loss(model, kept),
+            Source::Lines { lines, kept: (file, pieces), .. } => {
+                let file = file.as_ref().unwrap_or(lines);
+                sequences_loss(model, pieces.iter().map(|piece| file.piece(*piece, self.context)))
+            }
         }
     }
 
@@ -132,7 +140,7 @@ impl TextExamples {
     pub(super) fn describe(&self) -> String {
         let (train, kept, what) = match &self.source {
             Source::Windows { train, kept, .. } => (train.len(), kept.1.len(), "tokens"),
-            Source::Lines { train, kept, .. } => (train.len(), kept.len(), "lines"),
+            Source::Lines { train, kept: (_, pieces), .. } => (train.len(), pieces.len(), "lines"),
         };
         format!("{train} {what} to learn from, {kept} kept for validation")
     }
@@ -151,7 +159,10 @@ impl TextExamples {
                 file.as_ref().unwrap_or(tokens).slice(range.start..range.end.min(range.start + most))
             }
             // Behind the end token of the line before.
-            Source::Lines { kept, .. } => kept[0][1..].iter().copied().take(most.min(4)).collect(),
+            Source::Lines { lines, kept: (file, pieces), .. } => {
+                let first = file.as_ref().unwrap_or(lines).piece(pieces[0], self.context);
+                first[1..].iter().copied().take(most.min(4)).collect()
+            }
         };
         let prompt = tokenizer.decode(&beginning)?;
         let filter = Filter { temperature: 0.8, ..Filter::default() };
@@ -257,16 +268,15 @@ fn lines(
     let kept_texts = if kept_file.is_some() { &data.validation_text } else { &data.text };
     let characters = characters_of(kept_texts, &kept)?;
     let file = kept_file.as_ref().unwrap_or(&lines);
-    let kept = kept.iter().flat_map(|document| file.pieces(*document, 0, context));
-    let kept: Vec<Vec<u32>> = kept.map(|piece| file.piece(piece, context)).collect();
+    let kept: Vec<Piece> = kept.iter().flat_map(|document| file.pieces(*document, 0, context)).collect();
+    let predicted: usize = kept.iter().map(|piece| file.length(*piece, context) - 1).sum();
     // Every other document without its first token: a prompt that somebody types has none before it.
     let train =
         train.iter().enumerate().flat_map(|(i, document)| lines.pieces(*document, 1 - i % 2, context));
     let train: Vec<Piece> = train.collect();
-    let predicted: usize = kept.iter().map(|piece| piece.len() - 1).sum();
     let lengths: Vec<usize> = train.iter().map(|piece| lines.length(*piece, context) - 1).collect();
     let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
-    let source = Source::Lines { lines, train, kept, order: Box::new(order) };
+    let source = Source::Lines { lines, train, kept: (kept_file, kept), order: Box::new(order) };
     Ok((source, characters as f64 / predicted as f64))
 }
 
@@ -316,9 +326,15 @@ impl Documents {
     }
 
     fn piece(&self, piece: Piece, context: usize) -> Vec<u32> {
-        let (at, length) = (piece.at as usize, self.length(piece, context));
-        let document = [&[self.end], &self.lines.get(piece.document as usize)[..], &[self.end]].concat();
-        document[at..at + length].to_vec()
+        let (document, at) = (piece.document as usize, piece.at as usize);
+        let (to, inside) = (at + self.length(piece, context), self.lines.len_of(document));
+        // Places 0 and inside + 1 are the end tokens.
+        let mut ids: Vec<u32> = if at == 0 { vec![self.end] } else { Vec::new() };
+        ids.extend(self.lines.part(document, at.max(1) - 1..(to - 1).min(inside)));
+        if to == inside + 2 {
+            ids.push(self.end);
+        }
+        ids
     }
 }
 

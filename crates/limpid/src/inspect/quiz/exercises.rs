@@ -1,7 +1,7 @@
 //! The worked examples with fresh numbers: worked out by whoever answers, step by step.
 
+use super::Question;
 use super::numbers::{Fresh, Worked, text};
-use super::{Question, QuizStep};
 use crate::error::Result;
 
 /// In the order of the examples.
@@ -113,7 +113,7 @@ fn z_scores(fresh: &mut Fresh) -> Result<Question> {
     let worked = Worked::new("layer-norm", &[("houses", &houses)])?;
     let by_column = |ask, j| {
         let step = worked.column(ask, "Beside batch norm", 1, j);
-        QuizStep { formula: "z = (x − μ) / σ, with μ and σ of the column".into(), ..step }
+        step.with_formula("z = (x − μ) / σ, with μ and σ of the column")
     };
     let steps = vec![
         by_column("the z-scores of the three sizes", 0),

@@ -44,6 +44,13 @@ pub struct QuizStep {
     pub right: Right,
 }
 
+impl QuizStep {
+    /// With a part of its example's formula.
+    fn with_formula(self, formula: &str) -> Self {
+        Self { formula: formula.into(), ..self }
+    }
+}
+
 /// How many of them are questions; the rest are exercises.
 pub const QUESTIONS: usize = 17;
 

@@ -110,11 +110,6 @@ fn head_width(question: &mut Question, fresh: &mut Fresh) {
     ];
 }
 
-/// A step whose formula is a part of its example's.
-fn with_formula(step: QuizStep, formula: &str) -> QuizStep {
-    QuizStep { formula: formula.into(), ..step }
-}
-
 fn likelihood(question: &mut Question, fresh: &mut Fresh) -> Result<()> {
     let p: Vec<String> =
         (0..3).map(|_| fresh.one_of(&["0.2", "0.25", "0.4", "0.5", "0.8", "0.9"]).to_owned()).collect();
@@ -127,12 +122,9 @@ fn likelihood(question: &mut Question, fresh: &mut Fresh) -> Result<()> {
     );
     question.steps = vec![
         worked.column("the loss of each word", "Loss of each place", 0, 1),
-        with_formula(
-            worked.row("the probability of all three", "Loss of the sentence", 0, 0),
-            "p₁ · p₂ · p₃",
-        ),
+        worked.row("the probability of all three", "Loss of the sentence", 0, 0).with_formula("p₁ · p₂ · p₃"),
         worked.row("the loss of the sentence: the sum", "Loss of the sentence", 0, 1),
-        with_formula(worked.row("the mean a word", "Loss of the sentence", 0, 2), "the sum / 3"),
+        worked.row("the mean a word", "Loss of the sentence", 0, 2).with_formula("the sum / 3"),
     ];
     question.command = worked.command;
     Ok(())

@@ -68,13 +68,20 @@ impl RunConfig {
             ))
             .hint(format!("--set train.min_lr={}", train.lr / 10.0)));
         }
-        let own = [("kind", self.tokenizer.kind.is_some()), ("vocab", self.tokenizer.vocab.is_some())];
-        let own = own.iter().find(|(_, set)| *set && self.tokenizer.from.is_some());
-        if let Some((key, _)) = own {
+        let given = [("tokenizer.from", &self.tokenizer.from), ("model.from", &self.model.from)];
+        let given = given.iter().find(|(_, from)| from.is_some());
+        let words = &self.tokenizer;
+        let own = [
+            ("kind", words.kind.is_some()),
+            ("vocab", words.vocab.is_some()),
+            ("lowercase", words.lowercase),
+        ];
+        let own = own.iter().find(|(_, set)| *set);
+        if let (Some((from, _)), Some((key, _))) = (given, own) {
             return Err(Error::config(format!(
-                "tokenizer.{key} says what is learnt, tokenizer.from that nothing is"
+                "tokenizer.{key} says what is learnt, {from} that nothing is"
             ))
-            .hint(format!("leave out tokenizer.{key} or tokenizer.from")));
+            .hint(format!("leave out tokenizer.{key} or {from}")));
         }
         if train.average_last > train.keep {
             return Err(Error::config(format!(

@@ -29,11 +29,15 @@ impl RunConfig {
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
         let bad = |e: &dyn std::fmt::Display| {
             // What a type of Rust is, in words.
-            let said = e.to_string().replace("expected u64", "expected a whole number");
-            let said = said.replace("expected usize", "expected a whole number");
-            let said = said
-                .replace("expected f32", "expected a number")
-                .replace("expected f64", "expected a number");
+            let types = [
+                ("u64", "a whole number, 0 or more"),
+                ("usize", "a whole number, 0 or more"),
+                ("f32", "a number"),
+                ("f64", "a number"),
+            ];
+            let said = types.iter().fold(e.to_string(), |said, (name, words)| {
+                said.replace(&format!("expected {name}"), &format!("expected {words}"))
+            });
             Error::config(said.trim_end().to_string()).hint("docs/formats.md lists all keys of a run")
         };
         let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| bad(&e))?;

@@ -42,6 +42,14 @@ impl PairFiles {
         }
     }
 
+    /// The file of the source and that of the target.
+    pub(in crate::train) fn sides(&self) -> [&Path; 2] {
+        match self {
+            PairFiles::Parallel(source, target) => [source, target],
+            PairFiles::Table { path, .. } => [path, path],
+        }
+    }
+
     /// How they are read, in words.
     pub(in crate::train) fn how(&self) -> String {
         match self {
@@ -49,13 +57,6 @@ impl PairFiles {
             PairFiles::Table { header, source, target, .. } => {
                 format!("table, header {header:?}, columns {source:?} and {target:?}")
             }
-        }
-    }
-
-    /// The file that an error is about.
-    pub fn path(&self) -> &Path {
-        match self {
-            PairFiles::Parallel(path, _) | PairFiles::Table { path, .. } => path,
         }
     }
 }
@@ -76,6 +77,12 @@ impl RunConfig {
             }
             TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => self.data.text.clone(),
         }
+    }
+
+    /// All files that become tokens before the training.
+    pub fn tokenized(&self) -> Vec<PathBuf> {
+        let kept = self.validation_pairs().map_or(self.data.validation_text.clone(), |pairs| pairs.files());
+        [self.learnt_from(), kept].concat()
     }
 
     /// The pairs kept for validation, if they are in files of their own.

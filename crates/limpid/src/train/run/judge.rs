@@ -11,6 +11,15 @@ use crate::train::examples::{Examples, Validation};
 use limpid_tensor::team;
 use std::path::PathBuf;
 
+/// Whose loss it is.
+#[derive(Clone, Copy)]
+enum Weights {
+    /// Those after the step (or their running average).
+    OfStep,
+    /// The mean of so many checkpoints.
+    MeanOf(usize),
+}
+
 impl Run {
     pub(super) fn validate(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<()> {
         let found =
@@ -31,7 +40,7 @@ impl Run {
         } else {
             self.state.since_best += 1;
         }
-        self.note_validation(found, (best, None), news)?;
+        self.note_validation(found, best, Weights::OfStep, news)?;
         let step = self.state.step;
         for (prompt, text, reference) in self.with_weights(|run| run.samples())? {
             self.note(Metric::Sample(report::Sample { step, prompt, text, reference }), news)?;
@@ -42,7 +51,8 @@ impl Run {
     fn note_validation(
         &mut self,
         found: Validation,
-        (best, checkpoints_averaged): (bool, Option<usize>),
+        best: bool,
+        weights: Weights,
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
         let Validation { loss, bits_per_character, accuracy, macro_f1, .. } = found;
@@ -57,7 +67,10 @@ impl Run {
             accuracy,
             macro_f1,
             best,
-            checkpoints_averaged,
+            checkpoints_averaged: match weights {
+                Weights::OfStep => None,
+                Weights::MeanOf(k) => Some(k),
+            },
             ..Default::default()
         };
         self.note(Metric::Validation(metric), news)
@@ -109,7 +122,7 @@ impl Run {
         if k > 1 && self.average_checkpoints(k)? {
             let found = self.examples.validate(&self.model.architecture, &self.model.params);
             let best = self.state.best().is_none_or(|best| found.loss < best);
-            self.note_validation(found, (best, Some(k)), news)?;
+            self.note_validation(found, best, Weights::MeanOf(k), news)?;
             if best {
                 chosen = "average";
                 self.state.best_bits = Some(found.loss.to_bits());

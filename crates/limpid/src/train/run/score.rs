@@ -10,6 +10,7 @@ use crate::hub;
 use crate::model::Model;
 use crate::train::examples::Examples;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// Where a translator was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,7 @@ impl Run {
         // What its files say cannot be a surprise: we have written them.
         let (decoding, _) = decoding_of(&self.folder.join("model"), translator, &request)?;
         let case = if score.lowercase { Case::Lower } else { Case::Mixed };
+        let pairs = (pairs, ["source", "target"].map(Path::new));
         score_translator((translator, &model.params), &self.tokenizer, pairs, &decoding, case).map(Some)
     }
 }
