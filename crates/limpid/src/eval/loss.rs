@@ -125,7 +125,7 @@ mod tests {
         }
         // Sequences of their own are texts of one window each.
         let parts = [&text[0..5], &text[5..7], &text[7..15]];
-        let each = sequences_loss((gpt, &model.params), &parts);
+        let each = sequences_loss((gpt, &model.params), parts);
         let ranges = [0..5, 5..7, 7..15].map(|range| text_loss((gpt, &model.params), ids, range, 8));
         assert_eq!(each.tokens, 4 + 1 + 7);
         assert!((each.sum - ranges.iter().map(|loss| loss.sum).sum::<f64>()).abs() < 1e-4);

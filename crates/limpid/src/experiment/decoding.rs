@@ -7,6 +7,7 @@
 //! The rule: each part of the claim is a difference between two ways of writing, model by model (three seeds of training and drawing); it
 //! held if the 95% interval of the difference is above 0. Determinism is a fact, and must hold without exception.
 
+use super::lines::{SHARE, line};
 use super::stories::{LONGEST, Size, StoryWords};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::corpus::stories::log_probability;
@@ -319,19 +320,23 @@ fn pictures(all: &[Vec<Measured>]) -> Vec<Picture> {
         )
     };
     // Greedy is temperature 0.
-    let line = |name: &str, get: fn(&Measured) -> f64| {
+    let share = |name: &str, get: fn(&Measured) -> f64| {
         let points = [0.0].iter().chain(&TEMPERATURES).enumerate();
-        Series::line(name, points.map(|(i, t)| (f64::from(*t), mean(i, get))).collect()).marked(Mark::Dots)
+        let estimate = |i: usize| Estimate::of(&values(&all[i], get));
+        line(name, points.map(|(i, t)| (f64::from(*t), estimate(i))), SHARE)
     };
-    let shares = Chart::new(
-        "What temperature does",
-        Axis::linear("temperature (0 is greedy)"),
-        Axis::linear("share").including(0.0),
-        vec![
-            line("texts that are stories", |m| m.stories),
-            line("repeated 4-grams", |m| m.repeated),
-            line("distinct-2", |m| m.distinct[1]),
-        ],
-    );
+    let shares = Chart {
+        subtitle: "bands: 95% intervals over three seeds".into(),
+        ..Chart::new(
+            "What temperature does",
+            Axis::linear("temperature (0 is greedy)"),
+            Axis::linear("share").including(0.0),
+            vec![
+                share("texts that are stories", |m| m.stories),
+                share("repeated 4-grams", |m| m.repeated),
+                share("distinct-2", |m| m.distinct[1]),
+            ],
+        )
+    };
     vec![Picture::chart("coherence-diversity", &curve), Picture::chart("temperature", &shares)]
 }
