@@ -232,7 +232,9 @@ fn config(args: &Train) -> Result<RunConfig> {
 /// Where a run goes if nobody says so: that of a run's own `config.toml` is the run's folder.
 fn folder_of(what: &str) -> PathBuf {
     let path = Path::new(what);
-    let is_run = path.ends_with("config.toml") && path.with_file_name("metrics.jsonl").is_file();
+    // A lock is there from the beginning, metrics from the first steps on.
+    let is_run = path.ends_with("config.toml")
+        && [".lock", "metrics.jsonl"].iter().any(|name| path.with_file_name(name).is_file());
     match path.parent() {
         Some(folder) if is_run => folder.to_path_buf(),
         _ => Path::new("runs").join(path.file_stem().unwrap_or("run".as_ref())),

@@ -381,8 +381,9 @@ fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
     let before = fs::read(run.join("config.toml")).unwrap();
     refused(&start(&args(&run, "10")).output().unwrap(), "has done 20 steps, more than the 10", "--steps 20");
     assert!(fs::read(run.join("config.toml")).unwrap() == before);
-    // A run's own settings name its folder.
+    // A run's own settings name its folder, also before its first metrics.
     let config = run.join("config.toml");
+    fs::remove_file(run.join("metrics.jsonl")).unwrap();
     let again = super::run(&["train", config.to_str().unwrap(), "--resume"]);
     assert!(stderr(&again).contains("has done all of its 20 steps"), "{}", stderr(&again));
 }
@@ -410,6 +411,11 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     refused(&train(&good, &["--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocab=9000"]), "9000", "");
     refused(&train(&good, &["--set", "train.step=4"]), "step", "docs/formats.md");
     refused(&train(&good, &["--set", "train.steps=abc"]), "expected a whole number", "docs/formats.md");
+    refused(
+        &train(&good, &["--set", "train.accumulate=1000000000000"]),
+        "a step of more than",
+        "train.accumulate=4",
+    );
     refused(&train(&good, &["--set", "train.lr=nan"]), "train.lr = NaN", "train.lr=1e-3");
     refused(
         &train(&good, &["--set", "train.min_lr=1"]),

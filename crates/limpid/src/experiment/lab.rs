@@ -45,6 +45,8 @@ pub struct Settings {
 const HEADS: usize = 8;
 /// Below this a warm-up and a fall of the learning rate have no room.
 const FEWEST_STEPS: u64 = 10;
+/// Above this nobody waits for the end.
+const MOST_STEPS: u64 = 1_000_000;
 
 impl Settings {
     /// Refuses sizes that an experiment does not have, or that `available` bytes of memory do not hold.
@@ -67,6 +69,10 @@ impl Settings {
         if let Some(steps) = self.steps.filter(|steps| *steps < FEWEST_STEPS) {
             return Err(Error::config(format!("--steps {steps}: too few to learn anything"))
                 .hint(format!("{FEWEST_STEPS} at least; --quick shows how it works in seconds")));
+        }
+        if let Some(steps) = self.steps.filter(|steps| *steps > MOST_STEPS) {
+            return Err(Error::config(format!("--steps {steps}: that would take weeks"))
+                .hint(format!("{MOST_STEPS} at most; the usual numbers are hundreds to thousands")));
         }
         let Some(width) = self.width else { return Ok(()) };
         // The deepest models have twelve layers of 12 width² numbers, each with its gradient and two moments.
@@ -151,6 +157,7 @@ mod tests {
         assert_eq!(said("heads", Some(100), Some(64)), None);
         assert_eq!(said("parallel", Some(100), None).unwrap().1, "it has --width");
         assert!(said("heads", Some(3), None).unwrap().1.starts_with("10 at least"));
+        assert!(said("heads", Some(u64::MAX), None).unwrap().1.starts_with("1000000 at most"));
         assert_eq!(said("heads", None, Some(100)).unwrap().1, "--width 104");
         let (error, hint) = said("heads", None, Some(100_000)).unwrap();
         assert_eq!(error, "--width 100000 may need 23040 GB, this machine has 8.0 GB free");

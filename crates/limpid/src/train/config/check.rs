@@ -3,6 +3,9 @@
 use super::{RunConfig, TaskKind};
 use crate::error::{Error, Result};
 
+/// Batches of a step, at most: more is a slip of the finger.
+const MOST_PARTS: usize = 1 << 16;
+
 impl RunConfig {
     /// Refuses what cannot work, before anything is read.
     pub fn validate(&self) -> Result<()> {
@@ -34,6 +37,13 @@ impl RunConfig {
             return Err(
                 Error::config(format!("{key} = 0 leaves nothing to do")).hint(format!("--set {key}=1"))
             );
+        }
+        if train.accumulate > MOST_PARTS {
+            return Err(Error::config(format!(
+                "train.accumulate = {}: a step of more than {MOST_PARTS} batches",
+                train.accumulate
+            ))
+            .hint("--set train.accumulate=4 adds up four"));
         }
         let share =
             |key: &str, value: f32, usual: &str| match (0.0..1.0).contains(&value) {

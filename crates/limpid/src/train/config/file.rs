@@ -56,6 +56,7 @@ impl RunConfig {
         // What the file does not say is as usual for its task.
         let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
         merge(&mut whole, table);
+        columns_as_text(&mut whole);
         let config: Self = whole.try_into().map_err(|e: toml::de::Error| bad(&e))?;
         config.validate()?;
         Ok(config)
@@ -125,6 +126,24 @@ fn set(table: &mut toml::Table, change: &str) -> Result<()> {
     }
     at.insert(last.into(), value);
     Ok(())
+}
+
+/// A column may be written as its number.
+fn columns_as_text(config: &mut toml::Table) {
+    fn as_text(value: &mut toml::Value) {
+        match value {
+            toml::Value::Integer(number) => *value = toml::Value::String(number.to_string()),
+            toml::Value::Array(all) => all.iter_mut().for_each(as_text),
+            _ => {}
+        }
+    }
+    for (part, key) in
+        [("data", "source_column"), ("data", "target_column"), ("table", "text"), ("table", "label")]
+    {
+        let value =
+            config.get_mut(part).and_then(|part| part.as_table_mut()).and_then(|part| part.get_mut(key));
+        value.into_iter().for_each(as_text);
+    }
 }
 
 fn merge(into: &mut toml::Table, from: toml::Table) {

@@ -114,3 +114,16 @@ fn full() -> RunConfig {
     config.table.format = Some("label-first".into());
     config
 }
+
+#[test]
+fn a_column_may_be_written_as_its_number() {
+    let text = "task = \"classify\"\n[data]\ntext = [\"a.tsv\"]\n[table]\nheader = false\ntext = [2, 3]\nlabel = 1\n";
+    let config = RunConfig::parse(text, &[]).unwrap();
+    assert_eq!((&config.table.text[..], &config.table.label[..]), (&["2".to_string(), "3".into()][..], "1"));
+    let set = ["data.pairs=a.tsv", "data.source_column=2", "data.target_column=1"].map(String::from);
+    let config = RunConfig::new(TaskKind::Translate).with(&set).unwrap();
+    assert_eq!(
+        (config.data.source_column.unwrap(), config.data.target_column.unwrap()),
+        ("2".into(), "1".into())
+    );
+}
