@@ -51,7 +51,9 @@ fn replace(pattern: &str, content: &str) -> Value {
 
 fn normalizer(kind: TokenizerKind, case: Case) -> Value {
     let lower = || (case == Case::Lower).then(|| json!({ "type": "Lowercase" }));
-    let strip = json!({ "type": "Strip", "strip_left": true, "strip_right": true });
+    // Marks without width are nothing; at the beginning a space, since the first word is told by its place in the text as it was.
+    // No spaces are taken from the left: behind a special token a space tells a word from a sign that follows at once.
+    let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
     let sequence = |parts: Vec<Value>| json!({ "type": "Sequence", "normalizers": parts });
     match kind {
         // These give back what they were given, to the last byte: nothing is changed but the case that is asked for.
@@ -63,6 +65,7 @@ fn normalizer(kind: TokenizerKind, case: Case) -> Value {
                 .chain(lower())
                 .chain([
                     replace("[\u{2018}\u{2019}]", "'"),
+                    replace("^[\u{feff}\u{200b}]+", " "),
                     replace("[\u{feff}\u{200b}]", ""),
                     replace("[\\s\u{a0}]+", " "),
                     strip,
@@ -79,14 +82,20 @@ fn normalizer(kind: TokenizerKind, case: Case) -> Value {
             [json!({ "type": "NFKC" })]
                 .into_iter()
                 .chain(lower())
-                .chain([replace("[\u{feff}\u{200b}]", ""), replace("\\s+", " "), strip])
+                .chain([
+                    replace("^[\u{feff}\u{200b}]+", " "),
+                    replace("[\u{feff}\u{200b}]", ""),
+                    replace("\\s+", " "),
+                    strip,
+                ])
                 .collect(),
         ),
     }
 }
 
+/// A space belongs to the word behind it. The first word of a text has one, too; what follows a special token has one only if it is there.
 fn metaspace() -> Value {
-    json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": true })
+    json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "first", "split": true })
 }
 
 fn byte_level(cut: bool) -> Value {

@@ -58,6 +58,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_is_one_token_wherever_it_stands() {
+        let tokenizer = word_tokenizer_for(["The cat sat on the mat."], Purpose::Encoder).unwrap();
+        let (mask, _) = tokenizer.mask().unwrap();
+        let text = tokenizer.encode("The cat sat on the mat.").unwrap();
+        let words = ["The", "cat", "sat", "on", "the", "mat"];
+        for (i, word) in words.iter().enumerate() {
+            let mut ids = text.clone();
+            ids[i] = mask;
+            let masked = "The cat sat on the mat.".replacen(word, "[MASK]", 1);
+            assert_eq!(tokenizer.encode(&masked).unwrap(), ids, "{masked}");
+        }
+        assert!(tokenizer.encode(" ").unwrap().is_empty());
+    }
+
+    #[test]
     fn unknown_words_and_empty_text_are_no_errors() {
         let tokenizer = word_tokenizer(TEXTS).unwrap();
         assert!(tokenizer.encode("").unwrap().is_empty());
