@@ -17,6 +17,7 @@ mod stories;
 mod summarize;
 mod tokenizer;
 mod train;
+mod train_cache;
 mod train_find_lr;
 mod train_full_disk;
 mod train_score;

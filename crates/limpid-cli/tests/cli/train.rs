@@ -226,59 +226,6 @@ fn with_json_the_end_of_a_run_is_one_object_and_what_is_odd_is_said() {
     );
 }
 
-/// Pairs, lines and labelled texts come from files of tokens: made once, and again when they are damaged, to the same bytes.
-#[test]
-fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
-    let folder = scratch("train-sequences");
-    let (source, target) = pairs(&folder, 300);
-    let table = folder.join("labelled.tsv");
-    let lines = fs::read_to_string(&source).unwrap();
-    let row = |(i, line): (usize, &str)| format!("{line}\t{}\n", ["odd", "even"][i % 2]);
-    fs::write(&table, "text\tlabel\n".to_string() + &lines.lines().enumerate().map(row).collect::<String>())
-        .unwrap();
-    let [source, target, table] = [&source, &target, &table].map(|path| path.to_str().unwrap());
-    let kinds: [&[&str]; 5] = [
-        &["translate", "--source", source, "--target", target],
-        &["classify", "--data", table],
-        &["gpt", "--data", source, "--set", "data.unit=lines"],
-        &["bert", "--data", source, "--set", "data.unit=lines"],
-        &["bert", "--data", source, "--set", "data.unit=pairs"],
-    ];
-    for (i, kind) in kinds.iter().enumerate() {
-        let train = |name: &str, steps: &str| {
-            let out = folder.join(format!("{name}-{i}"));
-            let mut args: Vec<&str> = ["train"].iter().chain(*kind).copied().collect();
-            args.extend(["--out", out.to_str().unwrap(), "--resume", "--steps", steps]);
-            let set = [
-                "tokenizer.kind=word",
-                "model.layers=1",
-                "model.width=16",
-                "model.heads=2",
-                "model.context=24",
-                "train.batch_tokens=200",
-                "train.batch=4",
-                "train.warmup=2",
-                "train.schedule=constant",
-                "train.samples=1",
-            ];
-            args.extend(set.iter().flat_map(|pair| ["--set", pair]));
-            let said = super::run(&args);
-            assert!(said.status.success(), "{}", stderr(&said));
-            (out, stderr(&said))
-        };
-        let (whole, _) = train("whole", "8");
-        let (run, _) = train("parts", "4");
-        let tokens = |run: &Path| fs::read(run.join("cache/train.tokens")).unwrap();
-        let lengths = run.join("cache/train.lengths");
-        let before = fs::read(&lengths).unwrap();
-        fs::write(&lengths, &before[..70]).unwrap();
-        let (_, said) = train("parts", "8");
-        assert!(said.contains("train.lengths") && said.contains("made again"), "{said}");
-        assert!(fs::read(&lengths).unwrap() == before && tokens(&run) == tokens(&whole));
-        assert!(result(&run).1 == result(&whole).1, "{kind:?}");
-    }
-}
-
 #[cfg(unix)]
 #[test]
 fn ctrl_c_saves_and_says_how_to_go_on() {
@@ -350,42 +297,6 @@ fn damaged_checkpoints_are_named_and_the_run_goes_on_from_the_last_good_one() {
         fs::write(entry.unwrap().path().join("manifest.json"), "[").unwrap();
     }
     refused(&start(&args(&run, "21")).output().unwrap(), "no checkpoint", "--force");
-}
-
-#[test]
-fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
-    let folder = scratch("train-mended");
-    let (data, run, whole) = (text(&folder, 300), folder.join("run"), folder.join("whole"));
-    let args = |out: &Path, steps: &str| {
-        gpt_args(&data, out, &["--resume", "--set", "train.schedule=constant", "--steps", steps])
-    };
-    finish(&args(&whole, "20"));
-    finish(&args(&run, "14"));
-    let cut = |name: &str, bytes: usize| {
-        let path = run.join(name);
-        let there = fs::read(&path).unwrap();
-        fs::write(path, &there[..bytes]).unwrap();
-    };
-    cut("cache/train.tokens", 100);
-    cut("tokenizer/tokenizer.json", 50);
-    cut("metrics.jsonl", 60);
-    fs::write(run.join("cache/train.tokens.1.tmp"), "half").unwrap();
-    let said = finish(&args(&run, "20"));
-    for part in ["train.tokens", "made again from the text", "tokenizer.json", "metrics.jsonl has 60 of the"]
-    {
-        assert!(said.contains(part), "{part}: {said}");
-    }
-    assert!(result(&run).1 == result(&whole).1);
-    assert!(!run.join("cache/train.tokens.1.tmp").exists());
-    // Fewer steps than are done: nothing is written.
-    let before = fs::read(run.join("config.toml")).unwrap();
-    refused(&start(&args(&run, "10")).output().unwrap(), "has done 20 steps, more than the 10", "--steps 20");
-    assert!(fs::read(run.join("config.toml")).unwrap() == before);
-    // A run's own settings name its folder, also before its first metrics.
-    let config = run.join("config.toml");
-    fs::remove_file(run.join("metrics.jsonl")).unwrap();
-    let again = super::run(&["train", config.to_str().unwrap(), "--resume"]);
-    assert!(stderr(&again).contains("has done all of its 20 steps"), "{}", stderr(&again));
 }
 
 #[test]

@@ -6,16 +6,19 @@ use crate::text::Tokenizer;
 /// A source and a target sentence as ids, each ending with the end token.
 pub type TokenPair = (Vec<u32>, Vec<u32>);
 
+/// A sentence as ids, with `end` behind it.
+pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>> {
+    let mut ids = tokenizer.encode(text)?;
+    ids.push(end);
+    Ok(ids)
+}
+
 /// Tokenizes sentence pairs; `end` is appended to both sides.
 pub fn tokenize_pairs<'a>(
     tokenizer: &Tokenizer,
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     end: u32,
 ) -> Result<Vec<TokenPair>> {
-    let ids = |text: &str| -> Result<Vec<u32>> {
-        let mut ids = tokenizer.encode(text)?;
-        ids.push(end);
-        Ok(ids)
-    };
+    let ids = |text| with_end(tokenizer, text, end);
     pairs.into_iter().map(|(source, target)| Ok((ids(source)?, ids(target)?))).collect()
 }

@@ -170,6 +170,23 @@ impl SequenceFile {
     }
 }
 
+/// Some of the records that stay when they are cleaned (their numbers ascend), as they are written. Nothing is read behind the last of them.
+pub fn pick<R: Record>(
+    records: impl Iterator<Item = Result<R>>,
+    policy: Duplicates,
+    which: &[usize],
+) -> Result<Vec<R>> {
+    let Some(last) = which.last() else { return Ok(Vec::new()) };
+    let mut cleaner = Cleaner::new(policy);
+    let kept =
+        records.filter(|record| record.as_ref().map_or(true, |record| cleaner.keeps(&record.fields())));
+    kept.take(last + 1)
+        .enumerate()
+        .filter(|(i, record)| record.is_err() || which.binary_search(i).is_ok())
+        .map(|(_, record)| record)
+        .collect()
+}
+
 /// Numbers of four bytes count everything here.
 fn narrow(count: usize, what: &str) -> Result<u32> {
     u32::try_from(count).map_err(|_| {
@@ -260,6 +277,12 @@ mod tests {
         assert_eq!(text(2 * 2_001), "number 1999");
         let found = file.cleaning();
         assert_eq!((found.read, found.duplicates, found.empty, found.kept), (2_004, 1, 1, 2_002));
+        // Numbers are those of what stayed.
+        let all = records.iter().map(|(a, b)| Ok((a.to_string(), b.to_string())));
+        let some = pick(all, Duplicates::Drop, &[0, 2]).unwrap();
+        assert_eq!(some, [("a", "bc"), ("number 0", "n")].map(|(a, b)| (a.to_string(), b.to_string())));
+        let broken = [Err(Error::data("no")), Ok(("a".to_string(), "b".to_string()))];
+        assert!(pick(broken.into_iter(), Duplicates::Keep, &[1]).is_err());
         // The second time nothing is read but the files.
         let (again, asked) = build(&folder, &records, Some(Duplicates::Drop));
         assert_eq!((asked, again.unwrap().cleaning()), (0, found));

@@ -54,7 +54,7 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     let best_step = of_a_step.min_by(|a, b| a.loss.total_cmp(&b.loss)).map(|line| line.step as f64);
     add("best step", best_step, Kind::Count);
     let averaged = best.and_then(|line| line.checkpoints_averaged).map(|k| k as f64);
-    add("better than it: the mean of checkpoints, so many", averaged, Kind::Count);
+    add("checkpoints averaged at best", averaged, Kind::Count);
     add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
     add("bits a character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
     let highest = |value: fn(&super::run::Validation) -> Option<f64>| {
@@ -167,6 +167,25 @@ mod tests {
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a.to_string(), b.to_string())));
         assert!(figures(&Run::default()).is_empty());
+    }
+
+    #[test]
+    fn the_mean_of_checkpoints_is_no_step() {
+        let validation = |step, loss, checkpoints_averaged| {
+            Metric::Validation(Validation { step, loss, checkpoints_averaged, ..Validation::default() })
+        };
+        let metrics =
+            vec![validation(100, 4.0, None), validation(200, 4.5, None), validation(200, 3.5, Some(8))];
+        let run = Run { metrics, ..Run::default() };
+        let shown: Vec<String> = figures(&run).iter().map(|f| format!("{} {}", f.name, f.shown)).collect();
+        assert_eq!(
+            shown,
+            ["steps 200", "validation loss, best 3.5", "best step 100", "checkpoints averaged at best 8"]
+        );
+        assert!(
+            super::super::html(&run)
+                .contains("best validation loss 3.5, of the mean of the last 8 checkpoints")
+        );
     }
 
     #[test]

@@ -68,7 +68,10 @@ fn headline(run: &Run) -> String {
         _ => return "Nothing was measured yet.".to_string(),
     };
     if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("best step")) {
-        let _ = write!(text, "; best validation loss {loss} at step {step}");
+        let _ = match shown("checkpoints averaged at best") {
+            Some(k) => write!(text, "; best validation loss {loss}, of the mean of the last {k} checkpoints"),
+            None => write!(text, "; best validation loss {loss} at step {step}"),
+        };
     }
     let said = |key: &str| run.summary.get(key);
     if let Some(bleu) = said("bleu").and_then(serde_json::Value::as_f64) {

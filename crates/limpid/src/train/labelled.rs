@@ -7,7 +7,7 @@ use crate::data::clean::{Cleaner, Cleaning, Duplicates};
 use crate::data::frame::Frame;
 use crate::data::labelled::{Example, TableSpec, in_label_order, no_examples};
 use crate::data::order::PairOrder;
-use crate::data::sequence_file::{Recipe, SequenceFile};
+use crate::data::sequence_file::{Recipe, SequenceFile, pick};
 use crate::data::split::{Split, split};
 use crate::encode::Read;
 use crate::error::{Error, Result};
@@ -115,8 +115,8 @@ impl LabelledExamples {
         if validation.which.is_empty() {
             return Err(no_examples(source.0));
         }
-        let shown =
-            some_of(&table, source, &validation.which[..config.train.samples.min(validation.which.len())])?;
+        let first = &validation.which[..config.train.samples.min(validation.which.len())];
+        let shown = pick(table.examples(source.0), source.1, first)?;
         let cleaning = file.cleaning();
         let train = Texts { file, texts, which: train };
         let context = config.model.context;
@@ -240,18 +240,4 @@ fn token_texts(
         texts.chain([label_number(labels, example).map(|label| vec![label])]).collect()
     };
     SequenceFile::build(path, &recipe, || Ok(table.examples(files)), cut, progress)
-}
-
-/// Some examples (their numbers ascend) as they are written.
-fn some_of(
-    table: &TableSpec,
-    (files, policy): (&Vec<PathBuf>, Duplicates),
-    which: &[usize],
-) -> Result<Vec<Example>> {
-    let Some(last) = which.last() else { return Ok(Vec::new()) };
-    let mut cleaner = Cleaner::new(policy);
-    let all = table.cleaned(files, &mut cleaner).take(last + 1).enumerate();
-    all.filter(|(i, example)| example.is_err() || which.binary_search(i).is_ok())
-        .map(|(_, example)| example)
-        .collect()
 }

@@ -3,10 +3,10 @@
 use super::config::{PairFiles, RunConfig};
 use super::examples::USUAL_SHARE;
 use crate::data::batch::PairBatch;
-use crate::data::clean::{Cleaner, Cleaning, Duplicates};
+use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::order::PairOrder;
-use crate::data::pairs::TokenPair;
-use crate::data::sequence_file::{Recipe, SequenceFile};
+use crate::data::pairs::{TokenPair, with_end};
+use crate::data::sequence_file::{Recipe, SequenceFile, pick};
 use crate::data::split::{Split, split};
 use crate::error::{Error, Result};
 use crate::eval::translator::tokens_to_score;
@@ -44,7 +44,7 @@ impl PairExamples {
         let (data, seed, context) = (&config.data, config.train.seed, config.model.context);
         let end = tokenizer.end().ok_or_else(|| {
             Error::config("the tokenizer has no token for the end of a sentence (</s>)")
-                .hint("limpid tokenizer train … --for translation makes one that has")
+                .hint("limpid tokenizer train … --for translate makes one that has")
         })?;
         let mut cut = |files: &PairFiles, policy, name: &str| {
             token_pairs((files, policy), tokenizer, end, &cache.join(name), progress)
@@ -76,7 +76,7 @@ impl PairExamples {
             Some(files) => (files, Duplicates::Keep),
             None => (&files, policy),
         };
-        let validation_texts = texts(written, &validation[..looked_at])?;
+        let validation_texts = pick(written.0.pairs()?, written.1, &validation[..looked_at])?;
         let test_texts = match config.test_pairs() {
             Some(files) => {
                 let test = files.pairs()?.collect::<Result<Vec<_>>>()?;
@@ -106,8 +106,6 @@ impl PairExamples {
     pub(super) fn batch(&mut self, n: u64) -> PairBatch {
         let pair = |i: &usize| token_pair(&self.tokens, self.train[*i]);
         let chosen: Vec<TokenPair> = self.order.batch(n).iter().map(pair).collect();
-        let chosen: Vec<(&[u32], &[u32])> =
-            chosen.iter().map(|(source, target)| (&source[..], &target[..])).collect();
         PairBatch::new(&chosen, self.start)
     }
 
@@ -164,33 +162,9 @@ fn token_pairs(
 ) -> Result<SequenceFile> {
     let (ids, how) = (tokenizer.vocab_size(), format!("{}, {end} behind each", files.how()));
     let recipe = Recipe { files: &files.files(), how, tokenizer, ids, clean: Some(policy) };
-    let side = |text: &str| -> Result<Vec<u32>> {
-        let mut ids = tokenizer.encode(text)?;
-        ids.push(end);
-        Ok(ids)
-    };
+    let side = |text: &str| with_end(tokenizer, text, end);
     let cut = |(source, target): &(String, String)| Ok(vec![side(source)?, side(target)?]);
     SequenceFile::build(path, &recipe, || files.pairs(), cut, progress)
-}
-
-/// Some pairs (their numbers ascend) as they are written.
-fn texts((files, policy): (&PairFiles, Duplicates), which: &[usize]) -> Result<Vec<(String, String)>> {
-    let Some(last) = which.last() else { return Ok(Vec::new()) };
-    let (mut cleaner, mut found, mut number) = (Cleaner::new(policy), Vec::new(), 0);
-    for pair in files.pairs()? {
-        let pair = pair?;
-        if !cleaner.keeps(&[&pair.0, &pair.1]) {
-            continue;
-        }
-        if which.binary_search(&number).is_ok() {
-            found.push(pair);
-        }
-        if number == *last {
-            break;
-        }
-        number += 1;
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::hash::hash_file;
 use crate::report::parse_settings;
-use crate::text::Tokenizer;
 use crate::text::train::{Stage, train, train_files};
+use crate::text::{BLOCK, Tokenizer};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -309,10 +309,17 @@ fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Prepari
     Ok(tokenizer)
 }
 
-/// Short texts, some hundred at a time.
+/// Texts, as many at a time as a block has room for.
 fn in_blocks(mut texts: impl Iterator<Item = Result<String>>) -> impl Iterator<Item = Result<String>> {
     std::iter::from_fn(move || {
-        let block: Result<String> = texts.by_ref().take(512).collect();
-        block.map(|block| (!block.is_empty()).then_some(block)).transpose()
+        let mut block = String::new();
+        while block.len() < BLOCK {
+            match texts.next() {
+                Some(Ok(text)) => block += &text,
+                Some(Err(error)) => return Some(Err(error)),
+                None => break,
+            }
+        }
+        (!block.is_empty()).then_some(Ok(block))
     })
 }
