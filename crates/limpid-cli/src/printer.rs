@@ -99,6 +99,11 @@ pub fn quoted(path: &std::path::Path) -> String {
     }
 }
 
+/// A perplexity, which has no largest value.
+pub fn perplexity(value: f64) -> String {
+    if value < 1e7 { format!("{value:.4}") } else { format!("{value:.3e}") }
+}
+
 /// Seconds as a person says them.
 pub fn duration(seconds: f64) -> String {
     match seconds {

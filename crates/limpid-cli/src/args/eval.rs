@@ -27,7 +27,7 @@ pub struct Eval {
     /// Tokens of a window of text [default: the model's context]
     #[arg(long, value_name = "N")]
     pub context: Option<usize>,
-    /// Hidden words: each line is a sequence, instead of windows of the text [default: as the run was trained]
+    /// Language models and hidden words: each line is a text of its own, instead of windows of the whole [default: as the run was trained]
     #[arg(long)]
     pub lines: bool,
     /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]

@@ -1,7 +1,9 @@
 //! `limpid classify`: labels of texts, with their probabilities.
 
 use super::encoder::{Opened, Origin, each_text};
+use super::eval::trained_with;
 use crate::args::Classify;
+use crate::printer::say;
 use limpid::encode::{Labelled, Overlong, classify};
 use limpid::error::{Error, Result};
 use serde_json::{Map, json};
@@ -12,6 +14,9 @@ pub fn run(args: &Classify) -> Result<()> {
     let opened = Opened::new(&args.model, "cannot classify", hint)?;
     let overlong = if args.truncate { Overlong::Cut(usize::MAX) } else { Overlong::Refuse };
     let encoder = opened.encoder(overlong);
+    if !args.pair && trained_with(&args.model).is_some_and(|run| run.table.text.len() > 1) {
+        say("warning: the model was trained on pairs of texts: give both with --pair, a tab between them");
+    }
     let labels = encoder.bert.labels().unwrap_or_default();
     let top = args.top.map_or(labels.len(), |top| top as usize);
     each_text(&args.text, "classify", &mut |texts, origin| {
@@ -34,6 +39,10 @@ pub fn run(args: &Classify) -> Result<()> {
 fn split(text: &str, i: usize, pair: bool, origin: Origin) -> Result<(String, Option<String>)> {
     match (pair, text.split_once('\t')) {
         (false, _) => Ok((text.to_string(), None)),
+        (true, Some((_, second))) if second.contains('\t') => Err(origin.name(
+            Error::data(format!("text {} has more than one tab: --pair wants two texts", i + 1))
+                .hint("write first<TAB>second"),
+        )),
         (true, Some((first, second))) => Ok((first.to_string(), Some(second.to_string()))),
         (true, None) => Err(origin.name(
             Error::data(format!("text {} has no tab: --pair wants two texts", i + 1))

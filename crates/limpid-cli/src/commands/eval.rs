@@ -2,18 +2,21 @@
 
 use super::summarize::print_scores;
 use crate::args::Eval;
-use crate::printer::{self, say};
+use crate::printer::{self, perplexity, say};
 use limpid::data::parallel::read_parallel;
+use limpid::data::sequences::{documents, pieces};
 use limpid::error::{Error, Result};
 use limpid::eval::Case;
-use limpid::eval::loss::text_loss;
+use limpid::eval::loss::{Loss, sequences_loss, text_loss};
 use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
 use limpid::files::write_aside;
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model, Translator};
-use limpid::text::{Blocks, Text, Tokenizer};
+use limpid::text::{Blocks, Text, Tokenizer, each_line, is_blank};
+use limpid::train::RunConfig;
+use limpid::train::config::Unit;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Measures what the model is for.
 pub fn run(args: Eval) -> Result<()> {
@@ -57,6 +60,55 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         return Err(Error::config(format!("--context {context}: the model has positions for 1 to {most}"))
             .hint(format!("--context {most}")));
     }
+    let by_line = args.lines || trained_on_lines(&args.model);
+    let (texts, characters) = if by_line { lines(args, tokenizer)? } else { whole(args, tokenizer)? };
+    let all: usize = texts.iter().map(Vec::len).sum();
+    if texts.iter().all(|text| text.len() < 2) {
+        return Err(Error::data(format!(
+            "{}: {all} tokens are too few to predict one from another",
+            names(&args.data)
+        ))
+        .hint("give a longer text"));
+    }
+    texts.iter().try_for_each(|ids| check_ids(ids, gpt.config().vocab_size))?;
+    let unknown = tokenizer.unknown();
+    let unknown = texts.iter().flatten().filter(|id| Some(**id) == unknown).count();
+    if unknown > 0 {
+        let share = 100.0 * unknown as f64 / all as f64;
+        say(format_args!(
+            "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
+        ));
+    }
+    let (loss, bits): (Loss, f64);
+    if by_line {
+        loss = sequences_loss((gpt, &model.params), texts.iter().flat_map(|text| pieces(text, context)));
+        bits = loss.bits_per_character(characters as f64 / loss.tokens as f64);
+    } else {
+        let ids = &texts[0];
+        loss = text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context);
+        bits = loss.bits_per_character(characters as f64 / all as f64);
+    }
+    let unit = if by_line { "lines" } else { "windows" };
+    if args.json {
+        println!(
+            "{}",
+            json!({
+                "loss": loss.mean(), "perplexity": loss.perplexity(), "bits_per_character": bits, "tokens": loss.tokens,
+                "characters": characters, "unit": unit, "context": context,
+            })
+        );
+        return Ok(());
+    }
+    let how = if by_line { format!("of {} lines", texts.len()) } else { format!("windows of {context}") };
+    println!("tokens              {:>12}   ({how})", loss.tokens);
+    println!("loss                {:>12.4}   nats a token", loss.mean());
+    println!("perplexity          {:>12}", perplexity(loss.perplexity()));
+    println!("bits per character  {bits:>12.4}");
+    Ok(())
+}
+
+/// The text as one sequence, and its characters.
+fn whole(args: &Eval, tokenizer: &Tokenizer) -> Result<(Vec<Vec<u32>>, usize)> {
     let (mut ids, mut characters) = (Vec::new(), 0);
     for path in &args.data {
         for block in Blocks::new(Text::open(path)?) {
@@ -65,40 +117,30 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
             ids.extend(tokenizer.encode(&block)?);
         }
     }
-    if ids.len() < 2 {
-        let files: Vec<String> = args.data.iter().map(|path| path.display().to_string()).collect();
-        return Err(Error::data(format!(
-            "{}: {} tokens are too few to predict one from another",
-            files.join(", "),
-            ids.len()
-        ))
-        .hint("give a longer text"));
-    }
-    check_ids(&ids, gpt.config().vocab_size)?;
-    let unknown = tokenizer.unknown().map_or(0, |unknown| ids.iter().filter(|id| **id == unknown).count());
-    if unknown > 0 {
-        let (all, share) = (ids.len(), 100.0 * unknown as f64 / ids.len() as f64);
-        say(format_args!(
-            "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
-        ));
-    }
-    let loss = text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context);
-    let bits = loss.bits_per_character(characters as f64 / ids.len() as f64);
-    if args.json {
-        println!(
-            "{}",
-            json!({
-                "loss": loss.mean(), "perplexity": loss.perplexity(), "bits_per_character": bits, "tokens": loss.tokens,
-                "characters": characters, "context": context,
-            })
-        );
-        return Ok(());
-    }
-    println!("tokens              {:>12}   (windows of {context})", loss.tokens);
-    println!("loss                {:>12.4}   nats a token", loss.mean());
-    println!("perplexity          {:>12.4}", loss.perplexity());
-    println!("bits per character  {bits:>12.4}");
-    Ok(())
+    Ok((vec![ids], characters))
+}
+
+/// Every line that is not blank as a text of its own, and their characters; a line end stands for the token that ends a text.
+fn lines(args: &Eval, tokenizer: &Tokenizer) -> Result<(Vec<Vec<u32>>, usize)> {
+    let lines = each_line(&args.data).filter(|line| !is_blank(line)).collect::<Result<Vec<String>>>()?;
+    let characters = lines.iter().map(|line| line.chars().count() + 1).sum();
+    Ok((documents(tokenizer, lines.iter().map(String::as_str))?, characters))
+}
+
+/// The settings of the run that a model folder lies in, if it does.
+pub(super) fn trained_with(folder: &Path) -> Option<RunConfig> {
+    let run = folder.parent().filter(|_| folder.ends_with("model"))?;
+    RunConfig::read(&run.join("config.toml"), &[]).ok()
+}
+
+/// Whether it is the model of a run that took every line for a text of its own.
+pub(super) fn trained_on_lines(folder: &Path) -> bool {
+    trained_with(folder).and_then(|run| run.unit().ok()).is_some_and(|unit| unit == Unit::Lines)
+}
+
+/// The files, one after another.
+pub(super) fn names(files: &[PathBuf]) -> String {
+    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn translation(
@@ -116,6 +158,10 @@ fn translation(
     }
     let pairs = read_parallel(source, target)?;
     let how = &args.how;
+    if args.how.trace.is_some() {
+        return Err(Error::config("--trace: a measurement is of many sentences, a trace of one")
+            .hint(format!("limpid translate {} \"…\" --trace FILE", args.model.display())));
+    }
     let several = [("--samples", how.samples), ("--nbest", how.nbest)];
     if let Some((flag, n)) = several.iter().find(|(_, n)| n.is_some_and(|n| n > 1)) {
         return Err(Error::config(format!(
@@ -127,7 +173,11 @@ fn translation(
     let (decoding, warnings) = decoding_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
-    say(format_args!("Translating {} sentences …", pairs.len()));
+    let verb = if args.summaries { "Summarizing" } else { "Translating" };
+    say(format_args!(
+        "{verb} {} …",
+        printer::counted(pairs.len(), if args.summaries { "text" } else { "sentence" })
+    ));
     let found = score_translator(
         (translator, &model.params),
         tokenizer,
@@ -155,7 +205,7 @@ fn translation(
     }
     println!("sentences           {:>12}   ({} tokens)", pairs.len(), loss.tokens);
     println!("loss                {:>12.4}   nats a token", loss.mean());
-    println!("perplexity          {:>12.4}", loss.perplexity());
+    println!("perplexity          {:>12}", perplexity(loss.perplexity()));
     println!("BLEU                {:>12.2}   {}", bleu.score, bleu.signature);
     println!("chrF                {:>12.2}   {}", chrf.score, chrf.signature);
     Ok(())

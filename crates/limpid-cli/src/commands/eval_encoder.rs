@@ -1,6 +1,8 @@
 //! `limpid eval` of an encoder: words that were hidden, labels of texts.
 
+use super::eval::{names, trained_on_lines, trained_with};
 use crate::args::Eval;
+use crate::printer::perplexity;
 use limpid::data::batch::{LabelledBatch, Typed};
 use limpid::data::clean::Duplicates;
 use limpid::data::frame::Frame;
@@ -12,11 +14,8 @@ use limpid::error::{Error, Result};
 use limpid::eval::encoder::{MaskedScore, class_score};
 use limpid::model::{Bert, Model};
 use limpid::text::{Blocks, Text, Tokenizer};
-use limpid::train::RunConfig;
-use limpid::train::config::Unit;
 use limpid::train::labelled::{label_number, tokens};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 /// Sequences that go through the model together.
 const AT_A_TIME: usize = 32;
@@ -54,10 +53,9 @@ pub fn run(args: &Eval, bert: &Bert, model: &Model, tokenizer: &Tokenizer) -> Re
 
 fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, context: usize) -> Result<()> {
     let (hide, seed) = (if args.whole_words { Hide::WholeWords } else { Hide::Tokens }, args.mask_seed);
-    let trained = trained_with(&args.model);
-    let share = args.masked.unwrap_or_else(|| trained.as_ref().map_or(0.15, |run| run.masking.share));
-    let lines = args.lines
-        || trained.as_ref().and_then(|run| run.unit().ok()).is_some_and(|unit| unit == Unit::Lines);
+    let share =
+        args.masked.unwrap_or_else(|| trained_with(&args.model).map_or(0.15, |run| run.masking.share));
+    let lines = args.lines || trained_on_lines(&args.model);
     if !(share > 0.0 && share < 1.0) {
         return Err(
             Error::config(format!("--masked {share} is not a part of the tokens")).hint("usual is 0.15")
@@ -114,19 +112,9 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
         if lines { "lines" } else { "windows" }
     );
     println!("loss                {loss:>12.4}   nats a hidden word");
-    println!("perplexity          {:>12.4}", score.loss.perplexity());
+    println!("perplexity          {:>12}", perplexity(score.loss.perplexity()));
     println!("accuracy            {accuracy:>12.4}");
     Ok(())
-}
-
-fn names(files: &[PathBuf]) -> String {
-    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// The settings of the run that a model folder lies in, if it does.
-fn trained_with(folder: &Path) -> Option<RunConfig> {
-    let run = folder.parent().filter(|_| folder.ends_with("model"))?;
-    RunConfig::read(&run.join("config.toml"), &[]).ok()
 }
 
 /// How the flags say that a table is written.

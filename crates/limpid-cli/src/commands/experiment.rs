@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::printer::say;
-use limpid::error::Result;
+use limpid::error::{Error, Result};
 use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Settings, Table, find, html};
 use limpid::files::{create_folder, write_aside};
 use limpid::train::Signal;
@@ -20,6 +20,7 @@ pub fn run(args: &args::Experiment) -> Result<()> {
     settings.check(experiment, available_memory())?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("experiments").join(name));
     // Before the work, so that a folder that cannot be made costs nothing.
+    let old_pictures = made_before(&folder)?;
     create_folder(&folder)?;
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
     say(format_args!("{}\n", experiment.claim));
@@ -29,6 +30,9 @@ pub fn run(args: &args::Experiment) -> Result<()> {
         Signal::GoOn
     };
     let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;
+    for old in &old_pictures {
+        std::fs::remove_file(old).map_err(|e| Error::io("remove", old, &e))?;
+    }
     write(&folder, experiment, effort, &outcome)?;
     if args.json {
         println!("{}", outcome.json());
@@ -37,6 +41,33 @@ pub fn run(args: &args::Experiment) -> Result<()> {
     }
     say(format_args!("\n{} has the pictures and all figures.", folder.join("report.html").display()));
     Ok(())
+}
+
+/// The pictures of an experiment that the folder holds already; a folder with anything else in it is left alone.
+fn made_before(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => {
+            entries.map_err(|e| Error::io("look into", folder, &e).hint("give a folder with --out DIR"))?
+        }
+    };
+    let mut pictures = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| Error::io("look into", folder, &e))?.path();
+        let is_picture =
+            path.extension().is_some_and(|end| end == "svg") && folder.join("outcome.json").is_file();
+        if is_picture {
+            pictures.push(path);
+        } else if !["outcome.json", "report.html"].iter().any(|name| path.ends_with(name)) {
+            return Err(Error::config(format!(
+                "{} holds something that no experiment has made: {}",
+                folder.display(),
+                path.file_name().unwrap_or_default().display()
+            ))
+            .hint("give a folder of its own with --out DIR"));
+        }
+    }
+    Ok(pictures)
 }
 
 fn list(as_json: bool) {

@@ -94,8 +94,8 @@ fn encoder_logits(bert: &Bert, model: &Model, args: &Logits) -> Result<Tensor> {
 
 fn check(option: &str, ids: &[u32], vocabulary: usize, positions: usize) -> Result<()> {
     if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
-        return Err(Error::data(format!("{option}: {id} is beyond the vocabulary of {vocabulary} tokens"))
-            .hint(format!("ids are 0 to {}", vocabulary - 1)));
+        return Err(Error::data(format!("{option}: {id} is beyond the {vocabulary} that the model knows"))
+            .hint(format!("they are 0 to {}", vocabulary - 1)));
     }
     if ids.len() > positions {
         return Err(Error::data(format!(

@@ -4,7 +4,7 @@ use crate::args::Report;
 use crate::printer;
 use limpid::error::Result;
 use limpid::files::{check_kind, write_aside};
-use limpid::report::{Run, figures, html, summary};
+use limpid::report::{Run, all_figures, html};
 use serde_json::{Map, Value, json};
 
 /// Writes the page and says where it is.
@@ -15,8 +15,8 @@ pub fn run(args: &Report) -> Result<()> {
     check_kind(&out, "<!DOCTYPE html>")?;
     write_aside(&out, html(&run).as_bytes())?;
     if args.json {
-        let all = figures(&run).into_iter().chain(summary(&run));
-        let figures: Map<String, Value> = all.map(|figure| (figure.name, figure.value)).collect();
+        let figures: Map<String, Value> =
+            all_figures(&run).into_iter().map(|figure| (figure.name, figure.value)).collect();
         println!("{}", json!({"report": out, "figures": figures}));
     } else {
         println!("{}", out.display());

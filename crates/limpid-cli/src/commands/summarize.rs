@@ -2,6 +2,7 @@
 
 use super::translate::{Wording, run_as};
 use crate::args::{Eval, Summarize};
+use crate::printer::perplexity;
 use limpid::error::Result;
 use limpid::eval::baselines::lead_sentence;
 use limpid::eval::loss::Loss;
@@ -48,7 +49,7 @@ pub fn print_scores(args: &Eval, pairs: &[(String, String)], summaries: &[String
     }
     println!("texts               {:>12}   ({} tokens)", pairs.len(), loss.tokens);
     println!("loss                {:>12.4}   nats a token", loss.mean());
-    println!("perplexity          {:>12.4}", loss.perplexity());
+    println!("perplexity          {:>12}", perplexity(loss.perplexity()));
     println!("ROUGE-L             {rouge:>12.4}   first sentence {lead_rouge:.4}");
     println!("exact match         {exact:>12.4}   first sentence {lead_exact:.4}");
 }

@@ -25,7 +25,7 @@ static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
 pub fn run(args: Train) -> Result<ExitCode> {
     let mut config = config(&args)?;
     if args.show_config {
-        print!("{}", config.to_toml());
+        print!("{}", config.to_toml_with_unset());
         return Ok(ExitCode::SUCCESS);
     }
     // A run may go on from another place.
@@ -213,8 +213,8 @@ fn config(args: &Train) -> Result<RunConfig> {
         ("--pairs", !is_translation && args.pairs.is_some(), "a text is given with --data"),
         (
             "--format",
-            task != TaskKind::Classify && args.format.is_some(),
-            "it says how labelled texts are written",
+            task != TaskKind::Classify && args.pairs.is_none() && args.format.is_some(),
+            "it says how labelled texts or --pairs are written",
         ),
     ];
     if let Some((flag, _, hint)) = foreign.iter().find(|(_, given, _)| *given) {
@@ -280,6 +280,12 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     if done > 0 {
         say(format_args!("goes on after step {done}"));
     }
+    if let Some(file) = config.validated_on_what_is_learnt() {
+        say(format_args!(
+            "warning: {} is learnt from and validated on: the validation will not tell how well anything new is done",
+            file.display()
+        ));
+    }
     if config.train.warmup > steps {
         say(format_args!(
             "warning: train.warmup = {} is longer than the run of {steps} steps: the learning rate never reaches train.lr",
@@ -309,7 +315,9 @@ fn line(metric: &Metric) -> Option<String> {
             let of = found
                 .checkpoints_averaged
                 .map_or(String::new(), |k| format!(", the mean of the last {k} checkpoints"));
-            let perplexity = found.perplexity.map_or(String::new(), |p| format!(", perplexity {p:.2}"));
+            let perplexity = found
+                .perplexity
+                .map_or(String::new(), |p| format!(", perplexity {}", printer::perplexity(p)));
             let percent = |share: f64| 100.0 * share;
             let accuracy =
                 found.accuracy.map_or(String::new(), |share| format!(", {:.1}% right", percent(share)));

@@ -206,6 +206,7 @@ fn a_classifier_learns_labels_and_is_measured() {
     );
     let info = stdout(&run(&["info", model, "--depth", "0"]));
     assert!(info.contains("a classifier (BERT)") && info.contains("labels neg, pos"), "{info}");
+    refused(&run(&["classify", model, "--pair", "a\tb\tc"]), "more than one tab", "first<TAB>second");
     let strange = table(&folder, "strange.tsv", &[("the book was fine".to_string(), "neutral")]);
     let output = run(&["eval", model, "--data", strange.to_str().unwrap()]);
     refused(&output, "the label 'neutral' was not seen in training", "neg, pos");

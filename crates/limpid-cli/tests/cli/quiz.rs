@@ -105,6 +105,10 @@ fn nonsense_is_explained_and_asked_again_and_three_times_is_enough() {
     assert!(text.contains("1 of 1 steps right"), "{text}");
     let text = stdout(&answer(&["2"], b"many\n\xff\xfe\nmore\n"));
     assert!(text.contains("0 of 1 steps right") && text.contains("T×d_m"), "{text}");
+    // A program that answers hears nothing, and is not asked again.
+    let result = json(&answer(&["2", "--json"], format!("many\n{right}").as_bytes()));
+    assert_eq!(result["questions"][0]["steps"][0]["verdict"], "wrong");
+    assert_eq!(result["questions"][0]["steps"][0]["answered"], "many");
     // ? shows how, an empty line goes on.
     let text = stdout(&answer(&["2"], b"?\n\n"));
     assert_eq!(text.matches("T×d_m: one row for each token").count(), 3, "{text}");

@@ -51,6 +51,30 @@ fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
     assert!(figure("nats_a_word") < 1.3 * figure("words_counted"), "{value}");
     assert!(stdout(&eval(&model, &corpus, &[])).contains("the best possible (exact)"));
 
+    // `eval` reads the lines as the run did, each a text of its own; a copy of the model elsewhere must be told.
+    let kept = corpus.join("validation.story");
+    let loss = |model: &Path, more: &[&str]| {
+        let files = [model, &kept].map(|path| path.to_str().unwrap().to_string());
+        let args = ["eval", &files[0], "--data", &files[1], "--json"];
+        let value: Value =
+            serde_json::from_str(&stdout(&run(&args.iter().chain(more).copied().collect::<Vec<_>>())))
+                .unwrap();
+        (value["unit"].as_str().unwrap().to_string(), value["loss"].as_f64().unwrap())
+    };
+    let summary: Value =
+        serde_json::from_str(&std::fs::read_to_string(model.join("summary.json")).unwrap()).unwrap();
+    let (unit, lines) = loss(&model, &[]);
+    assert_eq!(unit, "lines");
+    assert!((lines - summary["validation_loss"].as_f64().unwrap()).abs() < 1e-6, "{lines} and {summary}");
+    let copy = scratch("story-gpt-copy");
+    for entry in std::fs::read_dir(model.join("model")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    assert_eq!(loss(&copy, &["--lines"]), ("lines".to_string(), lines));
+    let (unit, windows) = loss(&copy, &[]);
+    assert!(unit == "windows" && windows != lines);
+
     // The order of lines is a function of the seed: the same run gives the same bytes.
     let (again, _) = trained("story-gpt-again", "gpt", &[]);
     let weights = |run: &Path| std::fs::read(run.join("model/model.safetensors")).unwrap();

@@ -268,6 +268,19 @@ fn a_folder_that_holds_something_is_never_overwritten_unasked() {
     fs::write(folder.join("diary.txt"), "dear").unwrap();
     let diary = start(&gpt_args(&data, &folder, &["--force"])).output().unwrap();
     refused(&diary, "something that no run has made", "--out");
+    // A finished run without its checkpoints is not begun again, its model is not lost.
+    let kept = fs::read(run.join("model/model.safetensors")).unwrap();
+    fs::rename(run.join("checkpoints"), folder.join("checkpoints-away")).unwrap();
+    let wide = ["--resume", "--set", "train.steps=5", "--set", "model.width=64"];
+    refused(&start(&gpt_args(&data, &run, &wide)).output().unwrap(), "without its checkpoints", "--force");
+    assert!(fs::read(run.join("model/model.safetensors")).unwrap() == kept);
+    fs::rename(folder.join("checkpoints-away"), run.join("checkpoints")).unwrap();
+    // Without the best model so far, another becomes the best.
+    fs::remove_dir_all(run.join("model")).unwrap();
+    let said =
+        finish(&gpt_args(&data, &run, &["--resume", "--set", "train.steps=3", "--set", "model.width=64"]));
+    assert!(said.contains("is gone, and the best weights so far (of step 3) with it"), "{said}");
+    assert!(fs::read(run.join("model/model.safetensors")).unwrap() == kept, "the last step was the best");
     // Other text than the run began with.
     fs::write(&data, fs::read_to_string(&data).unwrap().replace("cat", "cow")).unwrap();
     let changed =
@@ -327,6 +340,13 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
         "a step of more than",
         "train.accumulate=4",
     );
+    refused(&train(&good, &["--set", "data.max_tokens=9"]), "it is for translation", "model.context");
+    refused(
+        &train(&good, &["--set", "data.drop_duplicates=true"]),
+        "for pairs, labelled texts and lines",
+        "lines",
+    );
+    refused(&train(&good, &["--set", "train.samples=100000"]), "train.samples = 100000", "train.samples=4");
     refused(&train(&good, &["--set", "train.lr=nan"]), "train.lr = NaN", "train.lr=1e-3");
     refused(
         &train(&good, &["--set", "train.min_lr=1"]),

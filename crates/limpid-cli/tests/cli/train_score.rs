@@ -158,6 +158,8 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
     let whole = train("two", &[("--source", &source), ("--target", &target)], &["--steps", "8"]);
     let tsv = table("plain.tsv", "", &|a, b| format!("{a}\t{b}"));
     assert!(whole == train("tsv", &[("--pairs", &tsv)], &["--steps", "8"]));
+    let strange = table("plain.tab", "", &|a, b| format!("{a}\t{b}"));
+    assert!(whole == train("tab", &[("--pairs", &strange)], &["--steps", "8", "--format", "tsv"]));
     let jsonl = table("keys.jsonl", "", &|a, b| serde_json::json!({ "source": a, "target": b }).to_string());
     assert!(whole == train("jsonl", &[("--pairs", &jsonl)], &["--steps", "8"]));
     let csv = table("named.csv", "english,id,turned\n", &|a, b| format!("\"{a}\",7,\"{b}\""));
@@ -173,5 +175,21 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
     refused(&refuse(&torn, &[]), "line 2 has 1 columns", "");
     refused(&refuse(&csv, &["--set", "data.source_column=french"]), "no column \"french\"", "english");
     refused(&refuse(&tsv, &["--source", "a.src"]), "data.pairs as well", "one with two columns");
-    refused(&refuse(&text(&folder, 9).with_extension("xml"), &[]), "text.xml", ".tsv");
+    refused(&refuse(&text(&folder, 9).with_extension("xml"), &[]), "text.xml", "--format");
+    refused(
+        &refuse(&strange, &["--format", "label-first"]),
+        "a way to write labelled texts",
+        "tsv, csv or jsonl",
+    );
+    // What is learnt from says nothing about what is new, and all keys can be seen.
+    let same = format!("data.validation_pairs={:?}", tsv);
+    let said = finish(&translate_args(
+        &folder.join("same"),
+        &[("--pairs", &tsv)],
+        &["--steps", "2", "--set", &same],
+    ));
+    assert!(said.contains("plain.tsv is learnt from and validated on"), "{said}");
+    let shown = stdout(&run(&["train", "gpt", "--data", "a.txt", "--show-config"]));
+    assert!(shown.contains("[model]") && shown.contains("# not set: activation, arch, attention"), "{shown}");
+    assert!(limpid::train::RunConfig::parse(&shown, &[]).is_ok(), "what is shown can be used");
 }

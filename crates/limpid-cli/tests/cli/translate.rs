@@ -110,7 +110,11 @@ fn words_that_the_model_does_not_know_are_named_and_other_ways_of_typing_are_not
 #[test]
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
     if Path::new("/dev/full").exists() {
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let help = limpid(&["--help"]).stdout(full()).output().unwrap();
+        assert_eq!(help.status.code(), Some(2));
+        assert!(stderr(&help).contains("cannot write to standard output"), "{}", stderr(&help));
+        let full = full();
         let output = limpid(&["explain"])
             .stdout(full)
             .stderr(Stdio::piped())

@@ -78,13 +78,13 @@ impl PairOrder {
     /// Examples of these lengths (for pairs, tokens of source and target together), in batches of at most `budget` tokens.
     pub fn new(seed: u64, lengths: &[usize], budget: usize, bucketing: Bucketing) -> Result<Self> {
         if lengths.is_empty() {
-            return Err(Error::data("there are no sentence pairs to train on").hint("is the file empty?"));
+            return Err(Error::data("there is nothing to learn from").hint("is the file empty?"));
         }
         if let Some(longest) = lengths.iter().max().filter(|longest| **longest > budget) {
             return Err(Error::config(format!(
-                "a pair of {longest} tokens does not fit into a batch of {budget}"
+                "an example of {longest} tokens does not fit into a batch of {budget}"
             ))
-            .hint(format!("give a batch {longest} tokens, or leave out pairs that are so long")));
+            .hint(format!("--set train.batch_tokens={longest}, or a smaller model.context")));
         }
         Ok(Self { lengths: lengths.to_vec(), budget, bucketing, seed, first: vec![0], current: None })
     }
@@ -212,8 +212,8 @@ mod tests {
     fn no_pairs_and_a_pair_beyond_the_budget_are_errors_with_the_setting_that_works() {
         assert!(PairOrder::new(1, &[], 10, Bucketing::Mixed).is_err());
         let error = PairOrder::new(1, &[5, 30, 7], 10, Bucketing::Mixed).err().unwrap();
-        assert_eq!(error.to_string(), "a pair of 30 tokens does not fit into a batch of 10");
-        assert!(error.hint_text().unwrap().contains("30 tokens"));
+        assert_eq!(error.to_string(), "an example of 30 tokens does not fit into a batch of 10");
+        assert!(error.hint_text().unwrap().contains("train.batch_tokens=30"));
         // Where nobody has refused it, it is a batch of its own.
         assert_eq!(epoch_batches(&[30], 10, Bucketing::Mixed, 0, 0), [[0]]);
     }

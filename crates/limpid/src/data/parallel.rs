@@ -70,9 +70,13 @@ impl Iterator for Parallel {
 }
 
 /// Two columns of a TSV, CSV or JSON Lines file.
-pub fn pair_table(path: &Path, header: Header, source: &Column, target: &Column) -> Result<Pairs> {
-    let mut rows =
-        read_rows(path, TableFormat::of(path)?, header, &[source.clone(), target.clone()])?.peekable();
+pub fn pair_table(
+    path: &Path,
+    (format, header): (TableFormat, Header),
+    source: &Column,
+    target: &Column,
+) -> Result<Pairs> {
+    let mut rows = read_rows(path, format, header, &[source.clone(), target.clone()])?.peekable();
     if rows.peek().is_none() {
         return Err(Error::format(path, "there are no pairs in it").hint("is it the right file?"));
     }

@@ -23,6 +23,13 @@ pub fn documents<'a>(
     texts.into_iter().map(one).collect()
 }
 
+/// A document in parts of `context` predictions at most: each begins with the token that the one before ends with, so that every token but the
+/// first is predicted once.
+pub fn pieces(document: &[u32], context: usize) -> impl Iterator<Item = &[u32]> {
+    let last = document.len().saturating_sub(1);
+    (0..last).step_by(context).map(move |at| &document[at..(at + context + 1).min(document.len())])
+}
+
 /// Takes the first token off every other document: a prompt that somebody types has no token before it, and an empty one is that token.
 pub fn without_start(documents: &mut [Vec<u32>]) {
     for document in documents.iter_mut().step_by(2) {
@@ -50,6 +57,10 @@ mod tests {
         assert_eq!(words.len(), 4);
         assert_eq!(documents(&tokenizer, [text]).unwrap(), [[vec![end], words, vec![end]].concat()]);
         assert!(framed(&tokenizer, [text]).is_err(), "there is no [CLS]");
+        let cut = |document, context| pieces(document, context).collect::<Vec<&[u32]>>();
+        assert_eq!(cut(&[1, 2, 3, 4, 5], 3), [&[1, 2, 3, 4][..], &[4, 5]]);
+        assert_eq!(cut(&[1, 2, 3, 4], 3), [[1, 2, 3, 4]]);
+        assert!(cut(&[1], 3).is_empty() && cut(&[], 3).is_empty());
         let mut three = vec![vec![9, 1, 9], vec![9, 2, 9], vec![9, 3, 9]];
         without_start(&mut three);
         assert_eq!(three, [vec![1, 9], vec![9, 2, 9], vec![3, 9]]);

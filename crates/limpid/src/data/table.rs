@@ -139,12 +139,15 @@ fn label_first(text: Text, path: Arc<Path>) -> Rows {
     }))
 }
 
-/// Lines as bytes again, for a reader that takes bytes: what is not text is refused with its line, as everywhere else.
+/// Lines as bytes again, for a reader that takes bytes: what is not text is refused with its line, as everywhere else, and so are quotation marks
+/// that RFC 4180 has no meaning for, which that reader would guess.
 struct Checked {
     lines: Lines,
+    path: Arc<Path>,
     line: Vec<u8>,
     /// What of the line has been read.
     read: usize,
+    marks: Marks,
     /// Whether somebody has asked for more than there is.
     ended: bool,
     failed: Option<Error>,
@@ -158,20 +161,72 @@ impl Read for Checked {
                     self.ended = true;
                     return Ok(0);
                 }
-                Some(Ok(line)) => {
-                    (self.line, self.read) = (line.into_bytes(), 0);
-                    self.line.push(b'\n');
-                }
-                Some(Err(error)) => {
-                    self.failed = Some(error);
-                    return Err(std::io::Error::other("not text"));
-                }
+                Some(line) => match line.and_then(|line| self.marks.check(line, &self.path)) {
+                    Ok(line) => (self.line, self.read) = (line, 0),
+                    Err(error) => {
+                        self.failed = Some(error);
+                        return Err(std::io::Error::other("not CSV"));
+                    }
+                },
             }
         }
         let n = into.len().min(self.line.len() - self.read);
         into[..n].copy_from_slice(&self.line[self.read..self.read + n]);
         self.read += n;
         Ok(n)
+    }
+}
+
+/// Follows the quotation marks of a CSV file, line by line.
+struct Marks {
+    /// Lines that were seen.
+    line: u64,
+    place: Place,
+}
+
+/// Where in a field a CSV file is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// At its beginning.
+    Begin,
+    /// In one without quotation marks around it: a mark is a mark.
+    Bare,
+    /// Between its marks, of which the first stands in this line.
+    Quoted(u64),
+    /// Behind a mark that closes it, unless another one follows.
+    Closed(u64),
+}
+
+impl Marks {
+    /// The line with its line end, if what stands behind every closing mark is a comma or the end.
+    fn check(&mut self, line: String, path: &Path) -> Result<Vec<u8>> {
+        self.line += 1;
+        let mut line = line.into_bytes();
+        line.push(b'\n');
+        for &byte in &line {
+            self.place = match (self.place, byte) {
+                (Place::Begin, b'"') => Place::Quoted(self.line),
+                (Place::Begin | Place::Bare | Place::Closed(_), b',' | b'\r' | b'\n') => Place::Begin,
+                (Place::Begin | Place::Bare, _) => Place::Bare,
+                (Place::Quoted(from), b'"') => Place::Closed(from),
+                (Place::Quoted(from), _) | (Place::Closed(from), b'"') => Place::Quoted(from),
+                (Place::Closed(from), _) => {
+                    let opened =
+                        if from == self.line { String::new() } else { format!(" (it opens in line {from})") };
+                    return Err(Error::format(
+                        path,
+                        format!(
+                            "line {}: text behind the quotation mark that closes a field{opened}",
+                            self.line
+                        ),
+                    )
+                    .hint(
+                        "a mark inside a quoted field is written twice; one that opens a field must be meant",
+                    ));
+                }
+            };
+        }
+        Ok(line)
     }
 }
 
@@ -183,7 +238,15 @@ struct CsvRows {
 
 impl CsvRows {
     fn new(text: Text, path: Arc<Path>) -> Self {
-        let bytes = Checked { lines: text.lines(), line: Vec::new(), read: 0, ended: false, failed: None };
+        let bytes = Checked {
+            lines: text.lines(),
+            path: path.clone(),
+            line: Vec::new(),
+            read: 0,
+            marks: Marks { line: 0, place: Place::Begin },
+            ended: false,
+            failed: None,
+        };
         let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
         Self { reader, path, ended: false }
     }
@@ -263,10 +326,18 @@ fn place(path: &Path, column: &Column, names: Option<&[String]>) -> Result<usize
             Err(Error::config("columns are numbered from 1").hint("use 1 for the first"))
         }
         (Column::Number(number), _) => Ok(number - 1),
-        (Column::Name(name), Some(names)) => names.iter().position(|n| n.trim() == name).ok_or_else(|| {
-            Error::format(path, format!("there is no column \"{name}\""))
-                .hint(format!("its first line names: {}", names.join(", ")))
-        }),
+        (Column::Name(name), Some(names)) => {
+            let mut places = names.iter().enumerate().filter(|(_, n)| n.trim() == name).map(|(i, _)| i);
+            match (places.next(), places.next()) {
+                (Some(place), None) => Ok(place),
+                (Some(_), Some(_)) => {
+                    Err(Error::format(path, format!("two columns have the name \"{name}\""))
+                        .hint("give the number of the one that is meant, from 1"))
+                }
+                (None, _) => Err(Error::format(path, format!("there is no column \"{name}\""))
+                    .hint(format!("its first line names: {}", names.join(", ")))),
+            }
+        }
         (Column::Name(name), None) => {
             Err(Error::config(format!("column \"{name}\" is meant by name, but no line names the columns"))
                 .hint("give its number, from 1, or say that the first line is a header"))
@@ -335,6 +406,7 @@ mod tests {
             (text.as_str(), hint.as_str()),
             ("t: there is no column \"c\"", "its first line names: a, b")
         );
+        assert!(error("a,a\n1,2\n", Csv, Header::First, &["a"]).0.contains("two columns have the name"));
         let (text, hint) = error("{\"a\": 1}\n{\"b\": []}\n", JsonLines, Header::Missing, &["a"]);
         assert_eq!((text.as_str(), hint.as_str()), ("t: line 2: there is no \"a\"", "the line has: b"));
         assert!(
@@ -354,6 +426,17 @@ mod tests {
         // A mark inside a field that is not quoted is a mark.
         assert_eq!(fields("a,b\n5\" nail,0", Csv, Header::First, &["a", "b"]), [["5\" nail", "0"]]);
         assert_eq!(fields("a,b\n\"x\",\"y\"", Csv, Header::First, &["a", "b"]), [["x", "y"]]);
+        let twice = "a,b\n\"x \"\"y\"\", z\",\"\"\n\"one\ntwo\",3";
+        assert_eq!(fields(twice, Csv, Header::First, &["a", "b"]), [["x \"y\", z", ""], ["one\ntwo", "3"]]);
+        // A mark that was not meant to open a field would swallow rows until the next one.
+        let (text, hint) = error("a,b\n\"x,0\ny,1\n\"z\",1\n", Csv, Header::First, &["b"]);
+        assert_eq!(
+            text,
+            "t: line 4: text behind the quotation mark that closes a field (it opens in line 2)"
+        );
+        assert!(hint.contains("twice"));
+        let (text, _) = error("a,b\n\"x\"y,0\n", Csv, Header::First, &["b"]);
+        assert_eq!(text, "t: line 2: text behind the quotation mark that closes a field");
         assert!(error("x\n\0", Csv, Header::Missing, &["1"]).0.contains("line 2 holds a zero byte"));
         assert!(TableFormat::of(Path::new("a.xlsx")).is_err());
     }

@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 
 /// More would only cost memory: every sample and every beam has its own keys and values.
 const MOST: usize = 100_000;
+/// Beams are all written at once, and each has scores for the whole vocabulary.
+const MOST_BEAMS: usize = 1_000;
 
 /// How to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +111,7 @@ impl Decoding {
             Strategy::Greedy => {}
             Strategy::Sample(sampling) => {
                 sampling.filter.validate()?;
-                check_count("samples", sampling.samples)?;
+                check_count("samples", sampling.samples, MOST)?;
             }
             Strategy::Beams(beams) => beams.validate()?,
         }
@@ -119,8 +121,8 @@ impl Decoding {
 
 impl Beams {
     fn validate(&self) -> Result<()> {
-        check_count("beams", self.beams)?;
-        check_count("nbest", self.nbest)?;
+        check_count("beams", self.beams, MOST_BEAMS)?;
+        check_count("nbest", self.nbest, MOST_BEAMS)?;
         if self.nbest > self.beams {
             return Err(Error::config(format!(
                 "nbest {} is more than beams {}: a search finishes no more texts than it has beams",
@@ -137,11 +139,11 @@ impl Beams {
     }
 }
 
-fn check_count(name: &str, count: usize) -> Result<()> {
-    if (1..=MOST).contains(&count) {
+fn check_count(name: &str, count: usize, most: usize) -> Result<()> {
+    if (1..=most).contains(&count) {
         return Ok(());
     }
-    Err(Error::config(format!("{name} {count} is not in 1 to {MOST}"))
+    Err(Error::config(format!("{name} {count} is not in 1 to {most}"))
         .hint(format!("use --{name} 1 or more, or leave it out")))
 }
 

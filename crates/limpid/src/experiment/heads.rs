@@ -60,7 +60,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let usual = lab.effort.pick(quick, full);
     let sizes = Sizes { width: lab.width(usual.width), ..usual };
     let text = StoryText::new(lab.effort.pick(60, 4_000))?;
-    let training = Training { steps: lab.steps(lab.effort.pick(20, 1_500)), batch: 8, lr: 4e-3 };
+    let training = Training { steps: lab.steps(lab.effort.pick(20, 5_000)), batch: 8, lr: 4e-3 };
     let mut losses = Vec::new();
     let mut watched = Vec::new();
     for heads in sizes.counts {

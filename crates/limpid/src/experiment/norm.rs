@@ -100,12 +100,12 @@ impl Measured {
 }
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
-    let text = StoryText::new(lab.effort.pick(40, 1_000))?;
+    let text = StoryText::new(lab.effort.pick(40, 4_000))?;
     let depths: &[usize] = lab.effort.pick(&[2, 4], &[2, 6, 12]);
     let (width, context) = lab.effort.pick((16, 16), (64, 32));
     let width = lab.width(width);
     let training =
-        Training { steps: lab.steps(lab.effort.pick(6, 200)), batch: lab.effort.pick(4, 8), lr: 2e-3 };
+        Training { steps: lab.steps(lab.effort.pick(6, 1_000)), batch: lab.effort.pick(4, 8), lr: 2e-3 };
     let vocabulary = text.tokenizer.vocab_size();
     let mut all = Vec::new();
     for residual in [Residual::Added, Residual::None] {

@@ -1,18 +1,10 @@
 //! Runs side by side: their figures, where their configurations differ, their curves over each other.
 
-use super::figures::{Figure, figures, summary};
+use super::figures::{Figure, TWICE, figures, summary};
 use super::html::{chart_grid, page, section, table};
 use super::run::Run;
 use super::{curves, escape};
 use serde_json::{Map, Value, json};
-
-/// Keys of `summary.json` that say what a figure of the metrics says already.
-const TWICE: [(&str, &str); 4] = [
-    ("best_step", "best step"),
-    ("seconds", "time"),
-    ("validation_loss", "validation loss, best"),
-    ("validation_perplexity", "perplexity at best"),
-];
 
 /// What is compared.
 #[derive(Clone, Debug)]

@@ -66,6 +66,24 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     found
 }
 
+/// Keys of `summary.json` that say what a figure of the metrics says already.
+pub(super) const TWICE: [(&str, &str); 4] = [
+    ("best_step", "best step"),
+    ("seconds", "time"),
+    ("validation_loss", "validation loss, best"),
+    ("validation_perplexity", "perplexity at best"),
+];
+
+/// All of a run's figures, each once.
+pub fn all_figures(run: &Run) -> Vec<Figure> {
+    let mut found = figures(run);
+    let named = |name: &str| found.iter().any(|figure| figure.name == name);
+    let said = |key: &str| named(key) || TWICE.iter().any(|(twice, name)| *twice == key && named(name));
+    let new: Vec<Figure> = summary(run).into_iter().filter(|figure| !said(&figure.name)).collect();
+    found.extend(new);
+    found
+}
+
 /// Numbers, texts and truths of `summary.json`, by their keys; `a.b` for b inside a. Lists are left out.
 pub fn summary(run: &Run) -> Vec<Figure> {
     let mut found = Vec::new();

@@ -33,12 +33,17 @@ impl Default for RateSearch {
 impl RateSearch {
     /// So many steps have neighbours to be seen with.
     const LEAST: u64 = 50;
+    const MOST: u64 = 100_000;
 
     /// Refuses what cannot give a curve.
     pub fn validate(&self) -> Result<()> {
         if self.steps < Self::LEAST {
             return Err(Error::config(format!("{} steps are too few to see a curve", self.steps))
                 .hint(format!("use {} or more; 200 is usual", Self::LEAST)));
+        }
+        if self.steps > Self::MOST {
+            return Err(Error::config(format!("{} steps are more than a curve needs", self.steps))
+                .hint(format!("use {} or fewer; 200 is usual", Self::MOST)));
         }
         Ok(())
     }
@@ -193,6 +198,7 @@ mod tests {
         // Ten steps a decade.
         assert!((0..=50).all(|i| (rate(i + 10) / rate(i) - 10.0).abs() < 1e-4));
         assert!(RateSearch { steps: 9, ..search }.validate().is_err());
+        assert!(RateSearch { steps: 1 << 40, ..search }.validate().is_err());
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl LabelledExamples {
             return Err(no_examples(source.0));
         }
         let first = &validation.which[..config.train.samples.min(validation.which.len())];
-        let shown = pick(table.examples(source.0), source.1, first)?;
+        let shown = pick(table.examples(source.0), source.1, first).collect::<Result<_>>()?;
         let cleaning = file.cleaning();
         let train = Texts { file, texts, which: train };
         let context = config.model.context;

@@ -2,8 +2,9 @@
 
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
-use super::text::{Kept, token_files};
+use super::text::{Kept, describe_lines, token_files};
 use crate::data::batch::MaskedBatch;
+use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;
 use crate::data::masking::{Draw, Masking};
 use crate::data::order::{PairOrder, random_windows};
@@ -73,34 +74,35 @@ impl MaskedExamples {
         let masking = Masking::new(tokenizer, config.masking.share, config.hide(), seed)?;
         let frame = Frame::of(tokenizer)?;
         let share = data.validation_share.unwrap_or(USUAL_SHARE);
-        let mut lines_of =
-            |name, files: &[PathBuf]| read_lines(tokenizer, files, &cache.join(name), progress);
+        let mut lines_of = |name, files: &[PathBuf], lines| {
+            read_lines(tokenizer, (files, lines), &cache.join(name), progress)
+        };
         let source = match config.unit()? {
             Unit::Windows => windows(config, tokenizer, cache, progress)?,
             Unit::Lines => {
-                let lines = lines_of("train", &data.text)?;
-                let all = pieces(&lines, context - 2);
+                let lines = lines_of("train", &data.text, WhichLines::Cleaned(config.duplicates()))?;
                 let (train, kept) = if data.validation_text.is_empty() {
-                    let (train, kept) = split(all.len(), Split::Random { share, seed })?;
-                    let pick = |which: &[usize]| which.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
-                    (pick(&train), (None, pick(&kept)))
+                    let (train, kept) = split(lines.count(), Split::Random { share, seed })?;
+                    (pieces(&lines, train, context - 2), (None, pieces(&lines, kept, context - 2)))
                 } else {
-                    let file = lines_of("validation", &data.validation_text)?;
-                    let kept = pieces(&file, context - 2);
-                    (all, (Some(file), kept))
+                    // What is measured is not cleaned of duplicates.
+                    let cleaned = WhichLines::Cleaned(Duplicates::Keep);
+                    let file = lines_of("validation", &data.validation_text, cleaned)?;
+                    let kept = pieces(&file, 0..file.count(), context - 2);
+                    (pieces(&lines, 0..lines.count(), context - 2), (Some(file), kept))
                 };
                 let lengths: Vec<usize> = train.iter().map(|(_, part)| part.len() + 2).collect();
                 let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
                 Source::Lines { lines, train, kept, order: Box::new(order) }
             }
             Unit::Pairs => {
-                let lines = Arc::new(lines_of("train", &data.text)?);
+                let lines = Arc::new(lines_of("train", &data.text, WhichLines::All)?);
                 let all = lines.count();
                 if data.validation_text.is_empty() {
                     let (train, kept) = split_text(all, share)?;
                     Source::Pairs { train: Lines::new(lines.clone(), train), kept: Lines::new(lines, kept) }
                 } else {
-                    let kept = Arc::new(lines_of("validation", &data.validation_text)?);
+                    let kept = Arc::new(lines_of("validation", &data.validation_text, WhichLines::All)?);
                     let kept_lines = kept.count();
                     Source::Pairs { train: Lines::new(lines, 0..all), kept: Lines::new(kept, 0..kept_lines) }
                 }
@@ -211,7 +213,13 @@ impl MaskedExamples {
         let (train, kept) = self.counts();
         let what = match &self.source {
             Source::Windows { .. } => "windows of text",
-            Source::Lines { .. } => "lines",
+            Source::Lines { lines, train, kept: (file, kept), .. } => {
+                let of = |piece: &Piece| piece.0;
+                return describe_lines(
+                    (train.iter().map(of), lines.cleaning()),
+                    (kept.iter().map(of), file.as_ref().map(SequenceFile::cleaning)),
+                );
+            }
             Source::Pairs { .. } => "pairs of lines",
         };
         format!("{train} {what} to learn from, {kept} kept for validation")
@@ -270,27 +278,41 @@ fn windows(
     Ok(Source::Windows { tokens, train, kept })
 }
 
-/// The lines of some files as tokens; one that is empty has none, and an empty one ends each file, as it ends a document.
+/// Which lines of a text are read.
+#[derive(Clone, Copy, Debug)]
+enum WhichLines {
+    /// All: one that is empty ends a document, and so does the end of a file.
+    All,
+    /// Those that say something, duplicates as is wished.
+    Cleaned(Duplicates),
+}
+
+/// The lines of some files as tokens.
 fn read_lines(
     tokenizer: &Tokenizer,
-    files: &[PathBuf],
+    (files, lines): (&[PathBuf], WhichLines),
     path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<SequenceFile> {
-    let (how, ids) = ("lines, an empty one after each file".to_string(), tokenizer.vocab_size());
+    let ids = tokenizer.vocab_size();
+    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+    if let WhichLines::Cleaned(policy) = lines {
+        let recipe = Recipe { files, how: "lines".into(), tokenizer, ids, clean: Some(policy) };
+        return SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress);
+    }
+    let how = "lines, an empty one after each file".to_string();
     let recipe = Recipe { files, how, tokenizer, ids, clean: None };
     let of_file = |file| each_line(std::slice::from_ref(file)).chain([Ok(String::new())]);
-    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
     SequenceFile::build(path, &recipe, || Ok(files.iter().flat_map(of_file)), cut, progress)
 }
 
-/// Lines that are not empty, long ones in pieces: nothing is left out.
-fn pieces(lines: &SequenceFile, longest: usize) -> Vec<Piece> {
+/// Some of the lines, long ones in pieces: nothing is left out.
+fn pieces(lines: &SequenceFile, which: impl IntoIterator<Item = usize>, longest: usize) -> Vec<Piece> {
     let of_line = |i: usize| {
         let tokens = lines.len_of(i);
         (0..tokens).step_by(longest).map(move |at| (i as u32, at as u32..tokens.min(at + longest) as u32))
     };
-    (0..lines.count()).flat_map(of_line).collect()
+    which.into_iter().flat_map(of_line).collect()
 }
 
 fn tokens_of(lines: &SequenceFile, (line, part): &Piece) -> Vec<u32> {

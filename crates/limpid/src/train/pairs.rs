@@ -76,7 +76,8 @@ impl PairExamples {
             Some(files) => (files, Duplicates::Keep),
             None => (&files, policy),
         };
-        let validation_texts = pick(written.0.pairs()?, written.1, &validation[..looked_at])?;
+        let validation_texts =
+            pick(written.0.pairs()?, written.1, &validation[..looked_at]).collect::<Result<_>>()?;
         let test_texts = match config.test_pairs() {
             Some(files) => {
                 let test = files.pairs()?.collect::<Result<Vec<_>>>()?;

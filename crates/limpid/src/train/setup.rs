@@ -133,11 +133,25 @@ fn prepare(
     create_folder(&cache)?;
     let examples =
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
-    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
+    let (mut checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
         let all: Vec<String> = damaged.iter().map(Error::to_string).collect();
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
         return Err(Error::data(message).hint("--force begins the run anew"));
+    }
+    if checkpoint.is_none() {
+        noticed.extend(without_checkpoint(folder)?);
+    }
+    if let Some(checkpoint) = &mut checkpoint
+        && checkpoint.state.best().is_some()
+        && !folder.join("model").join("model.safetensors").is_file()
+    {
+        let best = checkpoint.state.best_step;
+        (checkpoint.state.best_bits, checkpoint.state.since_best) = (None, 0);
+        noticed.push(Error::data(format!(
+            "{} is gone, and the best weights so far (of step {best}) with it: the best from now on will be kept",
+            folder.join("model").display()
+        )));
     }
     noticed.extend(
         damaged.into_iter().map(|error| Error::data(format!("{error}; an older checkpoint is used"))),
@@ -146,6 +160,21 @@ fn prepare(
     let run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
     write_aside(&saved, text.as_bytes())?;
     Ok((run, noticed))
+}
+
+/// What is said of a run that is to go on and has no checkpoint: it was killed before the first one. If it had come to its end, they were removed,
+/// and what it has made is not to be lost.
+fn without_checkpoint(folder: &Path) -> Result<Option<Error>> {
+    if folder.join("summary.json").is_file() {
+        return Err(Error::data(format!(
+            "{} holds a finished run without its checkpoints: it cannot go on",
+            folder.display()
+        ))
+        .hint("its model can be used as it is; --force begins anew, --out DIR names another folder"));
+    }
+    let has_metrics = fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0);
+    Ok(has_metrics
+        .then(|| Error::data(format!("{} holds no checkpoint yet: the run begins again", folder.display()))))
 }
 
 fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {

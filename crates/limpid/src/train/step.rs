@@ -96,7 +96,7 @@ impl Stepper {
         let loss = total;
         let not_finite = |what: &str, value: f32| {
             Error::numeric(format!("the {what} of step {step} is {value}: the training has diverged"))
-                .hint(format!("use a learning rate below {lr:.1e}, a longer warm-up, or clipping"))
+                .hint(format!("use a learning rate below {lr:.1e} (--find-lr suggests one), a longer warm-up, or clipping"))
         };
         if !loss.is_finite() {
             return Err(not_finite("loss", loss));

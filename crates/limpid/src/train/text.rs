@@ -3,8 +3,9 @@
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
 use crate::data::batch::LmBatch;
+use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::order::{PairOrder, random_windows};
-use crate::data::sequence_file::{Recipe, SequenceFile};
+use crate::data::sequence_file::{Recipe, SequenceFile, pick};
 use crate::data::sequences::end_of;
 use crate::data::split::{Split, split, split_text};
 use crate::data::tokens::TokenFile;
@@ -13,7 +14,7 @@ use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strate
 use crate::error::{Error, Result};
 use crate::eval::loss::{Loss, sequences_loss, text_loss};
 use crate::model::Gpt;
-use crate::text::{Blocks, Text, Tokenizer, each_line, is_blank};
+use crate::text::{Blocks, Text, Tokenizer, each_line};
 use limpid_tensor::params::Params;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -138,11 +139,18 @@ impl TextExamples {
     }
 
     pub(super) fn describe(&self) -> String {
-        let (train, kept, what) = match &self.source {
-            Source::Windows { train, kept, .. } => (train.len(), kept.1.len(), "tokens"),
-            Source::Lines { train, kept: (_, pieces), .. } => (train.len(), pieces.len(), "lines"),
-        };
-        format!("{train} {what} to learn from, {kept} kept for validation")
+        match &self.source {
+            Source::Windows { train, kept: (_, kept), .. } => {
+                format!("{} tokens to learn from, {} kept for validation", train.len(), kept.len())
+            }
+            Source::Lines { lines, train, kept: (file, kept), .. } => {
+                let of = |piece: &Piece| piece.document;
+                describe_lines(
+                    (train.iter().map(of), lines.lines.cleaning()),
+                    (kept.iter().map(of), file.as_ref().map(|file| file.lines.cleaning())),
+                )
+            }
+        }
     }
 
     /// `count` continuations of the beginning of what was kept back, drawn with a temperature of 0.8.
@@ -238,6 +246,26 @@ fn characters(files: &[PathBuf]) -> Result<u64> {
     Ok(count)
 }
 
+/// How many lines there are, in how many pieces, and what was left out. Pieces of a line stand one after another; each says which line it is of.
+pub(super) fn describe_lines(
+    (train, cleaning): (impl Iterator<Item = u32>, Cleaning),
+    (kept, kept_cleaning): (impl Iterator<Item = u32>, Option<Cleaning>),
+) -> String {
+    let count = |pieces: &mut dyn Iterator<Item = u32>| {
+        let (mut lines, mut all, mut last) = (0, 0, None);
+        for line in pieces {
+            lines += usize::from(last.replace(line) != Some(line));
+            all += 1;
+        }
+        if all == lines { format!("{lines} lines") } else { format!("{lines} lines in {all} pieces") }
+    };
+    let (train, kept) = (count(&mut { train }), count(&mut { kept }));
+    match kept_cleaning {
+        None => format!("{train} to learn from, {kept} kept for validation ({cleaning})"),
+        Some(theirs) => format!("{train} to learn from ({cleaning}), {kept} for validation ({theirs})"),
+    }
+}
+
 /// Lines, and the characters a token of those that are kept stands for.
 fn lines(
     config: &RunConfig,
@@ -246,11 +274,14 @@ fn lines(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Source, f64)> {
     let (data, context, seed) = (&config.data, config.model.context, config.train.seed);
-    let mut read = |files: &[PathBuf], name| Documents::read(files, tokenizer, &cache.join(name), progress);
-    let lines = read(&data.text, "train")?;
+    let mut read = |files: &[PathBuf], policy, name| {
+        Documents::read((files, policy), tokenizer, &cache.join(name), progress)
+    };
+    let lines = read(&data.text, config.duplicates(), "train")?;
+    // What is measured is not cleaned of duplicates.
     let kept_file = match &data.validation_text[..] {
         [] => None,
-        files => Some(read(files, "validation")?),
+        files => Some(read(files, Duplicates::Keep, "validation")?),
     };
     let (train, kept): (Vec<usize>, Vec<usize>) = match &kept_file {
         Some(file) => ((0..lines.count()).collect(), (0..file.count()).collect()),
@@ -265,8 +296,11 @@ fn lines(
                 .hint("give more text: lines that are empty do not count"));
         }
     }
-    let kept_texts = if kept_file.is_some() { &data.validation_text } else { &data.text };
-    let characters = characters_of(kept_texts, &kept)?;
+    let kept_texts = match kept_file {
+        Some(_) => (&data.validation_text, Duplicates::Keep),
+        None => (&data.text, config.duplicates()),
+    };
+    let characters = characters_of(kept_texts.0, kept_texts.1, &kept)?;
     let file = kept_file.as_ref().unwrap_or(&lines);
     let kept: Vec<Piece> = kept.iter().flat_map(|document| file.pieces(*document, 0, context)).collect();
     let predicted: usize = kept.iter().map(|piece| file.length(*piece, context) - 1).sum();
@@ -280,32 +314,23 @@ fn lines(
     Ok((source, characters as f64 / predicted as f64))
 }
 
-/// Characters of some lines (their numbers ascend) of those that are not blank. The line break stands for the end token.
-fn characters_of(files: &[PathBuf], which: &[usize]) -> Result<usize> {
-    let mut which = which.iter().copied().peekable();
-    let mut characters = 0;
-    for (number, line) in each_line(files).filter(|line| !is_blank(line)).enumerate() {
-        let line = line?;
-        if which.next_if_eq(&number).is_some() {
-            characters += line.chars().count() + 1;
-        }
-    }
-    Ok(characters)
+/// Characters of some of the lines (their numbers ascend) that stay when they are cleaned. The line break stands for the end token.
+fn characters_of(files: &[PathBuf], policy: Duplicates, which: &[usize]) -> Result<usize> {
+    pick(each_line(files), policy, which).map(|line| Ok(line?.chars().count() + 1)).sum()
 }
 
 impl Documents {
     fn read(
-        files: &[PathBuf],
+        (files, policy): (&[PathBuf], Duplicates),
         tokenizer: &Tokenizer,
         path: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let end = end_of(tokenizer)?;
-        let (how, ids) = ("lines that are not blank".to_string(), tokenizer.vocab_size());
-        let recipe = Recipe { files, how, tokenizer, ids, clean: None };
-        let lines = || Ok(each_line(files).filter(|line| !is_blank(line)));
+        let (how, ids) = ("lines".to_string(), tokenizer.vocab_size());
+        let recipe = Recipe { files, how, tokenizer, ids, clean: Some(policy) };
         let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-        Ok(Self { lines: SequenceFile::build(path, &recipe, lines, cut, progress)?, end })
+        Ok(Self { lines: SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress)?, end })
     }
 
     fn count(&self) -> usize {
@@ -356,11 +381,15 @@ mod tests {
     fn pieces_predict_every_token_but_the_first_once() {
         let folder = std::env::temp_dir().join(format!("limpid-lines-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (text, files) = ("a b c d\n \na b\n", [folder.join("text")]);
+        let (text, files) = ("a b c d\n \na b\na b\n", [folder.join("text")]);
         std::fs::write(&files[0], text).unwrap();
         let tokenizer = word_tokenizer_for([text], Purpose::LanguageModel).unwrap();
         let [a, b, c, d] = tokenizer.encode("a b c d").unwrap()[..] else { panic!("four words") };
-        let lines = Documents::read(&files, &tokenizer, &folder.join("cache"), &mut |_| {}).unwrap();
+        let read = |policy| {
+            Documents::read((&files, policy), &tokenizer, &folder.join("cache"), &mut |_| {}).unwrap()
+        };
+        assert_eq!(read(Duplicates::Keep).count(), 3);
+        let lines = read(Duplicates::Drop);
         let end = lines.end;
         let all = |document, first| -> Vec<Vec<u32>> {
             let pieces = lines.pieces(document, first, 3);
@@ -371,7 +400,14 @@ mod tests {
         assert_eq!(all(0, 1), [vec![a, b, c, d], vec![d, end]]);
         assert_eq!(all(1, 0), [vec![end, a, b, end]]);
         assert_eq!(all(1, 1), [vec![a, b, end]]);
-        assert_eq!(characters_of(&files, &[1]).unwrap(), 4);
+        assert_eq!(characters_of(&files, Duplicates::Drop, &[1]).unwrap(), 4);
+        assert_eq!(characters_of(&files, Duplicates::Keep, &[0, 2]).unwrap(), 8 + 4);
+        let (train, kept) = ([0, 0, 1].into_iter(), [1].into_iter());
+        assert_eq!(
+            describe_lines((train, lines.lines.cleaning()), (kept, None)),
+            "2 lines in 3 pieces to learn from, 1 lines kept for validation \
+             (4 read; 1 exact duplicates left out, 1 empty and 0 too long left out)"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use super::voice::Voice;
 use limpid::inspect::quiz::{Question, QuizStep, Verdict};
 use std::io::BufRead;
 
-/// So many lines that cannot be read as an answer are forgiven at one step.
+/// So many lines that cannot be read as an answer are forgiven at one step where somebody hears that they were not; elsewhere each step has its line.
 const TRIES: usize = 3;
 
 /// What became of a step.
@@ -83,7 +83,7 @@ impl<R: BufRead> Session<R> {
 
     fn step(&mut self, step: &QuizStep) -> (Outcome, Option<String>) {
         self.voice.wrapped("  ", &format!("{} ({})", step.ask, step.right.expects()));
-        let mut left = TRIES;
+        let mut left = if self.voice == Voice::Silent { 1 } else { TRIES };
         while let Some(line) = self.line() {
             let typed = Some(line.clone());
             match (line.as_str(), step.right.check(&line)) {

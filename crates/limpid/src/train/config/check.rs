@@ -1,10 +1,13 @@
 //! What a run cannot be.
 
-use super::{RunConfig, TaskKind};
+use super::{RunConfig, TaskKind, Unit};
 use crate::error::{Error, Result};
 
 /// Batches of a step, at most: more is a slip of the finger.
 const MOST_PARTS: usize = 1 << 16;
+
+/// Texts that are written at a validation, and beams of the search at the end.
+const MOST_WRITTEN: usize = 1_000;
 
 impl RunConfig {
     /// Refuses what cannot work, before anything is read.
@@ -37,6 +40,11 @@ impl RunConfig {
             return Err(
                 Error::config(format!("{key} = 0 leaves nothing to do")).hint(format!("--set {key}=1"))
             );
+        }
+        let written = [("train.samples", train.samples), ("score.beams", self.score.beams)];
+        if let Some((key, n)) = written.iter().find(|(_, n)| *n > MOST_WRITTEN) {
+            return Err(Error::config(format!("{key} = {n} is more than {MOST_WRITTEN}"))
+                .hint(format!("--set {key}=4 gives four")));
         }
         if train.accumulate > MOST_PARTS {
             return Err(Error::config(format!(
@@ -100,6 +108,7 @@ impl RunConfig {
             ))
             .hint(format!("--set train.keep={}", train.average_last)));
         }
+        self.check_cleaning()?;
         self.rate(train.steps)?;
         self.bucketing()?;
         self.tokenizer_spec()?;
@@ -132,6 +141,26 @@ impl RunConfig {
                 self.bert(100, crate::config::BertHead::MaskedLm).and_then(|c| c.validate())
             }
         }
+    }
+
+    /// Refuses rules for examples where nothing is an example, or nothing is left out.
+    fn check_cleaning(&self) -> Result<()> {
+        if self.data.max_tokens.is_some() && self.task != TaskKind::Translate {
+            return Err(Error::config("data.max_tokens leaves out long pairs: it is for translation")
+                .hint("leave it out; other texts are cut to model.context"));
+        }
+        if let Some(most) = self.data.max_tokens.filter(|most| *most < 2) {
+            return Err(Error::config(format!(
+                "data.max_tokens = {most} leaves no pair: the token that ends a sentence is one of them"
+            ))
+            .hint("leave it out: pairs longer than model.context are left out anyway"));
+        }
+        let whole = matches!(self.task, TaskKind::Gpt | TaskKind::Bert) && self.unit()? != Unit::Lines;
+        if self.data.drop_duplicates && whole {
+            return Err(Error::config("data.drop_duplicates is for pairs, labelled texts and lines")
+                .hint("leave it out, or --set data.unit=lines"));
+        }
+        Ok(())
     }
 
     /// Refuses settings of the other kind of model: they would be without effect.

@@ -67,9 +67,29 @@ impl RunConfig {
         Self::parse(&self.to_toml(), overrides)
     }
 
-    /// As a TOML file has it: every key, so that a run can be read without knowing what was usual then.
+    /// As a TOML file has it: every key that is set, so that a run can be read without knowing what was usual then.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a configuration is a table")
+    }
+
+    /// The same for somebody who wants to change it: the other keys of each part stand in a comment at its end.
+    pub fn to_toml_with_unset(&self) -> String {
+        let all = serde_json::to_value(self).expect("a configuration is JSON, too");
+        let parts = self.to_toml();
+        let with_unset = parts.split("\n\n").map(|part| {
+            let name =
+                part.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or("", |(name, _)| name);
+            let keys = all.get(name).and_then(serde_json::Value::as_object).into_iter().flatten();
+            let unset: Vec<&str> =
+                keys.filter(|(_, value)| value.is_null()).map(|(key, _)| &key[..]).collect();
+            let part = part.trim_end();
+            if unset.is_empty() {
+                part.to_string()
+            } else {
+                format!("{part}\n# not set: {}", unset.join(", "))
+            }
+        });
+        with_unset.collect::<Vec<_>>().join("\n\n") + "\n"
     }
 
     /// Calls `change` on every file it names.

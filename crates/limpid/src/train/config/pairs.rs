@@ -16,6 +16,8 @@ pub enum PairFiles {
     Table {
         /// The file.
         path: PathBuf,
+        /// How it is written.
+        format: TableFormat,
         /// Whether its first line names the columns.
         header: Header,
         /// The column of sentences.
@@ -30,7 +32,9 @@ impl PairFiles {
     pub fn pairs(&self) -> Result<Pairs> {
         match self {
             PairFiles::Parallel(source, target) => Ok(parallel(Text::open(source)?, Text::open(target)?)),
-            PairFiles::Table { path, header, source, target } => pair_table(path, *header, source, target),
+            PairFiles::Table { path, format, header, source, target } => {
+                pair_table(path, (*format, *header), source, target)
+            }
         }
     }
 
@@ -54,8 +58,8 @@ impl PairFiles {
     pub(in crate::train) fn how(&self) -> String {
         match self {
             PairFiles::Parallel(..) => "parallel lines".into(),
-            PairFiles::Table { header, source, target, .. } => {
-                format!("table, header {header:?}, columns {source:?} and {target:?}")
+            PairFiles::Table { format, header, source, target, .. } => {
+                format!("{format:?} table, header {header:?}, columns {source:?} and {target:?}")
             }
         }
     }
@@ -85,6 +89,14 @@ impl RunConfig {
         [self.learnt_from(), kept].concat()
     }
 
+    /// A file that is learnt from and kept for validation as well, if there is one.
+    pub fn validated_on_what_is_learnt(&self) -> Option<PathBuf> {
+        let kept = self.validation_pairs().map_or(self.data.validation_text.clone(), |pairs| pairs.files());
+        let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let learnt: Vec<PathBuf> = self.learnt_from().iter().map(place).collect();
+        kept.into_iter().find(|path| learnt.contains(&place(path)))
+    }
+
     /// The pairs kept for validation, if they are in files of their own.
     pub fn validation_pairs(&self) -> Option<PairFiles> {
         let DataConfig { validation_source, validation_target, validation_pairs, .. } = &self.data;
@@ -110,8 +122,21 @@ impl RunConfig {
         }
     }
 
+    /// How a table of pairs is written: as the settings say, or as its name does.
+    fn pair_format(&self, path: &Path) -> Result<TableFormat> {
+        match self.table.format.as_deref().map(TableFormat::from_name).transpose()? {
+            Some(TableFormat::LabelFirst) => {
+                Err(Error::config("label-first is a way to write labelled texts")
+                    .hint("for pairs: tsv, csv or jsonl"))
+            }
+            Some(format) => Ok(format),
+            None => TableFormat::of(path),
+        }
+    }
+
     fn pair_table(&self, path: &Path) -> PairFiles {
-        let keyed = matches!(TableFormat::of(path), Ok(TableFormat::JsonLines));
+        let format = self.pair_format(path).expect("validated");
+        let keyed = format == TableFormat::JsonLines;
         let column = |said: &Option<String>, key: &str, number: usize| match said {
             Some(text) => Column::parse(text),
             None if keyed => Column::Name(key.into()),
@@ -122,7 +147,7 @@ impl RunConfig {
         // Whoever names a column says that the first line has names.
         let named = matches!(source, Column::Name(_)) || matches!(target, Column::Name(_));
         let header = if named || self.data.header { Header::First } else { Header::Missing };
-        PairFiles::Table { path: path.to_path_buf(), header, source, target }
+        PairFiles::Table { path: path.to_path_buf(), format, header, source, target }
     }
 
     /// Refuses pairs that are half there, or there twice.
@@ -155,7 +180,7 @@ impl RunConfig {
                 _ => {}
             }
             if let Some(path) = pairs {
-                TableFormat::of(path)?;
+                self.pair_format(path)?;
             }
         }
         Ok(())

@@ -29,7 +29,7 @@ impl Run {
                 "the validation loss after step {} is {}: the training has diverged",
                 self.state.step, found.loss
             ))
-            .hint(format!("use a learning rate below {:.1e}: --set train.lr=…", self.config.train.lr)));
+            .hint("use a lower learning rate: --find-lr suggests one"));
         }
         let best = self.state.best().is_none_or(|best| found.loss < best);
         if best {
@@ -114,6 +114,10 @@ impl Run {
 
     /// The average of the last checkpoints, if that is wished and better; then the summary.
     pub(super) fn finish(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
+        // Of a run that was over when its best model got lost, the last weights are what is left.
+        if self.state.best_bits.is_none() {
+            self.validate(news)?;
+        }
         let mut chosen = "best";
         let k = self.config.train.average_last;
         // Before the weights are averaged. Where the last step was the best, they are what was kept.
