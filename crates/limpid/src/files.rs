@@ -42,6 +42,17 @@ pub fn check_kind(path: &Path, begins: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a file whose folder is not there: now, and not when there is something to be written.
+pub fn check_place(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) || path.is_dir() {
+        let what = if path.is_dir() { "is a folder" } else { "is in a folder that is not there" };
+        return Err(Error::config(format!("{} {what}: nothing can be written there", path.display()))
+            .hint("give the name of a file in a folder that is there"));
+    }
+    Ok(())
+}
+
 /// Makes a folder and those above it.
 pub fn create_folder(folder: &Path) -> Result<()> {
     if folder.is_file() {
@@ -70,6 +81,8 @@ mod tests {
         assert!(write_aside(&taken, b"new").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        assert!(check_place(&path).is_ok() && check_place(Path::new("file")).is_ok());
+        assert!(check_place(&taken).is_err() && check_place(&folder.join("no/file")).is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

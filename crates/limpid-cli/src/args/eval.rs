@@ -22,8 +22,8 @@ pub struct Eval {
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub stories: Option<PathBuf>,
     /// Stories: how many words are hidden
-    #[arg(long, default_value_t = 2_000, value_name = "N", requires = "stories")]
-    pub positions: usize,
+    #[arg(long, default_value_t = 2_000, value_name = "N", requires = "stories", value_parser = clap::value_parser!(u32).range(1..))]
+    pub positions: u32,
     /// Tokens of a window of text [default: the model's context]
     #[arg(long, value_name = "N")]
     pub context: Option<usize>,

@@ -74,7 +74,8 @@ pub struct TokenizerTrain {
 
 #[derive(ClapArgs)]
 pub struct TokenizerEncode {
-    /// A folder with a tokenizer.json
+    /// A folder with a tokenizer.json, or the folder of a run
+    #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// What to encode; without it, standard input line by line
     pub text: Vec<String>,
@@ -88,7 +89,8 @@ pub struct TokenizerEncode {
 
 #[derive(ClapArgs)]
 pub struct TokenizerDecode {
-    /// A folder with a tokenizer.json
+    /// A folder with a tokenizer.json, or the folder of a run
+    #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// Token ids, separated by spaces or commas; without them, standard input line by line
     pub ids: Vec<String>,
@@ -102,7 +104,8 @@ pub struct TokenizerDecode {
 
 #[derive(ClapArgs)]
 pub struct TokenizerInfo {
-    /// A folder with a tokenizer.json
+    /// A folder with a tokenizer.json, or the folder of a run
+    #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// Text files to measure: tokens a word, share of unknown tokens
     #[arg(long, num_args = 1.., value_name = "FILE")]

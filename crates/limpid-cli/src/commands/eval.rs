@@ -9,7 +9,7 @@ use limpid::error::{Error, Result};
 use limpid::eval::Case;
 use limpid::eval::loss::{Loss, sequences_loss, text_loss};
 use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
-use limpid::files::write_aside;
+use limpid::files::{check_place, write_aside};
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model, Translator};
 use limpid::text::{Blocks, Text, Tokenizer, each_line, is_blank};
@@ -155,6 +155,9 @@ fn translation(
     {
         return Err(Error::config(format!("--output {} is what is read", output.display()))
             .hint("give it a name of its own"));
+    }
+    if let Some(output) = &args.output {
+        check_place(output)?;
     }
     let pairs = read_parallel(source, target)?;
     let how = &args.how;

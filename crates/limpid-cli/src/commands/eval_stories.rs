@@ -39,7 +39,8 @@ pub fn run(args: &Eval, file: &Path, model: &Model, tokenizer: &Tokenizer) -> Re
             }
         }
         Architecture::Bert(bert) if bert.config().head.fills_masks() => {
-            let found = one_at_a_time((bert, &model.params), tokenizer, &train, &test, args.positions)?;
+            let found =
+                one_at_a_time((bert, &model.params), tokenizer, &train, &test, args.positions as usize)?;
             if args.json {
                 let OneAtATime { positions, model, ceiling, most_frequent } = found;
                 println!(

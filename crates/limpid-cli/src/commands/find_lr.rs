@@ -1,6 +1,6 @@
 //! `limpid train … --find-lr`: a learning rate is suggested, and nothing is trained.
 
-use super::train::{INTERRUPTED, interrupted, open, watch_interrupts};
+use super::train::{INTERRUPTED, open};
 use crate::printer::{self, say};
 use limpid::error::{Error, Result};
 use limpid::files::{create_folder, write_aside};
@@ -28,18 +28,24 @@ pub fn run(config: &RunConfig, steps: u64, out: Option<&Path>, json: bool) -> Re
     let search = RateSearch { steps, ..RateSearch::default() };
     search.validate()?;
     let scratch = Scratch(std::env::temp_dir().join(format!("limpid-find-lr-{}", std::process::id())));
+    // There is nothing to be saved: Ctrl-C ends it at any moment, and leaves nothing behind.
+    let folder = scratch.0.clone();
+    ctrlc::set_handler(move || {
+        let _ = std::fs::remove_dir_all(&folder);
+        std::process::exit(INTERRUPTED);
+    })
+    .map_err(|e| Error::config(format!("Ctrl-C cannot be watched: {e}")).hint("try again"))?;
     let Opened { run, lock, .. } = open(config, &scratch.0, Beginning::Fresh)?;
-    watch_interrupts("Ending after this step …")?;
     let mut bar = printer::Training::new(steps);
     let curve = run.find_rate(search, &mut |news| {
         if let News::Step { step, steps, loss, tokens } = news {
             bar.step(step, steps, loss, tokens);
         }
-        if interrupted() { Signal::Stop } else { Signal::GoOn }
+        Signal::GoOn
     });
     bar.clear();
     drop((lock, scratch));
-    let Some(curve) = curve? else { return Ok(ExitCode::from(INTERRUPTED as u8)) };
+    let curve = curve?.expect("nobody says to stop");
     if json {
         let point = |point: &RatePoint| json!({"lr": point.rate, "loss": point.loss, "slope": point.slope});
         let suggested = curve.suggestion().map(|found| round(found.rate));

@@ -56,7 +56,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     } else {
         announce(&config, &mut run)?;
     }
-    watch_interrupts("Saving after this step …")?;
+    watch_interrupts()?;
     let mut bar = printer::Training::resumed(done, steps);
     let ended = run.train(&mut |news| {
         match news {
@@ -333,17 +333,17 @@ fn line(metric: &Metric) -> Option<String> {
 }
 
 /// Whether somebody pressed Ctrl-C.
-pub(super) fn interrupted() -> bool {
+fn interrupted() -> bool {
     INTERRUPTS.load(Ordering::Relaxed) > 0
 }
 
-/// The first Ctrl-C says `what` happens now (it is for the caller to do so, after the step under way); the second ends the program at once.
-pub(super) fn watch_interrupts(what: &'static str) -> Result<()> {
+/// The first Ctrl-C is for the loop to see, after the step under way; the second ends the program at once.
+fn watch_interrupts() -> Result<()> {
     ctrlc::set_handler(move || {
         if INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0 {
             std::process::exit(INTERRUPTED);
         }
-        say(format_args!("\n{what} (Ctrl-C again ends at once)"));
+        say("\nSaving after this step … (Ctrl-C again ends at once)");
     })
     .map_err(|e| Error::data(format!("Ctrl-C cannot be watched: {e}")))
 }

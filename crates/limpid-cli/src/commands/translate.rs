@@ -4,7 +4,7 @@ use super::decoding::TraceFile;
 use super::terminal;
 use crate::args::Translate;
 use crate::printer;
-use limpid::decode::{self, Decoding, TranslateOptions, Translation};
+use limpid::decode::{self, Decoding, Strategy, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
 use limpid::hub::{self, Generation};
 use limpid::inspect::{Alignment, align, check_attends};
@@ -223,7 +223,12 @@ impl Job<'_> {
         for (translation, alignment) in best.iter().zip(alignments) {
             let mut line = translation.text.clone();
             if self.decoding.outputs() > 1 {
-                let score = translation.score.map_or(String::new(), |score| format!(" ||| {score:.6}"));
+                // An empty line was not searched for: it is sure to be empty.
+                let searched = matches!(self.decoding.strategy, Strategy::Beams(_));
+                let score = translation
+                    .score
+                    .or(searched.then_some(0.0))
+                    .map_or(String::new(), |score| format!(" ||| {score:.6}"));
                 line = format!("{number} ||| {line}{score}");
             }
             if let Some(alignment) = alignment {

@@ -104,6 +104,8 @@ fn a_language_model_is_trained_saved_and_used() {
     // The folder of the run stands for its model.
     let text = super::run(&["generate", run.to_str().unwrap(), "--prompt", "the cat", "--tokens", "5"]);
     assert!(text.status.success(), "{}", stderr(&text));
+    let ids = super::run(&["tokenizer", "encode", run.to_str().unwrap(), "the cat"]);
+    assert_eq!(stdout(&ids).split_whitespace().count(), 7, "{}", stderr(&ids));
     // What `eval` finds on the last tenth of the text is about what the run found; only the first window differs.
     let whole = fs::read_to_string(&data).unwrap();
     let held = folder.join("held.txt");

@@ -51,3 +51,22 @@ fn a_sweep_that_could_not_show_anything_is_refused() {
     assert_eq!(search(&["--find-lr", "--resume"]).status.code(), Some(2));
     assert!(!out.exists());
 }
+
+#[test]
+fn an_interrupt_ends_it_at_once_and_leaves_nothing_behind() {
+    let folder = scratch("find-lr-interrupt");
+    let (data, scratch) = (text(&folder, 400), folder.join("tmp"));
+    fs::create_dir_all(&scratch).unwrap();
+    let args = gpt_args(&data, &folder.join("never"), &["--find-lr=50000"]);
+    let mut child =
+        start(&args).env("TMPDIR", &scratch).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let is_there = || fs::read_dir(&scratch).unwrap().next().is_some();
+    while !is_there() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!is_there() && !folder.join("never").exists());
+}

@@ -139,7 +139,7 @@ impl Writer<'_> {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let (count, prompts) = lab.effort.pick((100, 4), (12_000, 128));
     let (layers, heads, width, steps, batch_tokens) =
-        lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_500, 2_048));
+        lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 4_000, 2_048));
     let (width, steps) = (lab.width(width), lab.steps(steps));
     let size = Size { layers, heads, width, steps, lr: 3e-3, batch_tokens };
     let words = StoryWords::new(count, prompts, Purpose::LanguageModel)?;

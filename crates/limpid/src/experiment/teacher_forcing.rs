@@ -246,11 +246,16 @@ fn bleu(model: &Model, data: &Data) -> Result<f64> {
     Ok(Bleu::default().corpus(&said, &references)?.score)
 }
 
-/// Mean change of the loss from one step to the next, as a part of the mean loss, over the second half.
-fn unsteadiness(losses: &[f64]) -> f64 {
+/// Mean change of the loss from one step to the next, over the second half.
+fn swing(losses: &[f64]) -> f64 {
     let half = &losses[losses.len() / 2..];
     let changes: Vec<f64> = half.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    Estimate::of(&changes).mean / Estimate::of(half).mean
+    Estimate::of(&changes).mean
+}
+
+/// The same as a part of the mean loss.
+fn unsteadiness(losses: &[f64]) -> f64 {
+    swing(losses) / Estimate::of(&losses[losses.len() / 2..]).mean
 }
 
 /// Mean of the last tenth.
@@ -276,6 +281,7 @@ fn findings(taught: &[Vec<Taught>; 2], steps: u64) -> Vec<Finding> {
         (Estimate::of_differences(&free, &forced), Estimate::of(&forced), Estimate::of(&free))
     };
     let (rough, rough_forced, rough_free) = compare(&|t| unsteadiness(&t.losses));
+    let (_, swing_forced, swing_free) = compare(&|t| swing(&t.losses));
     let (slow, slow_forced, slow_free) = compare(&|t| end(&t.losses));
     let (right, right_forced, right_free) = compare(&|t| t.loss[0]);
     let (worse, bleu_forced, bleu_free) = compare(&|t| -t.bleu);
@@ -289,7 +295,8 @@ fn findings(taught: &[Vec<Taught>; 2], steps: u64) -> Vec<Finding> {
             "teacher forcing is steadier: its loss changes by a smaller part of itself from step to step",
             rough.is_above(0.0),
             format!(
-                "by {rough_forced} of the mean loss, free running by {rough_free}; not judged: the spread of BLEU over seeds, {:.2} and {:.2}",
+                "by {rough_forced} of the mean loss, free running by {rough_free}; not judged: in nats {swing_forced} and {swing_free}; the spread of \
+                 BLEU over seeds, {:.2} and {:.2}",
                 bleus[0], bleus[1]
             ),
         ),
