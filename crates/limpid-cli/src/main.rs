@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         // Help, a version, or what is wrong with what was typed; if it cannot be written, that is an error.
         Err(said) => {
             return match said.print() {
+                Err(_) if said.use_stderr() => ExitCode::from(2),
                 Ok(()) => ExitCode::from(said.exit_code() as u8),
                 Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
                 Err(e) => {

@@ -30,6 +30,9 @@ pub struct Eval {
     /// Language models and hidden words: each line is a text of its own, instead of windows of the whole [default: as the run was trained]
     #[arg(long)]
     pub lines: bool,
+    /// Windows of the whole text, also of a run that was trained on lines
+    #[arg(long, conflicts_with = "lines")]
+    pub windows: bool,
     /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]
     #[arg(long, value_name = "SHARE")]
     pub masked: Option<f32>,

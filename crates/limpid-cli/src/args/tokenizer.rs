@@ -75,7 +75,7 @@ pub struct TokenizerTrain {
 #[derive(ClapArgs)]
 pub struct TokenizerEncode {
     /// A folder with a tokenizer.json, or the folder of a run
-    #[arg(value_parser = super::model_folder)]
+    #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// What to encode; without it, standard input line by line
     pub text: Vec<String>,
@@ -90,7 +90,7 @@ pub struct TokenizerEncode {
 #[derive(ClapArgs)]
 pub struct TokenizerDecode {
     /// A folder with a tokenizer.json, or the folder of a run
-    #[arg(value_parser = super::model_folder)]
+    #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// Token ids, separated by spaces or commas; without them, standard input line by line
     pub ids: Vec<String>,
@@ -105,7 +105,7 @@ pub struct TokenizerDecode {
 #[derive(ClapArgs)]
 pub struct TokenizerInfo {
     /// A folder with a tokenizer.json, or the folder of a run
-    #[arg(value_parser = super::model_folder)]
+    #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// Text files to measure: tokens a word, share of unknown tokens
     #[arg(long, num_args = 1.., value_name = "FILE")]
@@ -113,4 +113,12 @@ pub struct TokenizerInfo {
     /// Machine-readable
     #[arg(long)]
     pub json: bool,
+}
+
+/// The folder of a run stands for the tokenizer in it.
+fn tokenizer_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    let folder = PathBuf::from(text);
+    let places = [folder.clone(), folder.join("model"), folder.join("tokenizer")];
+    let found = places.into_iter().find(|place| place.join("tokenizer.json").exists());
+    Ok(found.unwrap_or(folder))
 }

@@ -24,8 +24,8 @@ pub struct Train {
     /// 5e-5 unless --set says otherwise
     #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
     pub from: Option<PathBuf>,
-    /// How labelled texts or --pairs are written, where a file's name does not tell: tsv, csv, jsonl, or for labelled texts label-first (a label, a
-    /// space, the text); short for --set table.format=…
+    /// How labelled texts or --pairs are written: tsv, csv, jsonl, or for labelled texts label-first (a label, a space, the text); short for
+    /// --set table.format=… [default: by a file's name]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// Folder of the run [default: runs/ and the name of the configuration]
@@ -46,7 +46,7 @@ pub struct Train {
     /// Optimizer steps; short for --set train.steps=N
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
-    /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times, the last one counts (and a flag of its own, such as --steps, before all)
+    /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Go on from the last checkpoint; begin where there is none yet

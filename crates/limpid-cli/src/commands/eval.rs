@@ -12,7 +12,7 @@ use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_t
 use limpid::files::{check_place, write_aside};
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model, Translator};
-use limpid::text::{Blocks, Text, Tokenizer, each_line, is_blank};
+use limpid::text::{Blocks, Text, Tokenizer, lines_of};
 use limpid::train::RunConfig;
 use limpid::train::config::Unit;
 use serde_json::json;
@@ -60,7 +60,7 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         return Err(Error::config(format!("--context {context}: the model has positions for 1 to {most}"))
             .hint(format!("--context {most}")));
     }
-    let by_line = args.lines || trained_on_lines(&args.model);
+    let by_line = by_line(args);
     let (texts, characters) = if by_line { lines(args, tokenizer)? } else { whole(args, tokenizer)? };
     let all: usize = texts.iter().map(Vec::len).sum();
     if texts.iter().all(|text| text.len() < 2) {
@@ -122,20 +122,27 @@ fn whole(args: &Eval, tokenizer: &Tokenizer) -> Result<(Vec<Vec<u32>>, usize)> {
 
 /// Every line that is not blank as a text of its own, and their characters; a line end stands for the token that ends a text.
 fn lines(args: &Eval, tokenizer: &Tokenizer) -> Result<(Vec<Vec<u32>>, usize)> {
-    let lines = each_line(&args.data).filter(|line| !is_blank(line)).collect::<Result<Vec<String>>>()?;
+    let lines = lines_of(&args.data)?;
     let characters = lines.iter().map(|line| line.chars().count() + 1).sum();
     Ok((documents(tokenizer, lines.iter().map(String::as_str))?, characters))
 }
 
 /// The settings of the run that a model folder lies in, if it does.
 pub(super) fn trained_with(folder: &Path) -> Option<RunConfig> {
-    let run = folder.parent().filter(|_| folder.ends_with("model"))?;
-    RunConfig::read(&run.join("config.toml"), &[]).ok()
+    let folder = folder.canonicalize().ok()?;
+    let config = folder.parent().filter(|_| folder.ends_with("model"))?.join("config.toml");
+    if !config.is_file() {
+        return None;
+    }
+    RunConfig::read(&config, &[])
+        .inspect_err(|e| say(format_args!("warning: how the model was trained cannot be read: {e}")))
+        .ok()
 }
 
-/// Whether it is the model of a run that took every line for a text of its own.
-pub(super) fn trained_on_lines(folder: &Path) -> bool {
-    trained_with(folder).and_then(|run| run.unit().ok()).is_some_and(|unit| unit == Unit::Lines)
+/// Whether every line is a text of its own: as was asked for, or as the run was trained that the model is of.
+pub(super) fn by_line(args: &Eval) -> bool {
+    let was = || trained_with(&args.model).and_then(|run| run.unit().ok());
+    args.lines || (!args.windows && was().is_some_and(|unit| unit == Unit::Lines))
 }
 
 /// The files, one after another.

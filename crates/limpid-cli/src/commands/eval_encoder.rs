@@ -1,6 +1,6 @@
 //! `limpid eval` of an encoder: words that were hidden, labels of texts.
 
-use super::eval::{names, trained_on_lines, trained_with};
+use super::eval::{by_line, names, trained_with};
 use crate::args::Eval;
 use crate::printer::perplexity;
 use limpid::data::batch::{LabelledBatch, Typed};
@@ -13,7 +13,7 @@ use limpid::encode::Read;
 use limpid::error::{Error, Result};
 use limpid::eval::encoder::{MaskedScore, class_score};
 use limpid::model::{Bert, Model};
-use limpid::text::{Blocks, Text, Tokenizer};
+use limpid::text::{Blocks, Text, Tokenizer, lines_of};
 use limpid::train::labelled::{label_number, tokens};
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
     let (hide, seed) = (if args.whole_words { Hide::WholeWords } else { Hide::Tokens }, args.mask_seed);
     let share =
         args.masked.unwrap_or_else(|| trained_with(&args.model).map_or(0.15, |run| run.masking.share));
-    let lines = args.lines || trained_on_lines(&args.model);
+    let lines = by_line(args);
     if !(share > 0.0 && share < 1.0) {
         return Err(
             Error::config(format!("--masked {share} is not a part of the tokens")).hint("usual is 0.15")
@@ -65,12 +65,12 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
     let frame = Frame::of(tokenizer)?;
     let mut parts: Vec<Vec<u32>> = Vec::new();
     let mut all = Vec::new();
-    for path in &args.data {
-        if lines {
-            for line in Text::open(path)?.lines() {
-                parts.push(tokenizer.encode(&line?)?);
-            }
-        } else {
+    if lines {
+        for line in lines_of(&args.data)? {
+            parts.push(tokenizer.encode(&line)?);
+        }
+    } else {
+        for path in &args.data {
             for block in Blocks::new(Text::open(path)?) {
                 all.extend(tokenizer.encode(&block?)?);
             }

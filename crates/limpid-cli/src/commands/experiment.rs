@@ -3,12 +3,19 @@
 use crate::args;
 use crate::printer::say;
 use limpid::error::{Error, Result};
-use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Settings, Table, find, html};
+use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Picture, Settings, Table, find, html};
 use limpid::files::{create_folder, write_aside};
 use limpid::train::Signal;
 use limpid::train::plan::available_memory;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+
+const OUTCOME: &str = "outcome.json";
+const REPORT: &str = "report.html";
+
+fn picture_file(picture: &Picture) -> String {
+    format!("{}.svg", picture.name)
+}
 
 pub fn run(args: &args::Experiment) -> Result<()> {
     let Some(name) = &args.name else {
@@ -30,39 +37,43 @@ pub fn run(args: &args::Experiment) -> Result<()> {
         Signal::GoOn
     };
     let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;
-    for old in &old_pictures {
-        std::fs::remove_file(old).map_err(|e| Error::io("remove", old, &e))?;
-    }
     write(&folder, experiment, effort, &outcome)?;
+    let is_new = |old: &String| outcome.pictures.iter().any(|picture| *old == picture_file(picture));
+    for old in old_pictures.iter().filter(|old| !is_new(old)) {
+        // One that is gone already, or stays, is no reason to lose what was found.
+        let _ = std::fs::remove_file(folder.join(old));
+    }
     if args.json {
         println!("{}", outcome.json());
     } else {
         print(&outcome, effort);
     }
-    say(format_args!("\n{} has the pictures and all figures.", folder.join("report.html").display()));
+    say(format_args!("\n{} has the pictures and all figures.", folder.join(REPORT).display()));
     Ok(())
 }
 
-/// The pictures of an experiment that the folder holds already; a folder with anything else in it is left alone.
-fn made_before(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The names of the pictures that an experiment has left in the folder; one with anything else in it is left alone.
+fn made_before(folder: &Path) -> Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => {
             entries.map_err(|e| Error::io("look into", folder, &e).hint("give a folder with --out DIR"))?
         }
     };
-    let mut pictures = Vec::new();
+    let outcome = std::fs::read(folder.join(OUTCOME)).unwrap_or_default();
+    let outcome: Value = serde_json::from_slice(&outcome).unwrap_or_default();
+    let pictures: Vec<String> = serde_json::from_value(outcome["pictures"].clone()).unwrap_or_default();
     for entry in entries {
-        let path = entry.map_err(|e| Error::io("look into", folder, &e))?.path();
-        let is_picture =
-            path.extension().is_some_and(|end| end == "svg") && folder.join("outcome.json").is_file();
-        if is_picture {
-            pictures.push(path);
-        } else if !["outcome.json", "report.html"].iter().any(|name| path.ends_with(name)) {
+        let name = entry.map_err(|e| Error::io("look into", folder, &e))?.file_name();
+        let name = name.to_string_lossy();
+        // What was being written when somebody ended the program is written again.
+        let is_ours = [OUTCOME, REPORT].contains(&&*name)
+            || pictures.iter().any(|p| *p == name)
+            || name.ends_with(".tmp");
+        if !is_ours {
             return Err(Error::config(format!(
-                "{} holds something that no experiment has made: {}",
-                folder.display(),
-                path.file_name().unwrap_or_default().display()
+                "{} holds something that no experiment has made: {name}",
+                folder.display()
             ))
             .hint("give a folder of its own with --out DIR"));
         }
@@ -83,12 +94,13 @@ fn list(as_json: bool) {
 }
 
 fn write(folder: &Path, experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Result<()> {
-    for picture in &outcome.pictures {
-        write_aside(&folder.join(format!("{}.svg", picture.name)), picture.svg.as_bytes())?;
-    }
+    // First what names the others: they are known as an experiment's by it.
     let text = serde_json::to_string_pretty(&outcome.json()).expect("an outcome is JSON") + "\n";
-    write_aside(&folder.join("outcome.json"), text.as_bytes())?;
-    write_aside(&folder.join("report.html"), html(experiment, effort, outcome).as_bytes())
+    write_aside(&folder.join(OUTCOME), text.as_bytes())?;
+    for picture in &outcome.pictures {
+        write_aside(&folder.join(picture_file(picture)), picture.svg.as_bytes())?;
+    }
+    write_aside(&folder.join(REPORT), html(experiment, effort, outcome).as_bytes())
 }
 
 fn print(outcome: &Outcome, effort: Effort) {

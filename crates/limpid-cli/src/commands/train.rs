@@ -165,8 +165,8 @@ fn print_scores(judged: &Judged) {
 fn config(args: &Train) -> Result<RunConfig> {
     // What is usual for a model that has learnt already; what was typed comes after it and wins.
     let mut overrides: Vec<String> = args.from.iter().map(|_| "train.lr=5e-5".to_string()).collect();
-    overrides.extend(args.format.iter().map(|format| format!("table.format={format}")));
     overrides.extend(args.set.iter().cloned());
+    overrides.extend(args.format.iter().map(|format| format!("table.format={format}")));
     let named = [("arch", &args.arch), ("cell", &args.cell), ("attention", &args.attention)];
     overrides.extend(named.iter().filter_map(|(key, name)| Some(format!("model.{key}={}", name.as_ref()?))));
     overrides.extend(args.bidirectional.map(|both| format!("model.bidirectional={both}")));
@@ -202,6 +202,7 @@ fn config(args: &Train) -> Result<RunConfig> {
         }
     };
     let is_translation = task == TaskKind::Translate;
+    let has_pairs = args.pairs.is_some() || args.set.iter().any(|set| set.contains("pairs"));
     let foreign = [
         (
             "--data",
@@ -213,7 +214,7 @@ fn config(args: &Train) -> Result<RunConfig> {
         ("--pairs", !is_translation && args.pairs.is_some(), "a text is given with --data"),
         (
             "--format",
-            task != TaskKind::Classify && args.pairs.is_none() && args.format.is_some(),
+            args.format.is_some() && task != TaskKind::Classify && !has_pairs,
             "it says how labelled texts or --pairs are written",
         ),
     ];

@@ -223,12 +223,8 @@ impl Job<'_> {
         for (translation, alignment) in best.iter().zip(alignments) {
             let mut line = translation.text.clone();
             if self.decoding.outputs() > 1 {
-                // An empty line was not searched for: it is sure to be empty.
-                let searched = matches!(self.decoding.strategy, Strategy::Beams(_));
-                let score = translation
-                    .score
-                    .or(searched.then_some(0.0))
-                    .map_or(String::new(), |score| format!(" ||| {score:.6}"));
+                let score =
+                    self.score(source, translation).map_or(String::new(), |score| format!(" ||| {score:.6}"));
                 line = format!("{number} ||| {line}{score}");
             }
             if let Some(alignment) = alignment {
@@ -238,6 +234,12 @@ impl Job<'_> {
             println!("{line}");
         }
         Ok(())
+    }
+
+    /// What a search says of it. An empty line is not searched for: that nothing is said of nothing is certain.
+    fn score(&self, source: &str, translation: &Translation) -> Option<f32> {
+        let is_search = matches!(self.decoding.strategy, Strategy::Beams(_));
+        translation.score.or((is_search && source.trim().is_empty()).then_some(0.0))
     }
 
     fn align(&self, source: &str, translation: &Translation) -> Result<Option<Alignment>> {
@@ -261,12 +263,12 @@ impl Job<'_> {
         if let Some(Some(alignment)) = alignments.first() {
             value["alignment"] = json!(alignment);
         }
-        if let Some(score) = best.first().and_then(|translation| translation.score) {
+        if let Some(score) = best.first().and_then(|translation| self.score(source, translation)) {
             value["score"] = json!(score);
         }
         if self.decoding.outputs() > 1 {
             let entry = |(translation, alignment): (&Translation, &Option<Alignment>)| {
-                let mut entry = json!({ key: translation.text, "score": translation.score });
+                let mut entry = json!({ key: translation.text, "score": self.score(source, translation) });
                 if let Some(alignment) = alignment {
                     entry["alignment"] = json!(alignment);
                 }

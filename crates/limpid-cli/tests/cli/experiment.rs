@@ -181,12 +181,17 @@ fn sizes_can_be_asked_for_and_those_that_cannot_be_are_refused() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("4 heads of width 6, seed 1: 12 steps"), "{}", stderr(&output));
     // What an experiment has left is replaced; what nobody knows is not touched.
+    let outcome = std::fs::read_to_string(out.join("outcome.json")).unwrap();
+    let another = outcome.replacen("\"pictures\": [", "\"pictures\": [\"of-another.svg\", \"gone.svg\", ", 1);
+    assert_ne!(another, outcome);
+    std::fs::write(out.join("outcome.json"), another).unwrap();
     std::fs::write(out.join("of-another.svg"), "<svg/>").unwrap();
     assert!(run(&["--steps", "12", "--width", "24"]).status.success());
     assert!(out.join("report.html").is_file() && !out.join("of-another.svg").exists());
-    std::fs::write(out.join("diary.txt"), "dear").unwrap();
-    refused(&run(&["--steps", "12"]), "no experiment has made: diary.txt", "--out");
-    std::fs::remove_file(out.join("diary.txt")).unwrap();
+    assert_eq!(std::fs::read_to_string(out.join("outcome.json")).unwrap(), outcome);
+    std::fs::write(out.join("mine.svg"), "<svg/>").unwrap();
+    refused(&run(&["--steps", "12"]), "no experiment has made: mine.svg", "--out");
+    std::fs::remove_file(out.join("mine.svg")).unwrap();
     refused(&run(&["--width", "30"]), "--width 30 cannot be divided", "--width 32");
     refused(&run(&["--width", "8000000"]), "GB", "fits");
     refused(&run(&["--steps", "1"]), "too few", "10 at least");

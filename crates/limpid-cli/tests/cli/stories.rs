@@ -66,6 +66,7 @@ fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
     let (unit, lines) = loss(&model, &[]);
     assert_eq!(unit, "lines");
     assert!((lines - summary["validation_loss"].as_f64().unwrap()).abs() < 1e-6, "{lines} and {summary}");
+    assert_eq!(loss(&model, &["--windows"]).0, "windows");
     let copy = scratch("story-gpt-copy");
     for entry in std::fs::read_dir(model.join("model")).unwrap() {
         let path = entry.unwrap().path();
@@ -73,7 +74,7 @@ fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
     }
     assert_eq!(loss(&copy, &["--lines"]), ("lines".to_string(), lines));
     let (unit, windows) = loss(&copy, &[]);
-    assert!(unit == "windows" && windows != lines);
+    assert!(unit == "windows" && windows != lines && windows == loss(&model, &["--windows"]).1);
 
     // The order of lines is a function of the seed: the same run gives the same bytes.
     let (again, _) = trained("story-gpt-again", "gpt", &[]);

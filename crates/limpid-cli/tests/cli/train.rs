@@ -283,6 +283,8 @@ fn a_folder_that_holds_something_is_never_overwritten_unasked() {
         finish(&gpt_args(&data, &run, &["--resume", "--set", "train.steps=3", "--set", "model.width=64"]));
     assert!(said.contains("is gone, and the best weights so far (of step 3) with it"), "{said}");
     assert!(fs::read(run.join("model/model.safetensors")).unwrap() == kept, "the last step was the best");
+    let again = start(&gpt_args(&data, &run, &wide[1..])).output().unwrap();
+    refused(&again, "holds a finished run already", "--resume");
     // Other text than the run began with.
     fs::write(&data, fs::read_to_string(&data).unwrap().replace("cat", "cow")).unwrap();
     let changed =
@@ -315,6 +317,39 @@ fn damaged_checkpoints_are_named_and_the_run_goes_on_from_the_last_good_one() {
 }
 
 #[test]
+fn a_best_model_that_is_lost_stays_forgotten() {
+    let folder = scratch("train-lost-best");
+    let (data, run) = (text(&folder, 300), folder.join("run"));
+    // The rate is so high at the end that the last step is not the best.
+    let args = |steps: &str| {
+        let set = [
+            "train.validate_every=5",
+            "train.schedule=constant",
+            "train.warmup=25",
+            "train.lr=0.5",
+            "train.ema=0",
+        ];
+        let steps = format!("train.steps={steps}");
+        let set: Vec<&str> = set.iter().chain([&&steps[..]]).flat_map(|pair| ["--set", pair]).collect();
+        gpt_args(&data, &run, &[&["--resume"], &set[..]].concat())
+    };
+    let summary = |key: &str| -> f64 {
+        let text = fs::read_to_string(run.join("summary.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()[key].as_f64().unwrap()
+    };
+    finish(&args("20"));
+    let best = summary("validation_loss");
+    assert!(summary("best_step") < 20.0);
+    fs::remove_dir_all(run.join("model")).unwrap();
+    assert!(finish(&args("20")).contains("is gone, and the best weights so far"));
+    assert_eq!(summary("best_step"), 20.0);
+    assert!(summary("validation_loss") > best);
+    // What comes later is not held against a model that nobody has.
+    assert!(!finish(&args("21")).contains("is gone"));
+    assert!(summary("best_step") >= 20.0 && summary("validation_loss") > best);
+}
+
+#[test]
 fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     let folder = scratch("train-bad");
     let good = text(&folder, 200);
@@ -341,6 +376,16 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
         &train(&good, &["--set", "train.accumulate=1000000000000"]),
         "a step of more than",
         "train.accumulate=4",
+    );
+    refused(
+        &train(&good, &["--set", "data.validation_pairs=v.xml"]),
+        "for another task",
+        "data.validation_text",
+    );
+    refused(
+        &train(&with("one", b"a b c d"), &["--set", "data.unit=lines"]),
+        "too few lines",
+        "data.unit=windows",
     );
     refused(&train(&good, &["--set", "data.max_tokens=9"]), "it is for translation", "model.context");
     refused(

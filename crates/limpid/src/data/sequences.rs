@@ -26,8 +26,13 @@ pub fn documents<'a>(
 /// A document in parts of `context` predictions at most: each begins with the token that the one before ends with, so that every token but the
 /// first is predicted once.
 pub fn pieces(document: &[u32], context: usize) -> impl Iterator<Item = &[u32]> {
-    let last = document.len().saturating_sub(1);
-    (0..last).step_by(context).map(move |at| &document[at..(at + context + 1).min(document.len())])
+    piece_starts(0, document.len(), context)
+        .map(move |at| &document[at..(at + context + 1).min(document.len())])
+}
+
+/// Where such parts of a document of so many tokens begin, if the first begins with token `first`.
+pub fn piece_starts(first: usize, tokens: usize, context: usize) -> impl Iterator<Item = usize> {
+    (first..tokens.saturating_sub(1)).step_by(context)
 }
 
 /// Takes the first token off every other document: a prompt that somebody types has no token before it, and an empty one is that token.

@@ -143,11 +143,10 @@ fn label_first(text: Text, path: Arc<Path>) -> Rows {
 /// that RFC 4180 has no meaning for, which that reader would guess.
 struct Checked {
     lines: Lines,
-    path: Arc<Path>,
     line: Vec<u8>,
     /// What of the line has been read.
     read: usize,
-    marks: Marks,
+    place: Place,
     /// Whether somebody has asked for more than there is.
     ended: bool,
     failed: Option<Error>,
@@ -161,7 +160,7 @@ impl Read for Checked {
                     self.ended = true;
                     return Ok(0);
                 }
-                Some(line) => match line.and_then(|line| self.marks.check(line, &self.path)) {
+                Some(line) => match line.and_then(|line| self.place.follow(line, &self.lines)) {
                     Ok(line) => (self.line, self.read) = (line, 0),
                     Err(error) => {
                         self.failed = Some(error);
@@ -177,52 +176,52 @@ impl Read for Checked {
     }
 }
 
-/// Follows the quotation marks of a CSV file, line by line.
-struct Marks {
-    /// Lines that were seen.
-    line: u64,
-    place: Place,
-}
-
 /// Where in a field a CSV file is.
 #[derive(Clone, Copy)]
 enum Place {
     /// At its beginning.
     Begin,
+    /// Behind spaces at its beginning.
+    Spaces,
     /// In one without quotation marks around it: a mark is a mark.
     Bare,
     /// Between its marks, of which the first stands in this line.
-    Quoted(u64),
+    Quoted(usize),
     /// Behind a mark that closes it, unless another one follows.
-    Closed(u64),
+    Closed(usize),
 }
 
-impl Marks {
-    /// The line with its line end, if what stands behind every closing mark is a comma or the end.
-    fn check(&mut self, line: String, path: &Path) -> Result<Vec<u8>> {
-        self.line += 1;
+impl Place {
+    /// Goes through the next line, which `lines` has just given, and gives its bytes with a line end. A field that would be read otherwise than it is
+    /// meant is an error: text behind a closing mark, and spaces before an opening one.
+    fn follow(&mut self, line: String, lines: &Lines) -> Result<Vec<u8>> {
+        let number = lines.number();
+        let bad = |what: String, hint: &str| {
+            Err(Error::format(lines.path(), format!("line {number}: {what}")).hint(hint))
+        };
         let mut line = line.into_bytes();
         line.push(b'\n');
         for &byte in &line {
-            self.place = match (self.place, byte) {
-                (Place::Begin, b'"') => Place::Quoted(self.line),
-                (Place::Begin | Place::Bare | Place::Closed(_), b',' | b'\r' | b'\n') => Place::Begin,
-                (Place::Begin | Place::Bare, _) => Place::Bare,
+            *self = match (*self, byte) {
+                (Place::Begin, b'"') => Place::Quoted(number),
+                (Place::Begin | Place::Spaces | Place::Bare | Place::Closed(_), b',' | b'\r' | b'\n') => {
+                    Place::Begin
+                }
+                (Place::Begin | Place::Spaces, b' ') => Place::Spaces,
+                (Place::Spaces, b'"') => {
+                    let what = "a space before the quotation mark that opens a field";
+                    return bad(what.into(), "leave it out: fields are separated by commas alone");
+                }
+                (Place::Begin | Place::Spaces | Place::Bare, _) => Place::Bare,
                 (Place::Quoted(from), b'"') => Place::Closed(from),
                 (Place::Quoted(from), _) | (Place::Closed(from), b'"') => Place::Quoted(from),
                 (Place::Closed(from), _) => {
-                    let opened =
-                        if from == self.line { String::new() } else { format!(" (it opens in line {from})") };
-                    return Err(Error::format(
-                        path,
-                        format!(
-                            "line {}: text behind the quotation mark that closes a field{opened}",
-                            self.line
-                        ),
-                    )
-                    .hint(
+                    let opens =
+                        if from == number { String::new() } else { format!(" (it opens in line {from})") };
+                    return bad(
+                        format!("text behind the quotation mark that closes a field{opens}"),
                         "a mark inside a quoted field is written twice; one that opens a field must be meant",
-                    ));
+                    );
                 }
             };
         }
@@ -234,21 +233,22 @@ struct CsvRows {
     reader: csv::Reader<Checked>,
     path: Arc<Path>,
     ended: bool,
+    /// Fields of the first row: no other may have more.
+    columns: Option<usize>,
 }
 
 impl CsvRows {
     fn new(text: Text, path: Arc<Path>) -> Self {
         let bytes = Checked {
             lines: text.lines(),
-            path: path.clone(),
             line: Vec::new(),
             read: 0,
-            marks: Marks { line: 0, place: Place::Begin },
+            place: Place::Begin,
             ended: false,
             failed: None,
         };
         let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
-        Self { reader, path, ended: false }
+        Self { reader, path, ended: false, columns: None }
     }
 
     fn row(&mut self) -> Result<Option<Row>> {
@@ -269,6 +269,14 @@ impl CsvRows {
                 format!("line {line}: a quotation mark opens and is never closed"),
             )
             .hint("close it; a mark inside a field is written twice"));
+        }
+        let (there, first) = (record.len(), *self.columns.get_or_insert(record.len()));
+        if there > first {
+            return Err(Error::format(
+                &self.path,
+                format!("line {line} has {there} fields, the first line has {first}"),
+            )
+            .hint("a field with a comma in it stands between quotation marks"));
         }
         Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }))
     }
@@ -435,6 +443,10 @@ mod tests {
             "t: line 4: text behind the quotation mark that closes a field (it opens in line 2)"
         );
         assert!(hint.contains("twice"));
+        assert!(error("a,b\nx, \"y\"\n", Csv, Header::First, &["b"]).0.contains("line 2: a space before"));
+        let (text, hint) = error("a,b\nx,y\nx, or y,z\n", Csv, Header::First, &["a"]);
+        assert_eq!(text, "t: line 3 has 3 fields, the first line has 2");
+        assert!(hint.contains("quotation marks"));
         let (text, _) = error("a,b\n\"x\"y,0\n", Csv, Header::First, &["b"]);
         assert_eq!(text, "t: line 2: text behind the quotation mark that closes a field");
         assert!(error("x\n\0", Csv, Header::Missing, &["1"]).0.contains("line 2 holds a zero byte"));

@@ -144,7 +144,7 @@ fn check_count(name: &str, count: usize, most: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::config(format!("{name} {count} is not in 1 to {most}"))
-        .hint(format!("use --{name} 1 or more, or leave it out")))
+        .hint(format!("use --{name} 1 to {most}, or leave it out")))
 }
 
 #[cfg(test)]

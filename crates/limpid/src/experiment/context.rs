@@ -138,7 +138,7 @@ fn measure(
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let (layers, heads, width, steps, batch_tokens) =
-        lab.effort.pick((2, 2, 32, 15, 512), (4, 4, 128, 1_500, 2_048));
+        lab.effort.pick((2, 2, 32, 15, 512), (2, 4, 128, 4_000, 2_048));
     let (width, steps) = (lab.width(width), lab.steps(steps));
     let (count, held_out, triples) = lab.effort.pick((100, 30, 40), (12_000, 400, 800));
     let size = Size { layers, heads, width, steps, lr: 2e-3, batch_tokens };

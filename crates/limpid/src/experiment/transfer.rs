@@ -100,7 +100,7 @@ fn labelled(words: &StoryWords, stories: &[Story]) -> Result<Vec<(Read, u32)>> {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let counts: &[usize] = lab.effort.pick(&[20, 40], &[20, 60, 200, 600, 2_000]);
     let (layers, heads, width, pretraining, batch_tokens) =
-        lab.effort.pick((1, 2, 32, 15, 512), (3, 4, 128, 1_200, 2_048));
+        lab.effort.pick((1, 2, 32, 15, 512), (2, 4, 128, 4_000, 2_048));
     let (width, pretraining) = (lab.width(width), lab.steps(pretraining));
     // As many steps for few labels as for many: twice through the most, hundreds of times through the fewest.
     let (stories, held_out, steps) = lab.effort.pick((100, 30, 4), (12_000, 400, 550));

@@ -74,12 +74,16 @@ pub(super) const TWICE: [(&str, &str); 4] = [
     ("validation_perplexity", "perplexity at best"),
 ];
 
-/// All of a run's figures, each once.
+/// All of a run's figures. What the summary calls otherwise and says the same of is there once.
 pub fn all_figures(run: &Run) -> Vec<Figure> {
     let mut found = figures(run);
-    let named = |name: &str| found.iter().any(|figure| figure.name == name);
-    let said = |key: &str| named(key) || TWICE.iter().any(|(twice, name)| *twice == key && named(name));
-    let new: Vec<Figure> = summary(run).into_iter().filter(|figure| !said(&figure.name)).collect();
+    let said = |figure: &Figure| {
+        let name = TWICE.iter().find(|(key, _)| *key == figure.name).map(|(_, name)| *name);
+        found
+            .iter()
+            .any(|known| Some(known.name.as_str()) == name && known.value.as_f64() == figure.value.as_f64())
+    };
+    let new: Vec<Figure> = summary(run).into_iter().filter(|figure| !said(figure)).collect();
     found.extend(new);
     found
 }

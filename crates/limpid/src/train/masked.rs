@@ -2,14 +2,14 @@
 
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
-use super::text::{Kept, describe_lines, token_files};
+use super::text::{Kept, cleaned_lines, describe_lines, divide_lines, token_files};
 use crate::data::batch::MaskedBatch;
 use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;
 use crate::data::masking::{Draw, Masking};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::sequence_file::{Recipe, SequenceFile};
-use crate::data::split::{Split, split, split_text};
+use crate::data::split::split_text;
 use crate::data::tokens::TokenFile;
 use crate::encode::Read;
 use crate::error::{Error, Result};
@@ -74,35 +74,37 @@ impl MaskedExamples {
         let masking = Masking::new(tokenizer, config.masking.share, config.hide(), seed)?;
         let frame = Frame::of(tokenizer)?;
         let share = data.validation_share.unwrap_or(USUAL_SHARE);
-        let mut lines_of = |name, files: &[PathBuf], lines| {
-            read_lines(tokenizer, (files, lines), &cache.join(name), progress)
-        };
         let source = match config.unit()? {
             Unit::Windows => windows(config, tokenizer, cache, progress)?,
             Unit::Lines => {
-                let lines = lines_of("train", &data.text, WhichLines::Cleaned(config.duplicates()))?;
-                let (train, kept) = if data.validation_text.is_empty() {
-                    let (train, kept) = split(lines.count(), Split::Random { share, seed })?;
-                    (pieces(&lines, train, context - 2), (None, pieces(&lines, kept, context - 2)))
-                } else {
-                    // What is measured is not cleaned of duplicates.
-                    let cleaned = WhichLines::Cleaned(Duplicates::Keep);
-                    let file = lines_of("validation", &data.validation_text, cleaned)?;
-                    let kept = pieces(&file, 0..file.count(), context - 2);
-                    (pieces(&lines, 0..lines.count(), context - 2), (Some(file), kept))
+                let mut read = |files: &[PathBuf], policy, name| {
+                    cleaned_lines((files, policy), tokenizer, &cache.join(name), progress)
                 };
+                let lines = read(&data.text, config.duplicates(), "train")?;
+                // What is measured is not cleaned of duplicates.
+                let file = match &data.validation_text[..] {
+                    [] => None,
+                    files => Some(read(files, Duplicates::Keep, "validation")?),
+                };
+                let (train, kept) =
+                    divide_lines(config, lines.count(), file.as_ref().map(SequenceFile::count))?;
+                let train = pieces(&lines, train, context - 2);
+                let kept = pieces(file.as_ref().unwrap_or(&lines), kept, context - 2);
+                let kept = (file, kept);
                 let lengths: Vec<usize> = train.iter().map(|(_, part)| part.len() + 2).collect();
                 let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
                 Source::Lines { lines, train, kept, order: Box::new(order) }
             }
             Unit::Pairs => {
-                let lines = Arc::new(lines_of("train", &data.text, WhichLines::All)?);
+                let mut read =
+                    |files: &[PathBuf], name| all_lines(tokenizer, files, &cache.join(name), progress);
+                let lines = Arc::new(read(&data.text, "train")?);
                 let all = lines.count();
                 if data.validation_text.is_empty() {
                     let (train, kept) = split_text(all, share)?;
                     Source::Pairs { train: Lines::new(lines.clone(), train), kept: Lines::new(lines, kept) }
                 } else {
-                    let kept = Arc::new(lines_of("validation", &data.validation_text, WhichLines::All)?);
+                    let kept = Arc::new(read(&data.validation_text, "validation")?);
                     let kept_lines = kept.count();
                     Source::Pairs { train: Lines::new(lines, 0..all), kept: Lines::new(kept, 0..kept_lines) }
                 }
@@ -278,31 +280,17 @@ fn windows(
     Ok(Source::Windows { tokens, train, kept })
 }
 
-/// Which lines of a text are read.
-#[derive(Clone, Copy, Debug)]
-enum WhichLines {
-    /// All: one that is empty ends a document, and so does the end of a file.
-    All,
-    /// Those that say something, duplicates as is wished.
-    Cleaned(Duplicates),
-}
-
-/// The lines of some files as tokens.
-fn read_lines(
+/// The lines of some files as tokens; one that is empty has none, and an empty one ends each file, as it ends a document.
+fn all_lines(
     tokenizer: &Tokenizer,
-    (files, lines): (&[PathBuf], WhichLines),
+    files: &[PathBuf],
     path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<SequenceFile> {
-    let ids = tokenizer.vocab_size();
-    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-    if let WhichLines::Cleaned(policy) = lines {
-        let recipe = Recipe { files, how: "lines".into(), tokenizer, ids, clean: Some(policy) };
-        return SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress);
-    }
-    let how = "lines, an empty one after each file".to_string();
+    let (how, ids) = ("lines, an empty one after each file".to_string(), tokenizer.vocab_size());
     let recipe = Recipe { files, how, tokenizer, ids, clean: None };
     let of_file = |file| each_line(std::slice::from_ref(file)).chain([Ok(String::new())]);
+    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
     SequenceFile::build(path, &recipe, || Ok(files.iter().flat_map(of_file)), cut, progress)
 }
 

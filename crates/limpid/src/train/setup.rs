@@ -1,6 +1,6 @@
 //! From a configuration and a folder to a run that is ready to go on.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{self, Checkpoint};
 use super::config::{PairFiles, RunConfig, TaskKind};
 use super::examples::Examples;
 use super::from::adopt;
@@ -100,6 +100,7 @@ pub fn open(
     }
     if is_run && beginning == Beginning::Resume {
         check_same(&RunConfig::read(&saved, &[])?, &config)?;
+        check_not_finished_for_good(folder)?;
     }
     let prepared = prepare(config, folder, sources, progress);
     if prepared.is_err() && !(is_run && beginning == Beginning::Resume) {
@@ -139,42 +140,54 @@ fn prepare(
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
         return Err(Error::data(message).hint("--force begins the run anew"));
     }
-    if checkpoint.is_none() {
-        noticed.extend(without_checkpoint(folder)?);
+    if checkpoint.is_none() && fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0) {
+        let message = format!("{} holds no checkpoint: the run begins again", folder.display());
+        noticed.push(Error::data(message));
     }
-    if let Some(checkpoint) = &mut checkpoint
-        && checkpoint.state.best().is_some()
-        && !folder.join("model").join("model.safetensors").is_file()
-    {
-        let best = checkpoint.state.best_step;
-        (checkpoint.state.best_bits, checkpoint.state.since_best) = (None, 0);
-        noticed.push(Error::data(format!(
-            "{} is gone, and the best weights so far (of step {best}) with it: the best from now on will be kept",
-            folder.join("model").display()
-        )));
-    }
+    let best_is_lost = checkpoint.as_mut().is_some_and(|there| forget_lost_best(there, folder, &mut noticed));
     noticed.extend(
         damaged.into_iter().map(|error| Error::data(format!("{error}; an older checkpoint is used"))),
     );
     noticed.extend(checkpoint.as_ref().and_then(|there| lost_metrics(folder, there.state.metrics_bytes)));
-    let run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
+    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
+    if best_is_lost {
+        // So that nobody who goes on from here believes in it.
+        run.checkpoint()?;
+    }
     write_aside(&saved, text.as_bytes())?;
     Ok((run, noticed))
 }
 
-/// What is said of a run that is to go on and has no checkpoint: it was killed before the first one. If it had come to its end, they were removed,
-/// and what it has made is not to be lost.
-fn without_checkpoint(folder: &Path) -> Result<Option<Error>> {
-    if folder.join("summary.json").is_file() {
-        return Err(Error::data(format!(
-            "{} holds a finished run without its checkpoints: it cannot go on",
-            folder.display()
-        ))
-        .hint("its model can be used as it is; --force begins anew, --out DIR names another folder"));
+/// A run that has come to its end and has lost its checkpoints cannot go on, and is not begun again: its model would be overwritten.
+fn check_not_finished_for_good(folder: &Path) -> Result<()> {
+    if !folder.join("summary.json").is_file() || !checkpoint::list(folder)?.is_empty() {
+        return Ok(());
     }
-    let has_metrics = fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0);
-    Ok(has_metrics
-        .then(|| Error::data(format!("{} holds no checkpoint yet: the run begins again", folder.display()))))
+    let usable = if best_model(folder).is_file() { "its model can be used as it is; " } else { "" };
+    Err(Error::data(format!(
+        "{} holds a finished run without its checkpoints: it cannot go on",
+        folder.display()
+    ))
+    .hint(format!("{usable}--force begins anew, --out DIR names another folder")))
+}
+
+fn best_model(folder: &Path) -> PathBuf {
+    folder.join("model").join("model.safetensors")
+}
+
+/// If the best weights so far are gone, the run must not go on as if they were there. Says whether they are.
+fn forget_lost_best(checkpoint: &mut Checkpoint, folder: &Path, noticed: &mut Vec<Error>) -> bool {
+    let state = &mut checkpoint.state;
+    if state.best().is_none() || best_model(folder).is_file() {
+        return false;
+    }
+    noticed.push(Error::data(format!(
+        "{} is gone, and the best weights so far (of step {}) with it: the best from now on will be kept",
+        folder.join("model").display(),
+        state.best_step
+    )));
+    (state.best_bits, state.since_best) = (None, 0);
+    true
 }
 
 fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::data::batch::LmBatch;
 use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::sequence_file::{Recipe, SequenceFile, pick};
-use crate::data::sequences::end_of;
+use crate::data::sequences::{end_of, piece_starts};
 use crate::data::split::{Split, split, split_text};
 use crate::data::tokens::TokenFile;
 use crate::decode::filter::Filter;
@@ -283,19 +283,7 @@ fn lines(
         [] => None,
         files => Some(read(files, Duplicates::Keep, "validation")?),
     };
-    let (train, kept): (Vec<usize>, Vec<usize>) = match &kept_file {
-        Some(file) => ((0..lines.count()).collect(), (0..file.count()).collect()),
-        None => {
-            let share = data.validation_share.unwrap_or(USUAL_SHARE);
-            split(lines.count(), Split::Random { share, seed })?
-        }
-    };
-    for (lines, what) in [(&train, "to learn from"), (&kept, "for validation")] {
-        if lines.is_empty() {
-            return Err(Error::data(format!("no line is there {what}"))
-                .hint("give more text: lines that are empty do not count"));
-        }
-    }
+    let (train, kept) = divide_lines(config, lines.count(), kept_file.as_ref().map(Documents::count))?;
     let kept_texts = match kept_file {
         Some(_) => (&data.validation_text, Duplicates::Keep),
         None => (&data.text, config.duplicates()),
@@ -319,6 +307,42 @@ fn characters_of(files: &[PathBuf], policy: Duplicates, which: &[usize]) -> Resu
     pick(each_line(files), policy, which).map(|line| Ok(line?.chars().count() + 1)).sum()
 }
 
+/// The lines of some files as tokens, without those that say nothing.
+pub(super) fn cleaned_lines(
+    (files, policy): (&[PathBuf], Duplicates),
+    tokenizer: &Tokenizer,
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<SequenceFile> {
+    let (how, ids) = ("lines".to_string(), tokenizer.vocab_size());
+    let recipe = Recipe { files, how, tokenizer, ids, clean: Some(policy) };
+    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+    SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress)
+}
+
+/// Which lines are learnt from, and which are kept: those of a file of their own, or some.
+pub(super) fn divide_lines(
+    config: &RunConfig,
+    lines: usize,
+    kept: Option<usize>,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let few = |what: &str| {
+        Err(Error::data(format!("there are too few lines {what}")).hint(
+            "lines that are empty do not count; --set data.unit=windows reads a text without line ends",
+        ))
+    };
+    match (lines, kept) {
+        (0, _) => few("to learn from"),
+        (_, Some(0)) => few("for validation"),
+        (lines, Some(kept)) => Ok(((0..lines).collect(), (0..kept).collect())),
+        (1, None) => few("to keep some for validation"),
+        (lines, None) => {
+            let share = config.data.validation_share.unwrap_or(USUAL_SHARE);
+            split(lines, Split::Random { share, seed: config.train.seed })
+        }
+    }
+}
+
 impl Documents {
     fn read(
         (files, policy): (&[PathBuf], Duplicates),
@@ -327,21 +351,17 @@ impl Documents {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let end = end_of(tokenizer)?;
-        let (how, ids) = ("lines".to_string(), tokenizer.vocab_size());
-        let recipe = Recipe { files, how, tokenizer, ids, clean: Some(policy) };
-        let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-        Ok(Self { lines: SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress)?, end })
+        Ok(Self { lines: cleaned_lines((files, policy), tokenizer, path, progress)?, end })
     }
 
     fn count(&self) -> usize {
         self.lines.count()
     }
 
-    /// Parts of `context` predictions at most, from token `first` on: a long document is cut, and each piece begins with the token that the one
-    /// before ends with, so that every token but the first is predicted once.
+    /// Parts of `context` predictions at most, from token `first` on.
     fn pieces(&self, document: usize, first: usize, context: usize) -> impl Iterator<Item = Piece> + use<> {
-        let last = self.lines.len_of(document) + 1;
-        (first..last).step_by(context).map(move |at| Piece { document: document as u32, at: at as u32 })
+        let starts = piece_starts(first, self.lines.len_of(document) + 2, context);
+        starts.map(move |at| Piece { document: document as u32, at: at as u32 })
     }
 
     /// Tokens of a piece.

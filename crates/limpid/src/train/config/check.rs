@@ -13,6 +13,7 @@ impl RunConfig {
     /// Refuses what cannot work, before anything is read.
     pub fn validate(&self) -> Result<()> {
         let (data, train) = (&self.data, &self.train);
+        self.check_files()?;
         match self.task {
             TaskKind::Gpt | TaskKind::Bert if data.text.is_empty() => {
                 return Err(

@@ -83,18 +83,24 @@ impl RunConfig {
         }
     }
 
+    /// The files of their own for validation.
+    fn kept_files(&self) -> Vec<PathBuf> {
+        match self.task {
+            TaskKind::Translate => self.validation_pairs().map_or(Vec::new(), |pairs| pairs.files()),
+            TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => self.data.validation_text.clone(),
+        }
+    }
+
     /// All files that become tokens before the training.
     pub fn tokenized(&self) -> Vec<PathBuf> {
-        let kept = self.validation_pairs().map_or(self.data.validation_text.clone(), |pairs| pairs.files());
-        [self.learnt_from(), kept].concat()
+        [self.learnt_from(), self.kept_files()].concat()
     }
 
     /// A file that is learnt from and kept for validation as well, if there is one.
     pub fn validated_on_what_is_learnt(&self) -> Option<PathBuf> {
-        let kept = self.validation_pairs().map_or(self.data.validation_text.clone(), |pairs| pairs.files());
         let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let learnt: Vec<PathBuf> = self.learnt_from().iter().map(place).collect();
-        kept.into_iter().find(|path| learnt.contains(&place(path)))
+        self.kept_files().into_iter().find(|path| learnt.contains(&place(path)))
     }
 
     /// The pairs kept for validation, if they are in files of their own.
@@ -130,7 +136,8 @@ impl RunConfig {
                     .hint("for pairs: tsv, csv or jsonl"))
             }
             Some(format) => Ok(format),
-            None => TableFormat::of(path),
+            None => TableFormat::of(path)
+                .map_err(|e| e.hint("name it .tsv, .csv or .jsonl, or say it with --format tsv")),
         }
     }
 
@@ -148,6 +155,34 @@ impl RunConfig {
         let named = matches!(source, Column::Name(_)) || matches!(target, Column::Name(_));
         let header = if named || self.data.header { Header::First } else { Header::Missing };
         PairFiles::Table { path: path.to_path_buf(), format, header, source, target }
+    }
+
+    /// Refuses files of another task: they would be without effect.
+    pub(super) fn check_files(&self) -> Result<()> {
+        let data = &self.data;
+        let texts = [("text", !data.text.is_empty()), ("validation_text", !data.validation_text.is_empty())];
+        let pairs = [
+            ("source", data.source.is_some()),
+            ("target", data.target.is_some()),
+            ("pairs", data.pairs.is_some()),
+            ("validation_source", data.validation_source.is_some()),
+            ("validation_target", data.validation_target.is_some()),
+            ("validation_pairs", data.validation_pairs.is_some()),
+            ("test_source", data.test_source.is_some()),
+            ("test_target", data.test_target.is_some()),
+            ("test_pairs", data.test_pairs.is_some()),
+        ];
+        let (foreign, own) = match self.task {
+            TaskKind::Translate => (&texts[..], "data.source, data.target or data.pairs"),
+            TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => {
+                (&pairs[..], "data.text and data.validation_text")
+            }
+        };
+        match foreign.iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(Error::config(format!("data.{key} is for another task"))
+                .hint(format!("the files of this one are {own}, and their like"))),
+            None => Ok(()),
+        }
     }
 
     /// Refuses pairs that are half there, or there twice.

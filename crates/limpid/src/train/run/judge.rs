@@ -117,6 +117,7 @@ impl Run {
         // Of a run that was over when its best model got lost, the last weights are what is left.
         if self.state.best_bits.is_none() {
             self.validate(news)?;
+            self.checkpoint()?;
         }
         let mut chosen = "best";
         let k = self.config.train.average_last;

@@ -289,7 +289,8 @@ impl Run {
         result
     }
 
-    fn checkpoint(&mut self) -> Result<()> {
+    /// Saves where it is.
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
         self.state.metrics_bytes = self.metrics.flush()?;
         let (m, v) = self.stepper.adam().moments();
         let mut numbers = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
