@@ -383,7 +383,7 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
         "data.validation_text",
     );
     refused(
-        &train(&with("one", b"a b c d"), &["--set", "data.unit=lines"]),
+        &train(&with("one", "a b c ".repeat(12_000).as_bytes()), &["--set", "data.unit=lines"]),
         "too few lines",
         "data.unit=windows",
     );
