@@ -342,7 +342,7 @@ fn off_bars(watched: &Watched) -> Bars {
         about: format!("head {name}: {cost:.4} nats"),
     };
     Bars {
-        title: "What turning one head off costs".into(),
+        title: "What turning one head off costs, first seed".into(),
         x: "layer.head".into(),
         y: "thousandths of a nat a word".into(),
         bars: watched.names.iter().zip(&watched.off).map(bar).collect(),

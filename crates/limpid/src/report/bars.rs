@@ -68,17 +68,21 @@ impl Bars {
                 );
             }
             let top = interval.map_or(y, |(_, high)| y.min(high)).min(zero);
-            page.text(middle, top - 6.0, " text-anchor=\"middle\"", &short_number(rounded(bar.height)));
+            page.text(middle, top - 6.0, " text-anchor=\"middle\"", &short_number(rounded(bar.height, slot)));
         }
         let about: Vec<&str> = self.bars.iter().map(|bar| bar.about.as_str()).collect();
         page.finish(&self.title, &about.join("; "), &self.x)
     }
 }
 
-/// To tenths, or to two digits where that would be next to nothing.
-fn rounded(number: f64) -> f64 {
+/// To tenths, or to two digits where that would be next to nothing; large ones to whole numbers where bars are so near each other.
+fn rounded(number: f64, slot: f64) -> f64 {
     let size = number.abs();
-    let unit = if size >= 1.0 || size == 0.0 { 0.1 } else { 10f64.powf(size.log10().floor() - 1.0) };
+    let unit = match size {
+        _ if size >= 10.0 && slot < 50.0 => 1.0,
+        _ if size >= 1.0 || size == 0.0 => 0.1,
+        _ => 10f64.powf(size.log10().floor() - 1.0),
+    };
     // Divided, so that 0.3 stays 0.3.
     let parts = (1.0 / unit).round();
     if parts.is_finite() { (number * parts).round() / parts } else { number }
@@ -113,7 +117,9 @@ mod tests {
 
     #[test]
     fn a_small_bar_keeps_its_digits_and_an_interval_is_a_line_on_it() {
-        assert_eq!([12.34, 0.0, 0.0437, -0.25].map(rounded), [12.3, 0.0, 0.044, -0.25]);
+        let wide = |number| rounded(number, 100.0);
+        assert_eq!([12.34, 0.0, 0.0437, -0.25].map(wide), [12.3, 0.0, 0.044, -0.25]);
+        assert_eq!([12.34, 8.25].map(|number| rounded(number, 30.0)), [12.0, 8.3]);
         let mut bars = bars(&[30.0, 10.0]);
         bars.bars[0].interval = Some((20.0, 35.0));
         let svg = bars.svg();
