@@ -94,7 +94,7 @@ fn logits_are_those_of_the_fixture_and_ids_that_do_not_fit_are_refused() {
     let rows = value["logits"].as_array().unwrap();
     assert_eq!((rows.len(), rows[0].as_array().unwrap().len()), (3, 37));
     assert_eq!(stdout(&run(&["logits", gpt, "--ids", "5,3,9"])).lines().count(), 3);
-    refused(&run(&["logits", gpt, "--ids", "5,37"]), "37 is beyond the vocabulary of 37", "0 to 36");
+    refused(&run(&["logits", gpt, "--ids", "5,37"]), "37 is beyond the 37 that the model knows", "0 to 36");
     let long = vec!["1"; 17].join(",");
     refused(&run(&["logits", gpt, "--ids", &long]), "17 ids, the model has positions for 16", "fewer");
     refused(&run(&["logits", gpt, "--ids", "1", "--source-ids", "1"]), "no source", "leave out");
