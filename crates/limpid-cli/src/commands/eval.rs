@@ -7,7 +7,7 @@ use limpid::data::parallel::read_parallel;
 use limpid::data::sequences::{documents, pieces};
 use limpid::error::{Error, Result};
 use limpid::eval::Case;
-use limpid::eval::loss::{Loss, sequences_loss, text_loss};
+use limpid::eval::loss::{sequences_loss, text_loss};
 use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
 use limpid::files::{check_place, write_aside};
 use limpid::hub;
@@ -60,7 +60,7 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         return Err(Error::config(format!("--context {context}: the model has positions for 1 to {most}"))
             .hint(format!("--context {most}")));
     }
-    let by_line = by_line(args);
+    let by_line = by_line(args, trained_with(&args.model).as_ref());
     let (texts, characters) = if by_line { lines(args, tokenizer)? } else { whole(args, tokenizer)? };
     let all: usize = texts.iter().map(Vec::len).sum();
     if texts.iter().all(|text| text.len() < 2) {
@@ -79,15 +79,16 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
             "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
         ));
     }
-    let (loss, bits): (Loss, f64);
-    if by_line {
-        loss = sequences_loss((gpt, &model.params), texts.iter().flat_map(|text| pieces(text, context)));
-        bits = loss.bits_per_character(characters as f64 / loss.tokens as f64);
+    // Of a text between end tokens all that is predicted stands for its characters.
+    let (loss, tokens) = if by_line {
+        let pieces = texts.iter().flat_map(|text| pieces(text, context));
+        let loss = sequences_loss((gpt, &model.params), pieces);
+        (loss, loss.tokens)
     } else {
         let ids = &texts[0];
-        loss = text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context);
-        bits = loss.bits_per_character(characters as f64 / all as f64);
-    }
+        (text_loss((gpt, &model.params), |part| ids[part].to_vec(), 0..ids.len(), context), all)
+    };
+    let bits = loss.bits_per_character(characters as f64 / tokens as f64);
     let unit = if by_line { "lines" } else { "windows" };
     if args.json {
         println!(
@@ -140,9 +141,9 @@ pub(super) fn trained_with(folder: &Path) -> Option<RunConfig> {
 }
 
 /// Whether every line is a text of its own: as was asked for, or as the run was trained that the model is of.
-pub(super) fn by_line(args: &Eval) -> bool {
-    let was = || trained_with(&args.model).and_then(|run| run.unit().ok());
-    args.lines || (!args.windows && was().is_some_and(|unit| unit == Unit::Lines))
+pub(super) fn by_line(args: &Eval, trained: Option<&RunConfig>) -> bool {
+    let was = trained.and_then(|run| run.unit().ok());
+    args.lines || (!args.windows && was == Some(Unit::Lines))
 }
 
 /// The files, one after another.

@@ -53,9 +53,9 @@ pub fn run(args: &Eval, bert: &Bert, model: &Model, tokenizer: &Tokenizer) -> Re
 
 fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, context: usize) -> Result<()> {
     let (hide, seed) = (if args.whole_words { Hide::WholeWords } else { Hide::Tokens }, args.mask_seed);
-    let share =
-        args.masked.unwrap_or_else(|| trained_with(&args.model).map_or(0.15, |run| run.masking.share));
-    let lines = by_line(args);
+    let trained = trained_with(&args.model);
+    let share = args.masked.unwrap_or_else(|| trained.as_ref().map_or(0.15, |run| run.masking.share));
+    let lines = by_line(args, trained.as_ref());
     if !(share > 0.0 && share < 1.0) {
         return Err(
             Error::config(format!("--masked {share} is not a part of the tokens")).hint("usual is 0.15")

@@ -2,7 +2,8 @@
 
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
-use super::text::{Kept, cleaned_lines, describe_lines, divide_lines, token_files};
+use super::lines::{cleaned_lines, describe_lines, divide_lines};
+use super::text::{Kept, token_files};
 use crate::data::batch::MaskedBatch;
 use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;

@@ -6,6 +6,7 @@ mod examples;
 pub mod find_rate;
 mod from;
 pub mod labelled;
+mod lines;
 mod masked;
 mod memory;
 mod mend;

@@ -2,12 +2,13 @@
 
 use super::config::{RunConfig, Unit};
 use super::examples::{Sample, USUAL_SHARE, epoch_of};
+use super::lines::{cleaned_lines, describe_lines, divide_lines};
 use crate::data::batch::LmBatch;
-use crate::data::clean::{Cleaning, Duplicates};
+use crate::data::clean::Duplicates;
 use crate::data::order::{PairOrder, random_windows};
-use crate::data::sequence_file::{Recipe, SequenceFile, pick};
+use crate::data::sequence_file::{SequenceFile, pick};
 use crate::data::sequences::{end_of, piece_starts};
-use crate::data::split::{Split, split, split_text};
+use crate::data::split::split_text;
 use crate::data::tokens::TokenFile;
 use crate::decode::filter::Filter;
 use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
@@ -246,26 +247,6 @@ fn characters(files: &[PathBuf]) -> Result<u64> {
     Ok(count)
 }
 
-/// How many lines there are, in how many pieces, and what was left out. Pieces of a line stand one after another; each says which line it is of.
-pub(super) fn describe_lines(
-    (train, cleaning): (impl Iterator<Item = u32>, Cleaning),
-    (kept, kept_cleaning): (impl Iterator<Item = u32>, Option<Cleaning>),
-) -> String {
-    let count = |pieces: &mut dyn Iterator<Item = u32>| {
-        let (mut lines, mut all, mut last) = (0, 0, None);
-        for line in pieces {
-            lines += usize::from(last.replace(line) != Some(line));
-            all += 1;
-        }
-        if all == lines { format!("{lines} lines") } else { format!("{lines} lines in {all} pieces") }
-    };
-    let (train, kept) = (count(&mut { train }), count(&mut { kept }));
-    match kept_cleaning {
-        None => format!("{train} to learn from, {kept} kept for validation ({cleaning})"),
-        Some(theirs) => format!("{train} to learn from ({cleaning}), {kept} for validation ({theirs})"),
-    }
-}
-
 /// Lines, and the characters a token of those that are kept stands for.
 fn lines(
     config: &RunConfig,
@@ -305,42 +286,6 @@ fn lines(
 /// Characters of some of the lines (their numbers ascend) that stay when they are cleaned. The line break stands for the end token.
 fn characters_of(files: &[PathBuf], policy: Duplicates, which: &[usize]) -> Result<usize> {
     pick(each_line(files), policy, which).map(|line| Ok(line?.chars().count() + 1)).sum()
-}
-
-/// The lines of some files as tokens, without those that say nothing.
-pub(super) fn cleaned_lines(
-    (files, policy): (&[PathBuf], Duplicates),
-    tokenizer: &Tokenizer,
-    path: &Path,
-    progress: &mut dyn FnMut(u64),
-) -> Result<SequenceFile> {
-    let (how, ids) = ("lines".to_string(), tokenizer.vocab_size());
-    let recipe = Recipe { files, how, tokenizer, ids, clean: Some(policy) };
-    let cut = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-    SequenceFile::build(path, &recipe, || Ok(each_line(files)), cut, progress)
-}
-
-/// Which lines are learnt from, and which are kept: those of a file of their own, or some.
-pub(super) fn divide_lines(
-    config: &RunConfig,
-    lines: usize,
-    kept: Option<usize>,
-) -> Result<(Vec<usize>, Vec<usize>)> {
-    let few = |what: &str| {
-        Err(Error::data(format!("there are too few lines {what}")).hint(
-            "lines that are empty do not count; --set data.unit=windows reads a text without line ends",
-        ))
-    };
-    match (lines, kept) {
-        (0, _) => few("to learn from"),
-        (_, Some(0)) => few("for validation"),
-        (lines, Some(kept)) => Ok(((0..lines).collect(), (0..kept).collect())),
-        (1, None) => few("to keep some for validation"),
-        (lines, None) => {
-            let share = config.data.validation_share.unwrap_or(USUAL_SHARE);
-            split(lines, Split::Random { share, seed: config.train.seed })
-        }
-    }
 }
 
 impl Documents {
