@@ -24,7 +24,7 @@ fn every_bad_input_is_refused_with_what_was_found_and_what_to_do() {
         ),
         ("self-attention", "tokens", "1 nan", "\"nan\" (row 1, number 2) is not a finite", "mask"),
         ("self-attention", "tokens", "1 -inf", "\"-inf\" (row 1, number 2) is not a finite", "mask"),
-        ("self-attention", "tokens", "1 1e39", "is not a finite number", "mask"),
+        ("self-attention", "tokens", "1 1e39", "1e39 (row 1, number 2) is larger than 1000000", "smaller"),
         ("self-attention", "tokens", "1 1e7", "1e7 (row 1, number 2) is larger than 1000000", "smaller"),
         ("self-attention", "tokens", "", "--tokens is empty", "leave --tokens out"),
         ("self-attention", "tokens", " ; ;", "--tokens is empty", "leave --tokens out"),

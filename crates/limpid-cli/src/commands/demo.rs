@@ -113,13 +113,13 @@ fn translator(args: &Demo, direction: &Direction, folder: &Path) -> Result<()> {
     let pairs = tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;
     let settings = settings(args, steps);
     say(format_args!(
-        "Training a Transformer, {}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {} threads.",
+        "Training a Transformer, {}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {}.",
         direction.words(),
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
         steps,
         settings.batch_tokens,
-        limpid_tensor::team::threads(),
+        printer::counted(limpid_tensor::team::threads(), "thread"),
     ));
     let mut bar = printer::Training::new(steps);
     train_translator(&seq2seq, &mut model.params, &pairs, &settings, |p| {

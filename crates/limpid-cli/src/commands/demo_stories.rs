@@ -59,12 +59,12 @@ fn settings(args: &Demo, steps: u64, peak: f32) -> MemorySettings {
 /// What is about to be trained, in two lines.
 fn announce(what: &str, model: &Model, tokenizer: &Tokenizer, settings: &MemorySettings) {
     say(format_args!(
-        "Training {what}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {} threads.",
+        "Training {what}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {}.",
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
         settings.rate.total,
         settings.batch_tokens,
-        limpid_tensor::team::threads(),
+        printer::counted(limpid_tensor::team::threads(), "thread"),
     ));
 }
 

@@ -100,7 +100,11 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         );
         return Ok(());
     }
-    let how = if by_line { format!("of {} lines", texts.len()) } else { format!("windows of {context}") };
+    let how = if by_line {
+        format!("of {}", printer::counted(texts.len(), "line"))
+    } else {
+        format!("windows of {context}")
+    };
     println!("tokens              {:>12}   ({how})", loss.tokens);
     println!("loss                {:>12.4}   nats a token", loss.mean());
     println!("perplexity          {:>12}", perplexity(loss.perplexity()));

@@ -1,8 +1,9 @@
 //! `limpid info`: what a model is, part by part.
 
 use crate::args::Info;
-use crate::printer::{self, thousands};
+use crate::printer::{self, counted, thousands};
 use limpid::config::{Directions, cell_name, rnn_attention_name};
+use limpid::data::labelled::listed;
 use limpid::error::Result;
 use limpid::hub;
 use limpid::model::{Architecture, Model};
@@ -105,10 +106,10 @@ fn sizes(model: &Model) -> String {
         Architecture::Gpt(gpt) => {
             let c = gpt.config();
             format!(
-                "{} layers, width {}, {} heads, feed-forward {}, context {}, {}-norm, vocabulary {}",
-                c.n_layer,
+                "{}, width {}, {}, feed-forward {}, context {}, {}-norm, vocabulary {}",
+                counted(c.n_layer, "layer"),
                 c.n_embd,
-                c.n_head,
+                counted(c.n_head, "head"),
                 c.n_inner,
                 c.n_positions,
                 placement(c.norm),
@@ -133,12 +134,12 @@ fn sizes(model: &Model) -> String {
         }
         Architecture::Bert(bert) => {
             let c = bert.config();
-            let labels = labels(model).map(|labels| format!("\nlabels {}", labels.join(", ")));
+            let labels = labels(model).map(|labels| format!("\nlabels {}", listed(labels)));
             format!(
-                "{} layers, width {}, {} heads, feed-forward {}, positions {}, post-norm, vocabulary {}{}",
-                c.num_hidden_layers,
+                "{}, width {}, {}, feed-forward {}, positions {}, post-norm, vocabulary {}{}",
+                counted(c.num_hidden_layers, "layer"),
                 c.hidden_size,
-                c.num_attention_heads,
+                counted(c.num_attention_heads, "head"),
                 c.intermediate_size,
                 c.max_position_embeddings,
                 thousands(c.vocab_size),

@@ -309,6 +309,18 @@ fn a_label_that_was_not_learnt_is_named_with_its_place() {
 }
 
 #[test]
+fn a_table_without_examples_is_said_to_have_none() {
+    let folder = scratch("encoder-no-examples");
+    for (name, content) in [("empty.tsv", ""), ("empty.csv", ""), ("header.tsv", "text\tlabel\n")] {
+        let path = folder.join(name);
+        fs::write(&path, content).unwrap();
+        let output = train("classify", &path, &folder.join("run"), &[]);
+        refused(&output, &format!("{name}: there are no examples in it"), "right file");
+        assert!(!folder.join("run").exists(), "nothing half-made stays behind");
+    }
+}
+
+#[test]
 fn a_tokenizer_without_a_mask_is_refused() {
     let folder = scratch("no-mask");
     let data = text(&folder, 100);

@@ -119,6 +119,15 @@ pub fn in_label_order(distinct: BTreeSet<String>, paths: &[PathBuf]) -> Result<V
     Ok(labels)
 }
 
+/// Labels as they are told to a reader: the first of very many.
+pub fn listed(labels: &[String]) -> String {
+    const MOST: usize = 20;
+    match labels.get(..MOST) {
+        Some(first) if labels.len() > MOST => format!("{}, … ({} in all)", first.join(", "), labels.len()),
+        _ => labels.join(", "),
+    }
+}
+
 /// What is said of files without a single example.
 pub fn no_examples(paths: &[PathBuf]) -> Error {
     let path = paths.first().map_or(Path::new("no file"), |path| path);
@@ -128,6 +137,14 @@ pub fn no_examples(paths: &[PathBuf]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_very_many_labels_the_first_are_told() {
+        let labels = |n: usize| (1..=n).map(|i| i.to_string()).collect::<Vec<_>>();
+        assert_eq!(listed(&labels(3)), "1, 2, 3");
+        assert!(listed(&labels(20)).ends_with("19, 20"));
+        assert!(listed(&labels(200)).ends_with("19, 20, … (200 in all)"));
+    }
 
     #[test]
     fn labels_are_sorted_as_numbers_if_they_are_numbers_and_what_is_empty_is_counted() {

@@ -113,7 +113,11 @@ pub fn rows_of(
         TableFormat::Csv => (Box::new(CsvRows::new(text, file.clone())), None),
     };
     let names = match header {
-        Header::First if names.is_none() => rows.next().transpose()?.map(|row| row.fields),
+        Header::First if names.is_none() => match rows.next().transpose()? {
+            Some(row) => Some(row.fields),
+            // An empty file has no rows; that it names no columns is not what is wrong with it.
+            None => return Ok(Box::new(std::iter::empty())),
+        },
         _ => names,
     };
     let chosen = columns.iter().map(|column| place(path, column, names.as_deref()));
@@ -243,7 +247,7 @@ mod tests {
         let json =
             "{\"text\": \"gut, ja\", \"label\": 1}\n\n{\"label\": \"0\", \"text\": \"say \\\"no\\\"\"}";
         assert_eq!(fields(json, JsonLines, Header::Missing, &["text", "label"]), wanted);
-        assert_eq!(fields("", Csv, Header::First, &[]), Vec::<Vec<String>>::new());
+        assert_eq!(fields("", Csv, Header::First, &["text"]), Vec::<Vec<String>>::new());
     }
 
     #[test]

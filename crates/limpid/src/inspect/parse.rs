@@ -49,7 +49,9 @@ fn is_separator(c: char) -> bool {
 
 fn number(option: &str, word: &str, place: &str) -> Result<f32> {
     // Tables show a real minus sign; what was copied from one is read again.
-    let x: f32 = word.replace('−', "-").parse().map_err(|_| {
+    // Read as f64 first: 1e308 is too large, not infinite.
+    let word = word.replace('−', "-");
+    let x: f64 = word.parse().map_err(|_| {
         Error::config(format!("--{option}: \"{word}\" ({place}) is not a number"))
             .hint("write numbers like 2, -0.5 or 1e-3, with spaces between them and ; between rows")
     })?;
@@ -57,11 +59,11 @@ fn number(option: &str, word: &str, place: &str) -> Result<f32> {
         return Err(Error::config(format!("--{option}: \"{word}\" ({place}) is not a finite number"))
             .hint("a mask is set by its own option, not by writing -inf"));
     }
-    if x.abs() > LARGEST {
+    if x.abs() > f64::from(LARGEST) {
         return Err(Error::config(format!("--{option}: {word} ({place}) is larger than 1000000"))
             .hint("use smaller numbers: the examples are for reading"));
     }
-    Ok(x)
+    Ok(x as f32)
 }
 
 fn empty(option: &str) -> Error {

@@ -5,7 +5,7 @@ use super::examples::USUAL_SHARE;
 use crate::data::batch::{LabelledBatch, Typed};
 use crate::data::clean::{Cleaner, Cleaning, Duplicates};
 use crate::data::frame::Frame;
-use crate::data::labelled::{Example, TableSpec, in_label_order, no_examples};
+use crate::data::labelled::{Example, TableSpec, in_label_order, listed, no_examples};
 use crate::data::order::PairOrder;
 use crate::data::sequence_file::{Recipe, SequenceFile, pick};
 use crate::data::split::{Split, split};
@@ -155,7 +155,7 @@ impl LabelledExamples {
             "{} texts to learn from, {} kept for validation, labels {} ({}){cut}",
             self.train.which.len(),
             self.validation.which.len(),
-            self.labels.join(", "),
+            listed(&self.labels),
             self.cleaning
         )
     }
@@ -197,7 +197,7 @@ pub fn label_number(labels: &[String], Example { label, place, .. }: &Example) -
             &place.file,
             format!("line {}: the label '{label}' was not seen in training", place.line),
         )
-        .hint(format!("known are: {}", labels.join(", ")))
+        .hint(format!("known are: {}", listed(labels)))
     })
 }
 
