@@ -37,14 +37,15 @@ pub fn run(args: &args::Experiment) -> Result<()> {
         Signal::GoOn
     };
     let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;
-    write(&folder, experiment, effort, &outcome)?;
+    let found = outcome.json(experiment, effort, args.seed, settings);
+    write(&folder, &found, &html(experiment, effort, &outcome), &outcome)?;
     let is_new = |old: &String| outcome.pictures.iter().any(|picture| *old == picture_file(picture));
     for old in old_pictures.iter().filter(|old| !is_new(old)) {
         // One that is gone already, or stays, is no reason to lose what was found.
         let _ = std::fs::remove_file(folder.join(old));
     }
     if args.json {
-        println!("{}", outcome.json());
+        println!("{found}");
     } else {
         print(&outcome, effort);
     }
@@ -62,20 +63,24 @@ fn made_before(folder: &Path) -> Result<Vec<String>> {
     };
     let outcome = std::fs::read(folder.join(OUTCOME)).unwrap_or_default();
     let outcome: Value = serde_json::from_slice(&outcome).unwrap_or_default();
-    let pictures: Vec<String> = serde_json::from_value(outcome["pictures"].clone()).unwrap_or_default();
+    let named: Vec<String> = serde_json::from_value(outcome["pictures"].clone()).unwrap_or_default();
+    // What is named and not in the folder, be it somewhere else, is none of ours.
+    let mut pictures = Vec::new();
     for entry in entries {
         let name = entry.map_err(|e| Error::io("look into", folder, &e))?.file_name();
         let name = name.to_string_lossy();
         // What was being written when somebody ended the program is written again.
-        let is_ours = [OUTCOME, REPORT].contains(&&*name)
-            || pictures.iter().any(|p| *p == name)
-            || name.ends_with(".tmp");
+        let is_ours =
+            [OUTCOME, REPORT].contains(&&*name) || named.iter().any(|p| *p == name) || name.ends_with(".tmp");
         if !is_ours {
             return Err(Error::config(format!(
                 "{} holds something that no experiment has made: {name}",
                 folder.display()
             ))
             .hint("give a folder of its own with --out DIR"));
+        }
+        if name.ends_with(".svg") {
+            pictures.push(name.into_owned());
         }
     }
     Ok(pictures)
@@ -93,14 +98,14 @@ fn list(as_json: bool) {
     say("\nlimpid experiment NAME runs one; --quick takes seconds.");
 }
 
-fn write(folder: &Path, experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Result<()> {
+fn write(folder: &Path, found: &Value, page: &str, outcome: &Outcome) -> Result<()> {
     // First what names the others: they are known as an experiment's by it.
-    let text = serde_json::to_string_pretty(&outcome.json()).expect("an outcome is JSON") + "\n";
+    let text = serde_json::to_string_pretty(found).expect("an outcome is JSON") + "\n";
     write_aside(&folder.join(OUTCOME), text.as_bytes())?;
     for picture in &outcome.pictures {
         write_aside(&folder.join(picture_file(picture)), picture.svg.as_bytes())?;
     }
-    write_aside(&folder.join(REPORT), html(experiment, effort, outcome).as_bytes())
+    write_aside(&folder.join(REPORT), page.as_bytes())
 }
 
 fn print(outcome: &Outcome, effort: Effort) {

@@ -1,8 +1,8 @@
 //! Greedy or by chance? A story GPT goes on after the first sentence of test stories in every way there is.
 //!
 //! Coherence is measured twice: by the perplexity of what was written under the model itself, and, because the built-in grammar knows its
-//! stories, by the share of texts that are a story of it from the first word to the last. Diversity is distinct-n over all continuations,
-//! repetition the share of 4-grams that stood in the same text before.
+//! stories, by the share of texts that are a story of it from the first word to the last. Diversity is distinct-n over the first [`COMPARED`] words of all continuations
+//! (it falls as texts grow longer, so only texts of one length compare), repetition the share of 4-grams that stood in the same text before.
 //!
 //! The rule: each part of the claim is a difference between two ways of writing, model by model (three seeds of training and drawing); it
 //! held if the 95% interval of the difference is above 0. Determinism is a fact, and must hold without exception.
@@ -35,6 +35,8 @@ const AT_A_TIME: usize = 32;
 const TEMPERATURES: [f32; 7] = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0];
 const TOP_K: [usize; 3] = [2, 5, 20];
 const TOP_P: [f32; 3] = [0.5, 0.8, 0.95];
+/// Words of a continuation by which it is compared with others.
+const COMPARED: usize = 48;
 /// Words of an example.
 const SHOWN: usize = 24;
 /// Places in the list of [`ways`].
@@ -72,6 +74,8 @@ struct Writer<'a> {
 struct Measured {
     repeated: f64,
     distinct: [f64; 2],
+    /// Mean number of words, the end included.
+    length: f64,
     /// ln of the perplexity under the model, given the beginnings.
     nats: f64,
     /// The share of texts that are a story.
@@ -104,6 +108,7 @@ impl Writer<'_> {
 
     fn measure(&self, texts: &[Vec<u32>]) -> Result<Measured> {
         let written: Vec<&[u32]> = texts.iter().zip(self.prompts).map(|(text, p)| &text[p.len()..]).collect();
+        let beginnings: Vec<&[u32]> = written.iter().map(|text| &text[..text.len().min(COMPARED)]).collect();
         let repeats: f64 = written.iter().map(|text| repeated(text, 4)).sum();
         let model = (self.gpt, self.params);
         let (whole, given) = (sequences_loss(model, texts), sequences_loss(model, self.prompts));
@@ -117,7 +122,8 @@ impl Writer<'_> {
         }
         Ok(Measured {
             repeated: repeats / texts.len() as f64,
-            distinct: [distinct(&written, 1), distinct(&written, 2)],
+            distinct: [distinct(&beginnings, 1), distinct(&beginnings, 2)],
+            length: written.iter().map(|text| text.len()).sum::<usize>() as f64 / texts.len() as f64,
             nats: (whole.sum - given.sum) / (whole.tokens - given.tokens) as f64,
             stories: f64::from(stories) / texts.len() as f64,
             exact: nats / words as f64,
@@ -183,7 +189,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         "GPTs of {layers} layers and width {width}, trained on {count} built-in stories ({steps} steps), go on after the first sentence of {prompts} \
          test stories, in {} ways, until they end the story or have {LONGEST} words. Perplexity is that of the continuation under the model \
          itself, without filters; \"stories\" is the share of texts that the grammar could have written, word by word, and \"nats a word\" \
-         what those cost under the grammar; distinct-n is over all continuations, repeated 4-grams within each. Three seeds, for training and \
+         what those cost under the grammar; distinct-n is over the first {COMPARED} words of all continuations, repeated 4-grams within each, whole. Three seeds, for training and \
          drawing; intervals are 95%, by Student's t. The last row is the test stories themselves; {unreadable} of them have words that stand in no training story, which makes them none of the grammar's.",
         ways.len()
     );
@@ -284,6 +290,7 @@ fn table(ways: &[Way], all: &[Vec<Measured>]) -> Table {
             if known.is_empty() { "none".into() } else { format!("{:.3}", Estimate::of(&known).mean) };
         vec![
             name.clone(),
+            format!("{:.0}", Estimate::of(&values(of, |m| m.length)).mean),
             estimate(|m| m.repeated),
             mean(|m| m.distinct[0]),
             estimate(|m| m.distinct[1]),
@@ -292,7 +299,8 @@ fn table(ways: &[Way], all: &[Vec<Measured>]) -> Table {
             exact,
         ]
     };
-    let head = ["", "repeated 4-grams", "distinct-1", "distinct-2", "perplexity", "stories", "nats a word"];
+    let head =
+        ["", "words", "repeated 4-grams", "distinct-1", "distinct-2", "perplexity", "stories", "nats a word"];
     let rows = names.zip(all).map(row).collect();
     Table { title: "Ways of writing".into(), head: head.map(String::from).into(), rows }
 }

@@ -3,8 +3,9 @@
 //! A head is turned off by zeros in its columns of the output projection: what it says reaches nobody.
 //!
 //! The rules: many heads are better if their loss is lower beyond chance. A head looks at something if it gives it at least [`TIMES`] times the
-//! weight that it would have if all words before had the same. A head is spare if turning it off costs less than half of an even share of what
-//! all heads together are worth, and a main one if it costs more than twice that.
+//! weight that it would have if all words before had the same. A head is spare if turning it off alone costs less than half of what turning off
+//! one head costs on average, and a main one if it costs more than twice that. What all heads together are worth is told: it is far more than
+//! the sum of the single ones, because one head stands in for another.
 
 use super::train::{StoryText, Trained, Training, train_gpt};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
@@ -228,10 +229,14 @@ impl Watched {
         Ok(())
     }
 
-    /// What each head costs, in even shares of what all are worth.
+    /// What a head costs when it is turned off alone, on average.
+    fn mean_off(&self) -> f64 {
+        self.off.iter().sum::<f64>() / self.off.len() as f64
+    }
+
+    /// What each head costs, as a multiple of that.
     fn shares(&self) -> Vec<f64> {
-        let even = self.all_off / self.off.len() as f64;
-        self.off.iter().map(|cost| cost / even).collect()
+        self.off.iter().map(|cost| cost / self.mean_off()).collect()
     }
 }
 
@@ -282,7 +287,7 @@ fn looking(watched: &[Watched], sizes: &Sizes) -> Vec<Finding> {
 
 fn turning_off(watched: &[Watched]) -> Vec<Finding> {
     let over = |of: &dyn Fn(&Watched) -> f64| Estimate::of(&watched.iter().map(of).collect::<Vec<_>>());
-    let worth = over(&|w| w.all_off);
+    let (worth, mean) = (over(&|w| w.all_off), over(&Watched::mean_off));
     let spare = over(&|w| {
         let shares = w.shares();
         shares.iter().filter(|share| **share < 0.5).count() as f64 / shares.len() as f64
@@ -291,16 +296,16 @@ fn turning_off(watched: &[Watched]) -> Vec<Finding> {
     let heard = watched.iter().map(|w| w.heard).fold(0.0, f32::max);
     vec![
         Finding::new(
-            "some head matters more than twice an even share",
+            "some head matters more than twice as much as the average one",
             main.is_above(2.0),
             format!(
-                "the most important costs {main} even shares; all heads together are worth {worth} nats a word"
+                "the most important costs {main} times the mean of {mean} nats a word; all heads together are worth {worth}"
             ),
         ),
         Finding::new(
             "more than half of the heads are spare",
             spare.is_above(0.5),
-            format!("{spare} of them cost less than half an even share when turned off alone"),
+            format!("{spare} of them cost less than half of the mean when turned off alone"),
         ),
         Finding::new(
             "with all heads off no word hears of another",
@@ -370,9 +375,9 @@ fn heads_table(watched: &Watched, sizes: &Sizes) -> Table {
         row.push(format!("{:.4}", watched.off[i]));
         row
     };
-    let mut even = vec!["all alike".to_string()];
+    let mut even = vec!["all alike; mean cost".to_string()];
     even.extend(cells(&watched.even, watched.even_entropy));
-    even.push(format!("{:.4}", watched.all_off / watched.off.len() as f64));
+    even.push(format!("{:.4}", watched.mean_off()));
     let head = ["head"].into_iter().chain(LOOKS).chain(["entropy", "off costs"]);
     Table {
         title: format!("The {} heads of each layer", sizes.many),

@@ -75,8 +75,8 @@ impl Settings {
                 .hint(format!("{MOST_STEPS} at most; the usual numbers are hundreds to thousands")));
         }
         let Some(width) = self.width else { return Ok(()) };
-        // The deepest models have twelve layers of 12 width² numbers, each with its gradient and two moments.
-        let bytes = |width: usize| 16.0 * 144.0 * (width as f64).powi(2);
+        // Twelve layers of 12 width² numbers, or three translators at once of up to 60, each number with its gradient and two moments.
+        let bytes = |width: usize| 16.0 * 180.0 * (width as f64).powi(2);
         if let Some(free) = available.filter(|free| bytes(width) > *free) {
             let most = ((free / bytes(1)).sqrt() as usize / HEADS * HEADS).max(HEADS);
             return Err(Error::config(format!(
@@ -160,7 +160,7 @@ mod tests {
         assert!(said("heads", Some(u64::MAX), None).unwrap().1.starts_with("1000000 at most"));
         assert_eq!(said("heads", None, Some(100)).unwrap().1, "--width 104");
         let (error, hint) = said("heads", None, Some(100_000)).unwrap();
-        assert_eq!(error, "--width 100000 may need 23040 GB, this machine has 8.0 GB free");
+        assert_eq!(error, "--width 100000 may need 28800 GB, this machine has 8.0 GB free");
         let width: usize =
             hint.strip_prefix("--width ").unwrap().strip_suffix(" fits").unwrap().parse().unwrap();
         assert_eq!(said("heads", None, Some(width)), None);

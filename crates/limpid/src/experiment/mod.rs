@@ -7,9 +7,9 @@
 //! | [`Outcome`] | what came of it: findings, pictures, tables |
 //! | [`Estimate`] | a number with its uncertainty |
 //!
-//! An experiment trains its own small models on the built-in corpora; it needs no files. Its judgement is a rule that stands in its file, written
-//! before the numbers are known: "held" needs a difference larger than chance would make, "did not hold" the opposite, anything else is
-//! "not clear". What the claim does not say is "told" and not judged.
+//! An experiment trains its own small models on the built-in corpora; it needs no files. Its judgement is a rule that stands in its file:
+//! "held" needs a difference (or a measure, where the rule names a threshold) beyond what chance would make, "did not hold" the opposite, anything
+//! else is "not clear". Where a rule or a size was changed after numbers were seen, docs/results.md says so. What the claim does not say is "told" and not judged.
 
 mod attention;
 mod context;

@@ -1,11 +1,14 @@
 //! What residuals and normalisation are good for: GPTs with layer norm, batch norm or none, before or behind the sub-layers, with residuals and
 //! without, by depth. Without a norm there is no before and behind.
 //!
+//! Matrices begin with a deviation of 1/√inputs, so that numbers keep their size on the way through them: GPT-2's 0.02 is meant for wider models,
+//! and here would let everything vanish that no residual or norm carries, whatever the depth.
+//!
 //! The rules: all are judged by the deepest models. A loss counts at most ln v, that of a guess among v words: a training that diverged is
 //! worth that. Gradients are compared as powers of ten; they have vanished, or been kept, by a factor of more than ten.
 
 use super::lines::{ANY, line};
-use super::train::{StoryText, Training, train_gpt};
+use super::train::{StoryText, Training, train_from};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, NormPlacement, Normalisation, Residual};
 use crate::data::batch::LmBatch;
@@ -126,10 +129,11 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     findings.extend(norms(deepest, find));
     findings.push(future(&text, context)?);
     let method = format!(
-        "GPTs of width {width} and 4 heads with GPT-2's initial weights, {} steps of {} windows of {context} words of built-in stories, a learning \
+        "GPTs of width {width} and 4 heads, matrices begun with a deviation of 1/√inputs (what is added to a residual stream: less by √(2·layers)), {} steps of {} windows of {context} words of built-in stories, a learning \
          rate of up to {:.0e} for all of them, gradients clipped to 1. One rate serves all kinds, though each may have a better one of its own: norms behind the \
          sub-layers usually want a smaller one and a longer warm-up, so \"before is better\" is said of this rate, not of the best for each. Gradients: the norm over all numbers of a layer, of one batch, before the first \
-         step and behind the last. Three seeds; intervals are 95%, by Student's t. A guess among the {vocabulary} words costs {:.2} nats.",
+         step and behind the last. A gradient counts as at least {SMALLEST:.0e}, which f32 can hold. \
+         Three seeds; intervals are 95%, by Student's t. A guess among the {vocabulary} words costs {:.2} nats, and no loss counts more.",
         training.steps,
         training.batch,
         training.lr,
@@ -142,6 +146,25 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         pictures,
         tables: vec![loss_table(&all, depths), gradient_table(&all, deepest)],
     })
+}
+
+/// A model whose matrices keep the size of what goes through them; what is added to a residual stream 2·layers times begins smaller, as in GPT-2.
+fn begun(config: &GptConfig, seed: u64) -> Result<Model> {
+    let mut model = Model::gpt(config, seed)?;
+    for layer in 0..config.n_layer {
+        for part in ["attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"] {
+            let inputs = if part == "mlp.c_proj" { config.n_inner } else { config.n_embd };
+            let into_stream = part.ends_with("c_proj") && config.variant.residual == Residual::Added;
+            let additions = if into_stream { 2 * config.n_layer } else { 1 };
+            let wanted = 1.0 / ((inputs * additions) as f64).sqrt();
+            let id = model.params.find(&format!("transformer.h.{layer}.{part}.weight"));
+            let numbers = model.params.get_mut(id.expect("every layer has four matrices"));
+            let squares: f64 = numbers.iter().map(|x| f64::from(*x).powi(2)).sum();
+            let factor = wanted / (squares / numbers.len() as f64).sqrt();
+            numbers.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as f32);
+        }
+    }
+    Ok(model)
 }
 
 fn measure(
@@ -157,8 +180,8 @@ fn measure(
     let mut measured = Measured { kind, depth, losses, trained, first, last, guess };
     let name = format!("{}, residuals {}, {depth} layers", kind.norm_name(), kind.residual.name());
     for seed in lab.seeds() {
-        let fresh = Model::gpt(config, seed)?;
-        let trained = train_gpt(lab, &name, config, text, training, seed)?;
+        let fresh = begun(config, seed)?;
+        let trained = train_from(lab, &name, begun(config, seed)?, text, training, seed)?;
         let gpt = trained.gpt();
         measured.first.push(gradients(gpt, &fresh.params, text));
         measured.last.push(gradients(gpt, &trained.model.params, text));

@@ -1,5 +1,6 @@
 //! What came of an experiment.
 
+use super::{Effort, Experiment, Settings};
 use crate::report::{Bars, Chart};
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 pub enum Verdict {
     /// It did, beyond chance.
     Held,
-    /// The opposite did, beyond chance.
+    /// The opposite did, or it stayed below what was asked, beyond chance.
     DidNotHold,
     /// Neither can be said.
     NotClear,
@@ -116,13 +117,15 @@ impl Outcome {
         Verdict::all(self.findings.iter().map(|finding| finding.verdict))
     }
 
-    /// As JSON, without the pictures.
-    pub fn json(&self) -> Value {
+    /// As JSON, without the pictures: what was run, and what was found. A quick run is not judged as a whole.
+    pub fn json(&self, experiment: &Experiment, effort: Effort, seed: u64, asked: Settings) -> Value {
+        let verdict = effort.pick("not judged", self.verdict().words());
         let finding =
             |f: &Finding| json!({"what": f.what, "verdict": f.verdict.words(), "evidence": f.evidence});
         let table = |t: &Table| json!({"title": t.title, "head": t.head, "rows": t.rows});
         json!({
-            "verdict": self.verdict().words(), "method": self.method,
+            "experiment": experiment.name, "claim": experiment.claim, "effort": effort.pick("quick", "full"), "seed": seed,
+            "steps_asked": asked.steps, "width_asked": asked.width, "verdict": verdict, "method": self.method,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "tables": self.tables.iter().map(table).collect::<Vec<_>>(),
             "pictures": self.pictures.iter().map(|picture| format!("{}.svg", picture.name)).collect::<Vec<_>>(),

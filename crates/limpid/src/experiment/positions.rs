@@ -259,18 +259,24 @@ fn beyond(
             refusal.map_or("they can".into(), |error| error.replace('\n', "; ")),
         ),
         Finding::new(
-            format!("learned positions have no vector for position {}", l + 1),
-            Verdict::of(learned_rows == l),
             format!(
-                "the table has {learned_rows} rows; with an untrained row there the loss rises by {untrained} nats, at {} to {end} by {}",
+                "learned positions have no vector for position {}: with an untrained one there words cost more (by over {MARGIN} nats)",
+                l + 1
+            ),
+            untrained.is_above(MARGIN),
+            format!(
+                "the table has {learned_rows} rows; with one more that nobody trained the loss rises by {untrained} nats, at {} to {end} by {}",
                 sizes.far + 1,
                 rise(far(learned))
             ),
         ),
-        Finding::new(
+        Finding::told(
             format!("sinusoidal positions can be asked for position {end}"),
-            Verdict::of(same_numbers && distant.mean.is_finite()),
-            "a longer table is computed, and the model has not one number more",
+            if same_numbers {
+                "a longer table is computed, and the model has not one number more"
+            } else {
+                "but the model has more numbers"
+            },
         ),
         Finding::new(
             format!(

@@ -67,14 +67,25 @@ pub(super) fn train_gpt(
     training: Training,
     seed: u64,
 ) -> Result<Trained> {
+    train_from(lab, name, Model::gpt(config, seed)?, text, training, seed)
+}
+
+/// The same from a model that was made already.
+pub(super) fn train_from(
+    lab: &mut Lab,
+    name: &str,
+    mut model: Model,
+    text: &StoryText,
+    training: Training,
+    seed: u64,
+) -> Result<Trained> {
     lab.say(&format!("{name}, seed {seed}: {} steps", training.steps))?;
-    let mut model = Model::gpt(config, seed)?;
     let Architecture::Gpt(gpt) = model.architecture.clone() else { unreachable!("a GPT was made") };
     let mut stepper = Stepper::new(&model.params, AdamConfig::default(), seed);
     let Training { steps, batch, lr } = training;
     let rate =
         Rate { schedule: Schedule::Cosine, peak: lr, floor: 0.1 * lr, warmup: steps / 10, total: steps };
-    let context = config.n_positions;
+    let context = gpt.config().n_positions;
     let spec = LossSpec { smoothing: 0.0, weight: 1.0 / (batch * context) as f32 };
     let mut losses = Vec::with_capacity(steps as usize);
     let mut diverged = false;

@@ -43,10 +43,9 @@ pub(super) fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart)
     let nearer =
         Estimate::of(&trained.iter().map(|offsets| 1.0 - offsets[0][0] / far(offsets)).collect::<Vec<_>>());
     let findings = vec![
-        Finding::new(
+        Finding::told(
             "one-hot positions have no notion of distance",
-            Verdict::of(equal),
-            format!("any two of {l} are equally far apart"),
+            format!("any two of {l} are {} far apart", if equal { "equally" } else { "not equally" }),
         ),
         Finding::new(
             "sinusoidal positions: neighbours are nearest",
@@ -77,5 +76,5 @@ pub(super) fn distances(learned: &[Vec<f32>], l: usize) -> (Vec<Finding>, Chart)
         relative("sinusoidal", &waves),
     ];
     let y = Axis::linear("distance, 1 is the mean").including(0.0);
-    (findings, Chart::new("How far apart positions are", Axis::linear("words between"), y, series))
+    (findings, Chart::new("How far apart positions are", Axis::linear("positions apart"), y, series))
 }

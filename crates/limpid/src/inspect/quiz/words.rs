@@ -142,7 +142,8 @@ pub(super) const ANSWERS: [Written; super::QUESTIONS] = [
     compute(
         "Hot and cold",
         "Softmax of ln p / T. At T = 100 all logits are nearly 0 and the words nearly equally likely: random text. At T = 0.1 \
-         gaps are ten times as large, and the likeliest word gets almost everything: nearly greedy. T = 1 leaves p as it is.",
+         gaps are ten times as large, and the likeliest words get almost everything, the likeliest of all the more the further it is ahead: \
+         nearly greedy. T = 1 leaves p as it is.",
         "limpid explain decoding",
     ),
     ask(
