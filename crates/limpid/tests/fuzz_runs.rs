@@ -6,7 +6,7 @@ use fuzz::never_panics;
 use limpid::config::GptConfig;
 use limpid::hub;
 use limpid::model::Model;
-use limpid::train::checkpoint::{Checkpoint, State, save};
+use limpid::train::checkpoint::{Checkpoint, Keep, State, save};
 use limpid::train::{RunConfig, TaskKind};
 use std::fs;
 use std::path::PathBuf;
@@ -46,8 +46,13 @@ fn configurations_survive_any_bytes() {
 #[test]
 fn checkpoints_survive_any_bytes_in_any_file() {
     let folder = scratch("checkpoint");
-    save(&folder, &State { step: 3, ..State::default() }, &[("params", &[0.5; 20]), ("m", &[1.0; 20])], 1)
-        .unwrap();
+    save(
+        &folder,
+        &State { step: 3, ..State::default() },
+        &[("params", &[0.5; 20]), ("m", &[1.0; 20])],
+        Keep { count: 1, every: 1, last: 3 },
+    )
+    .unwrap();
     let place = folder.join("checkpoints/step-00000003");
     for file in ["state.json", "numbers.safetensors", "manifest.json"] {
         let good = fs::read(place.join(file)).unwrap();

@@ -17,7 +17,7 @@ pub struct Train {
     /// Their translations, line by line
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Sentences and their translations in one file, as its first two columns: .tsv, .csv or .jsonl
+    /// Sentences and their translations in one file, as its first two columns (.tsv, .csv), or under the keys source and target (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
     /// A model to begin with, for bert and classify: its encoder, its sizes and its tokenizer are taken over; the learning rate is
@@ -43,10 +43,10 @@ pub struct Train {
     /// Of a recurrent model: whether its encoder reads both ways [default: true]
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     pub bidirectional: Option<bool>,
-    /// Optimizer steps; short for --set train.steps=N
+    /// Optimizer steps, also of a file that says epochs; short for --set train.steps=N
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
-    /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times
+    /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times. Paths are meant from here
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Go on from the last checkpoint; begin where there is none yet

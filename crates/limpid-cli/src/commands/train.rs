@@ -66,6 +66,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
                     bar.say(&line);
                 }
             }
+            News::Warning(text) => bar.say(&format!("warning: {text}")),
             News::Scoring { sentences, on } => {
                 bar.say(&format!("translating {sentences} sentences ({}) …", on.name()))
             }

@@ -7,19 +7,26 @@
 //! ```
 //!
 //! A checkpoint is written into a folder aside, flushed and renamed, and only then are old ones removed: whatever happens, the last good one is
-//! there. One whose files are not what its manifest says is passed over, by name.
+//! there. One whose files are not what its manifest says is passed over, by name, and then renamed, so that it is never taken for the newest.
+//!
+//! Some are regular: every `train.checkpoint_every` steps, and the last. Those that somebody's Ctrl-C adds do not count among the ones that are
+//! kept, nor in an average: a run that was stopped ends with what it would have had.
 
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
-use crate::hash::hash_bytes;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use crate::hash::{hash_bytes, hash_file};
+use safetensors::SafeTensorError;
+use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const STATE: &str = "state.json";
 const NUMBERS: &str = "numbers.safetensors";
 const MANIFEST: &str = "manifest.json";
+/// Before the name of a checkpoint that is being replaced by another of the same step.
+const REPLACED: &str = "replaced-";
 
 /// Where a run stands, besides its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +44,9 @@ pub struct State {
     pub best_bits: Option<u64>,
     /// At which step.
     pub best_step: u64,
+    /// Hash of the file that its weights were saved to: what lies there later may be of another moment.
+    #[serde(default)]
+    pub best_hash: Option<u64>,
     /// Validations since then.
     pub since_best: u64,
     /// Bytes of `metrics.jsonl` that were written before it.
@@ -87,18 +97,55 @@ impl State {
 /// Named blocks of numbers.
 pub type Numbers<'a> = [(&'static str, &'a [f32])];
 
-/// Writes a checkpoint and removes all but the newest `keep`.
-pub fn save(folder: &Path, state: &State, numbers: &Numbers, keep: usize) -> Result<()> {
+/// Which checkpoints stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// So many regular ones; besides, the newest of all.
+    pub count: usize,
+    /// Steps from one regular one to the next; 0 for the last alone.
+    pub every: u64,
+    /// The run's last step.
+    pub last: u64,
+}
+
+impl Keep {
+    /// Whether an undisturbed run would have this one, too.
+    pub fn is_regular(&self, step: u64) -> bool {
+        step == self.last || (self.every > 0 && step.is_multiple_of(self.every))
+    }
+
+    /// Those that may go, of all that there are, oldest first.
+    fn superfluous(&self, all: Vec<(u64, PathBuf)>) -> Vec<PathBuf> {
+        let (mut regular, mut superfluous) = (0, Vec::new());
+        for (i, (step, place)) in all.into_iter().rev().enumerate() {
+            let is_regular = self.is_regular(step);
+            regular += usize::from(is_regular);
+            if i > 0 && !(is_regular && regular <= self.count.max(1)) {
+                superfluous.push(place);
+            }
+        }
+        superfluous
+    }
+}
+
+/// Writes a checkpoint and removes those that need not stay.
+pub fn save(folder: &Path, state: &State, numbers: &Numbers, keep: Keep) -> Result<()> {
     let all = folder.join("checkpoints");
     create_folder(&all)?;
     let aside = all.join(format!("aside-{}", std::process::id()));
     let _ = fs::remove_dir_all(&aside);
     create_folder(&aside)?;
     let written = write(&aside, state, numbers).and_then(|()| {
-        let place = all.join(name(state.step));
-        // The same step again: a run that was cut back to an older checkpoint.
-        let _ = fs::remove_dir_all(&place);
-        fs::rename(&aside, &place).map_err(|e| Error::io("rename", &place, &e))
+        let (place, old) = (all.join(name(state.step)), all.join(format!("{REPLACED}{}", name(state.step))));
+        // The same step again: the old one goes when the new one is there.
+        let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|e| Error::io("rename", to, &e));
+        if place.exists() {
+            let _ = fs::remove_dir_all(&old);
+            rename(&place, &old)?;
+        }
+        rename(&aside, &place)?;
+        let _ = fs::remove_dir_all(&old);
+        Ok(())
     });
     if let Err(error) = written {
         // Nothing half-written stays behind; that it cannot be removed changes nothing about the error.
@@ -107,11 +154,37 @@ pub fn save(folder: &Path, state: &State, numbers: &Numbers, keep: usize) -> Res
     }
     // The rename itself reaches the disk with its folder. Not every system can flush one.
     let _ = fs::File::open(&all).and_then(|folder| folder.sync_all());
-    for old in list(folder)?.into_iter().rev().skip(keep.max(1)) {
+    for old in keep.superfluous(list(folder)?) {
         // One too many is no reason to stop.
-        let _ = fs::remove_dir_all(old.1);
+        let _ = fs::remove_dir_all(old);
     }
     Ok(())
+}
+
+/// After a kill: what was being written is removed, what was about to be replaced is put back.
+pub(super) fn mend(folder: &Path) -> Result<()> {
+    let all = folder.join("checkpoints");
+    for path in fs::read_dir(&all).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let remove = || fs::remove_dir_all(&path).map_err(|e| Error::io("remove", &path, &e));
+        match name.strip_prefix(REPLACED).map(|name| all.join(name)) {
+            Some(place) if !place.exists() => {
+                fs::rename(&path, &place).map_err(|e| Error::io("rename", &place, &e))?
+            }
+            Some(_) => remove()?,
+            None if name.starts_with("aside-") => remove()?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Renames a damaged checkpoint, so that the next one to be written is the newest.
+pub(super) fn set_apart(place: &Path) -> Result<()> {
+    let Some(name) = place.file_name() else { return Ok(()) };
+    let apart = place.with_file_name(format!("damaged-{}", name.to_string_lossy()));
+    let _ = fs::remove_dir_all(&apart);
+    fs::rename(place, &apart).map_err(|e| Error::io("rename", place, &e))
 }
 
 fn name(step: u64) -> String {
@@ -119,31 +192,46 @@ fn name(step: u64) -> String {
 }
 
 fn write(aside: &Path, state: &State, numbers: &Numbers) -> Result<()> {
-    let blocks: Vec<(&str, Vec<u8>)> = numbers.iter().map(|(name, block)| (*name, bytes_of(block))).collect();
-    fn view(bytes: &[u8]) -> TensorView<'_> {
-        TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).expect("four bytes a number")
-    }
-    let views: Vec<(&str, TensorView)> = blocks.iter().map(|(name, bytes)| (*name, view(bytes))).collect();
-    let numbers = safetensors::serialize(views, None)
-        .map_err(|e| Error::data(format!("the weights cannot be written: {e}")))?;
+    let blocks = numbers.iter().map(|(name, block)| (*name, Block { numbers: block, shape: [block.len()] }));
+    let path = aside.join(NUMBERS);
+    safetensors::serialize_to_file(blocks, None, &path).map_err(|e| match e {
+        SafeTensorError::IoError(e) => Error::io("write", &path, &e),
+        other => Error::data(format!("the weights cannot be written: {other}")),
+    })?;
+    let flushed = fs::File::open(&path).and_then(|file| file.sync_all());
+    flushed.map_err(|e| Error::io("write", &path, &e))?;
     let state = serde_json::to_vec_pretty(state).expect("a state is JSON");
-    let files = [(STATE, state), (NUMBERS, numbers)];
-    let manifest: Vec<FileHash> = files
-        .iter()
-        .map(|(name, bytes)| FileHash {
-            name: (*name).into(),
-            bytes: bytes.len() as u64,
-            xxh64: hash_bytes(bytes),
-        })
-        .collect();
-    for (name, bytes) in &files {
-        write_aside(&aside.join(name), bytes)?;
-    }
+    write_aside(&aside.join(STATE), &state)?;
+    let (bytes, xxh64) = hash_file(&path, 0)?;
+    let manifest = [
+        FileHash { name: STATE.into(), bytes: state.len() as u64, xxh64: hash_bytes(&state) },
+        FileHash { name: NUMBERS.into(), bytes, xxh64 },
+    ];
     write_aside(&aside.join(MANIFEST), &serde_json::to_vec_pretty(&manifest).expect("a list is JSON"))
 }
 
-fn bytes_of(block: &[f32]) -> Vec<u8> {
-    block.iter().flat_map(|x| x.to_le_bytes()).collect()
+/// A block as the file has it. One is copied at a time, when it is written.
+struct Block<'a> {
+    numbers: &'a [f32],
+    shape: [usize; 1],
+}
+
+impl View for Block<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.numbers.len()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -182,13 +270,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The newest undamaged checkpoint of a run, and what is wrong with newer ones.
-    pub fn newest(folder: &Path) -> Result<(Option<Self>, Vec<Error>)> {
+    /// The newest undamaged checkpoint of a run, and newer ones, with what is wrong with each.
+    pub fn newest(folder: &Path) -> Result<(Option<Self>, Vec<(PathBuf, Error)>)> {
         let mut damaged = Vec::new();
         for (_, place) in list(folder)?.into_iter().rev() {
             match Self::open(&place) {
                 Ok(checkpoint) => return Ok((Some(checkpoint), damaged)),
-                Err(error) => damaged.push(error),
+                Err(error) => damaged.push((place, error)),
             }
         }
         Ok((None, damaged))
@@ -210,8 +298,7 @@ impl Checkpoint {
                 return Err(Error::format(
                     &place.join(name),
                     "it is not what was written: damaged or cut short",
-                )
-                .hint("an older checkpoint is used"));
+                ));
             }
             Ok(bytes)
         };
@@ -256,14 +343,54 @@ mod tests {
         State { step, best_bits: Some(0.1_f64.to_bits()), ..State::default() }
     }
 
+    fn two() -> Keep {
+        Keep { count: 2, every: 1, last: 100 }
+    }
+
+    fn steps(folder: &Path) -> Vec<u64> {
+        list(folder).unwrap().iter().map(|(step, _)| *step).collect()
+    }
+
+    #[test]
+    fn what_an_interruption_adds_pushes_no_regular_checkpoint_out() {
+        let folder = scratch("regular");
+        let keep = Keep { count: 2, every: 10, last: 35 };
+        for step in [10, 20, 23, 27, 30] {
+            save(&folder, &state(step), &[("params", &[1.0])], keep).unwrap();
+        }
+        assert_eq!(steps(&folder), [20, 30]);
+        save(&folder, &state(33), &[("params", &[1.0])], keep).unwrap();
+        assert_eq!(steps(&folder), [20, 30, 33]);
+        save(&folder, &state(35), &[("params", &[1.0])], keep).unwrap();
+        assert_eq!(steps(&folder), [30, 35]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_kill_left_behind_is_removed_or_put_back() {
+        let folder = scratch("mend");
+        for step in [1, 2] {
+            save(&folder, &state(step), &[("params", &[1.0])], two()).unwrap();
+        }
+        let at = |name: &str| folder.join("checkpoints").join(name);
+        create_folder(&at("aside-77")).unwrap();
+        create_folder(&at("replaced-step-00000001")).unwrap();
+        fs::rename(at("step-00000002"), at("replaced-step-00000002")).unwrap();
+        mend(&folder).unwrap();
+        assert_eq!(steps(&folder), [1, 2]);
+        assert_eq!(fs::read_dir(folder.join("checkpoints")).unwrap().count(), 2);
+        assert_eq!(Checkpoint::newest(&folder).unwrap().0.unwrap().state.step, 2);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn what_is_read_is_what_was_written_and_only_the_newest_are_kept() {
         let folder = scratch("keep");
         let numbers = [1.5, -0.0, f32::MIN_POSITIVE / 8.0];
         for step in [1, 20, 3] {
-            save(&folder, &state(step), &[("params", &numbers)], 2).unwrap();
+            save(&folder, &state(step), &[("params", &numbers)], two()).unwrap();
         }
-        assert_eq!(list(&folder).unwrap().iter().map(|(step, _)| *step).collect::<Vec<_>>(), [3, 20]);
+        assert_eq!(steps(&folder), [3, 20]);
         let (checkpoint, damaged) = Checkpoint::newest(&folder).unwrap();
         let checkpoint = checkpoint.unwrap();
         assert_eq!((checkpoint.state.clone(), damaged.len()), (state(20), 0));
@@ -279,8 +406,8 @@ mod tests {
     fn a_damaged_checkpoint_is_named_and_the_one_before_it_is_used() {
         for (file, change) in [(NUMBERS, 0), (STATE, 1), (MANIFEST, 2), (NUMBERS, 3)] {
             let folder = scratch("damage");
-            save(&folder, &state(1), &[("params", &[1.0; 9])], 2).unwrap();
-            save(&folder, &state(2), &[("params", &[2.0; 9])], 2).unwrap();
+            save(&folder, &state(1), &[("params", &[1.0; 9])], two()).unwrap();
+            save(&folder, &state(2), &[("params", &[2.0; 9])], two()).unwrap();
             let path = folder.join("checkpoints").join(name(2)).join(file);
             let mut bytes = fs::read(&path).unwrap();
             match change {
@@ -292,7 +419,9 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             let (checkpoint, damaged) = Checkpoint::newest(&folder).unwrap();
             assert_eq!(checkpoint.unwrap().state.step, 1);
-            assert!(damaged.len() == 1 && damaged[0].to_string().contains(file), "{damaged:?}");
+            assert!(damaged.len() == 1 && damaged[0].1.to_string().contains(file), "{damaged:?}");
+            set_apart(&damaged[0].0).unwrap();
+            assert_eq!(list(&folder).unwrap().len(), 1);
             fs::remove_dir_all(&folder).unwrap();
         }
     }
@@ -300,7 +429,7 @@ mod tests {
     #[test]
     fn numbers_that_are_not_finite_are_refused() {
         let folder = scratch("nan");
-        save(&folder, &state(1), &[("params", &[1.0, f32::NAN])], 1).unwrap();
+        save(&folder, &state(1), &[("params", &[1.0, f32::NAN])], two()).unwrap();
         let checkpoint = Checkpoint::newest(&folder).unwrap().0.unwrap();
         assert!(checkpoint.read("params", &mut [0.0; 2]).unwrap_err().to_string().contains("number 1"));
         fs::remove_dir_all(&folder).unwrap();

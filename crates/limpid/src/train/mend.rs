@@ -1,5 +1,6 @@
 //! The folder of a run after an accident: what can be made again is removed, so that it is made again.
 
+use super::checkpoint;
 use crate::data::tokens::TokenFile;
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
@@ -10,6 +11,13 @@ use std::path::Path;
 ///
 /// Weights are not touched: a run goes on from the newest checkpoint that is whole.
 pub(super) fn mend(folder: &Path) -> Result<Vec<Error>> {
+    checkpoint::mend(folder)?;
+    for place in [folder.to_path_buf(), folder.join("model"), folder.join("tokenizer")] {
+        let entries = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path());
+        for path in entries.filter(|path| path.extension().is_some_and(|end| end == "tmp")) {
+            fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e))?;
+        }
+    }
     let mut damaged = Vec::new();
     let entries = fs::read_dir(folder.join("cache")).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {

@@ -7,7 +7,7 @@ use crate::text::text_size;
 /// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// 16 bytes a parameter, 20 with an average.
+    /// 20 bytes a parameter, 24 with an average; four of them for a copy on its way into a checkpoint.
     pub parameters: f64,
     /// Of one batch.
     pub batch: f64,
@@ -16,7 +16,7 @@ pub struct Memory {
 impl Memory {
     /// An estimate for a vocabulary of this size, on the safe side.
     pub fn of(config: &RunConfig, vocab: usize) -> Result<Self> {
-        let each = if config.train.ema > 0.0 { 20.0 } else { 16.0 };
+        let each = if config.train.ema > 0.0 { 24.0 } else { 20.0 };
         let model = &config.model;
         let (c, f) = (model.width as f64, model.ffn.unwrap_or(4 * model.width) as f64);
         // What a layer keeps for the way back: q, k, v, the mixed values, two sums, two norms, and the feed-forward layer before and after its
@@ -68,7 +68,7 @@ fn batch_key(config: &RunConfig) -> &'static str {
 
 fn tokens_of_batch(config: &RunConfig) -> usize {
     match batch_key(config) {
-        "train.batch" => config.train.batch * config.model.context,
+        "train.batch" => config.train.batch.saturating_mul(config.model.context),
         // No more than there are: a token is a byte at least, and a line has two of its own at most.
         _ => match text_size(&config.learnt_from()) {
             Ok(bytes) => config.train.batch_tokens.min(3 * bytes as usize),

@@ -49,9 +49,8 @@ pub struct Opened {
     pub lock: File,
 }
 
-/// Everything a run writes into its folder.
+/// Everything a run writes into its folder; last what makes it a run's, so that one that is half removed still is.
 const OURS: [&str; 9] = [
-    "config.toml",
     "metrics.jsonl",
     "summary.json",
     "report.html",
@@ -60,6 +59,7 @@ const OURS: [&str; 9] = [
     "cache",
     "checkpoints",
     "model",
+    "config.toml",
 ];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
@@ -88,13 +88,15 @@ pub fn open(
     config.validate()?;
     let config = adopt(config)?;
     let saved = folder.join("config.toml");
-    let is_run = saved.is_file();
-    check_folder(folder, is_run, beginning)?;
+    check_folder(folder, saved.is_file(), beginning)?;
     let sources = hash_sources(&config)?;
     let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
     let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
     create_folder(folder)?;
     let lock = lock(folder)?;
+    // Again: somebody may have trained here while the files were read.
+    let is_run = saved.is_file();
+    check_folder(folder, is_run, beginning)?;
     if is_run && beginning == Beginning::Force {
         clear(folder)?;
     }
@@ -136,7 +138,7 @@ fn prepare(
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
     let (mut checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
-        let all: Vec<String> = damaged.iter().map(Error::to_string).collect();
+        let all: Vec<String> = damaged.iter().map(|(_, error)| error.to_string()).collect();
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
         return Err(Error::data(message).hint("--force begins the run anew"));
     }
@@ -145,11 +147,17 @@ fn prepare(
         noticed.push(Error::data(message));
     }
     let best_is_lost = checkpoint.as_mut().is_some_and(|there| forget_lost_best(there, folder, &mut noticed));
-    noticed.extend(
-        damaged.into_iter().map(|error| Error::data(format!("{error}; an older checkpoint is used"))),
-    );
+    let passed_over = |(_, error): &(PathBuf, Error)| {
+        Error::data(format!("{error}; an older checkpoint is used, and this one renamed"))
+    };
+    noticed.extend(damaged.iter().map(passed_over));
     noticed.extend(checkpoint.as_ref().and_then(|there| lost_metrics(folder, there.state.metrics_bytes)));
+    if checkpoint.is_none() {
+        // Curves of a beginning that is not gone on with.
+        events(folder).iter().for_each(|path| drop(fs::remove_file(path)));
+    }
     let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
+    damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
     if best_is_lost {
         // So that nobody who goes on from here believes in it.
         run.checkpoint()?;
@@ -197,9 +205,7 @@ fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()>
             .hint("--resume goes on with it, --force begins anew, --out DIR names another folder"));
     }
     let holds_something = match fs::read_dir(folder) {
-        Ok(mut entries) => entries.any(|entry| {
-            entry.is_ok_and(|entry| ![LOCK, FIND_LR].map(OsStr::new).contains(&entry.file_name().as_os_str()))
-        }),
+        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| !is_harmless(&entry.file_name()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
         Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
     };
@@ -211,6 +217,19 @@ fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()>
 }
 
 const LOCK: &str = ".lock";
+
+/// What may be in a folder that is to become a run's; also the configuration that somebody was writing when he was killed.
+fn is_harmless(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    [LOCK, FIND_LR].contains(&&*name) || (name.starts_with("config.toml.") && name.ends_with(".tmp"))
+}
+
+/// TensorBoard's files.
+fn events(folder: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let names = names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents."));
+    names.map(|name| folder.join(name)).collect()
+}
 
 /// The picture that `--find-lr` leaves in a folder, which may become a run's.
 pub const FIND_LR: &str = "find-lr.svg";
@@ -230,9 +249,7 @@ fn lock(folder: &Path) -> Result<File> {
 }
 
 fn clear(folder: &Path) -> Result<()> {
-    let events = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let events = events.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents."));
-    for path in OURS.iter().map(|name| folder.join(name)).chain(events.map(|name| folder.join(name))) {
+    for path in events(folder).into_iter().chain(OURS.iter().map(|name| folder.join(name))) {
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match removed {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &path, &e)),

@@ -15,7 +15,7 @@ use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strate
 use crate::error::{Error, Result};
 use crate::eval::loss::{Loss, sequences_loss, text_loss};
 use crate::model::Gpt;
-use crate::text::{Blocks, Text, Tokenizer, each_line};
+use crate::text::{Blocks, Text, Tokenizer, TokenizerKind, each_line};
 use limpid_tensor::params::Params;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -211,9 +211,16 @@ fn windows(
             .hint(format!("--set model.context={}, or more text", (range.len() / 2).max(1))));
         }
     }
-    let counted = kept.0.as_ref().map_or(tokens.len(), TokenFile::len);
-    let kept_files = if kept.0.is_some() { &data.validation_text } else { &data.text };
-    let characters_per_token = characters(kept_files)? as f64 / counted as f64;
+    let gives_text_back =
+        matches!(tokenizer.kind(), Some(TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe));
+    let characters_per_token = match &kept.0 {
+        Some(_) => characters(&data.validation_text)? as f64 / kept.1.len() as f64,
+        None if gives_text_back => {
+            characters_in(&tokens, kept.1.clone(), tokenizer)? as f64 / kept.1.len() as f64
+        }
+        // Where tokens do not say what stood between them, the end is taken to be like the whole.
+        None => characters(&data.text)? as f64 / tokens.len() as f64,
+    };
     Ok((Source::Windows { tokens, train, kept }, characters_per_token))
 }
 
@@ -235,6 +242,19 @@ pub(super) fn token_files(
     let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
     let (train, range) = (0..tokens.len(), 0..kept.len());
     Ok((tokens, train, (Some(kept), range)))
+}
+
+/// About how many characters a part of a text has: where it is cut is between tokens, so what they stand for is counted. One that the tokenizer
+/// does not know counts as one character.
+fn characters_in(tokens: &TokenFile, part: Range<usize>, tokenizer: &Tokenizer) -> Result<usize> {
+    let mut count = 0;
+    for start in part.clone().step_by(1 << 16) {
+        let mut ids = tokens.slice(start..part.end.min(start + (1 << 16)));
+        let all = ids.len();
+        ids.retain(|id| Some(*id) != tokenizer.unknown());
+        count += all - ids.len() + tokenizer.decode(&ids)?.chars().count();
+    }
+    Ok(count)
 }
 
 fn characters(files: &[PathBuf]) -> Result<u64> {

@@ -2,9 +2,15 @@
 
 use super::{RunConfig, TaskKind, Unit};
 use crate::error::{Error, Result};
+use crate::hub::check_gpt_file;
 
 /// Batches of a step, at most: more is a slip of the finger.
 const MOST_PARTS: usize = 1 << 16;
+
+/// Of a batch, of a run: more is one, too.
+const MOST_TOKENS: u64 = 1 << 30;
+const MOST_EPOCHS: u64 = 1_000_000;
+const MOST_STEPS: u64 = 1 << 40;
 
 /// Texts that are written at a validation, and beams of the search at the end.
 const MOST_WRITTEN: usize = 1_000;
@@ -46,6 +52,16 @@ impl RunConfig {
         if let Some((key, n)) = written.iter().find(|(_, n)| *n > MOST_WRITTEN) {
             return Err(Error::config(format!("{key} = {n} is more than {MOST_WRITTEN}"))
                 .hint(format!("--set {key}=4 gives four")));
+        }
+        let sizes = [
+            ("train.batch", train.batch as u64, MOST_TOKENS),
+            ("train.batch_tokens", train.batch_tokens as u64, MOST_TOKENS),
+            ("train.epochs", train.epochs, MOST_EPOCHS),
+            ("train.steps", train.steps, MOST_STEPS),
+        ];
+        if let Some((key, n, most)) = sizes.iter().find(|(_, n, most)| n > most) {
+            return Err(Error::config(format!("{key} = {n} is more than {most}"))
+                .hint(format!("is there a digit too many? --set {key}=…")));
         }
         if train.accumulate > MOST_PARTS {
             return Err(Error::config(format!(
@@ -134,7 +150,7 @@ impl RunConfig {
         }
         // The vocabulary is not known yet, and does not matter here.
         match self.task {
-            TaskKind::Gpt => self.gpt(100).and_then(|c| c.validate()),
+            TaskKind::Gpt => self.gpt(100).and_then(|c| c.validate().and_then(|()| check_gpt_file(&c))),
             TaskKind::Translate => self.translator(100).map(|_| ()),
             // What it begins with is looked at when it is opened.
             TaskKind::Bert | TaskKind::Classify if self.model.from.is_some() => Ok(()),

@@ -4,18 +4,28 @@ use super::{DataConfig, RunConfig, TaskKind};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// Stands at the beginning of a path for the folder that this variable names.
+const DATA: &str = "$LIMPID_DATA";
+
 impl RunConfig {
-    /// Reads a TOML file, with `overrides` such as `train.steps=500` applied to it. Its paths become relative to its folder.
+    /// Reads a TOML file, with `overrides` such as `train.steps=500` applied to it. Its paths become relative to its folder; those of the
+    /// overrides stay relative to where the command is typed.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-        let mut config = Self::parse(&text, overrides).map_err(|e| e.in_file(path))?;
+        let mut config = Self::unchecked(&text, &[]).map_err(|e| e.in_file(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
+        config.each_path(|file| {
+            if !file.starts_with(DATA) {
+                *file = folder.join(&*file);
+            }
+        });
+        let mut config = config.with(overrides).map_err(|e| e.in_file(path))?;
         let data = std::env::var_os("LIMPID_DATA").map(PathBuf::from);
         let mut unset = false;
-        config.each_path(|file| match (file.strip_prefix("$LIMPID_DATA"), &data) {
+        config.each_path(|file| match (file.strip_prefix(DATA), &data) {
             (Ok(rest), Some(data)) => *file = data.join(rest),
             (Ok(_), None) => unset = true,
-            (Err(_), _) => *file = folder.join(&*file),
+            (Err(_), _) => {}
         });
         if unset {
             return Err(Error::config("its files are in $LIMPID_DATA, which is not set")
@@ -27,6 +37,12 @@ impl RunConfig {
 
     /// The same from text; paths stay as they are.
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
+        let config = Self::unchecked(text, overrides)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn unchecked(text: &str, overrides: &[String]) -> Result<Self> {
         let bad = |e: &dyn std::fmt::Display| {
             // What a type of Rust is, in words.
             let types = [
@@ -53,17 +69,28 @@ impl RunConfig {
             }
         };
         overrides.iter().try_for_each(|change| set(&mut table, change))?;
+        steps_or_epochs(&mut table, overrides)?;
         // What the file does not say is as usual for its task.
         let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
         merge(&mut whole, table);
         columns_as_text(&mut whole);
-        let config: Self = whole.try_into().map_err(|e: toml::de::Error| bad(&e))?;
-        config.validate()?;
-        Ok(config)
+        whole.try_into().map_err(|e: toml::de::Error| bad(&e))
     }
 
     /// The same with some keys changed: `train.steps=500`.
     pub fn with(&self, overrides: &[String]) -> Result<Self> {
+        let mut unreadable = None;
+        self.clone().each_path(|path| {
+            if path.to_str().is_none() {
+                unreadable = Some(path.display().to_string());
+            }
+        });
+        if let Some(path) = unreadable {
+            return Err(Error::config(format!(
+                "{path}: this name is not UTF-8, and a run's configuration is a text"
+            ))
+            .hint("rename it, or link to it by another name"));
+        }
         Self::parse(&self.to_toml(), overrides)
     }
 
@@ -123,6 +150,24 @@ impl RunConfig {
         ];
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
     }
+}
+
+/// Steps that somebody asks for are not overruled by the epochs of a file.
+fn steps_or_epochs(table: &mut toml::Table, overrides: &[String]) -> Result<()> {
+    let asked = |key: &str| {
+        overrides.iter().any(|change| change.split_once('=').is_some_and(|(name, _)| name.trim() == key))
+    };
+    let Some(train) = table.get_mut("train").and_then(toml::Value::as_table_mut) else { return Ok(()) };
+    if !asked("train.steps") {
+        return Ok(());
+    }
+    let epochs = train.get("epochs").and_then(toml::Value::as_integer).unwrap_or(0);
+    if asked("train.epochs") && epochs != 0 {
+        return Err(Error::config("train.steps and train.epochs both say how long to train")
+            .hint("leave one of them out"));
+    }
+    train.remove("epochs");
+    Ok(())
 }
 
 /// Applies `a.b=value`; a value that is not TOML is a string.

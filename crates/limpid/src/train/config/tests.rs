@@ -34,6 +34,10 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(error(GPT, "train.beta2=1").contains("train.beta2"));
     assert!(error(GPT, "train.average_last=5").contains("train.keep"));
     assert!(error(GPT, "model.heads=3").contains("3 heads"));
+    assert!(error(GPT, "train.batch=2305843009213693952").contains("train.batch"));
+    assert!(error(GPT, "train.epochs=1000000000000").contains("train.epochs"));
+    assert!(error(GPT, "model.norm=post model.activation=gelu").contains("no gelu"));
+    assert!(error(GPT, "model.norm=post model.ffn=33").contains("4 · 128"));
     assert!(error(GPT, "nonsense").contains("key=value"));
     assert!(error("task = \"gpt\"", "").contains("no text"));
     let translate = |data: &str| error(&format!("task = \"translate\"\n[data]\n{data}"), "");
@@ -54,12 +58,31 @@ fn what_a_run_cannot_be_is_refused_by_name() {
 }
 
 #[test]
+fn steps_that_are_asked_for_are_not_overruled_by_the_epochs_of_a_file() {
+    let text = format!("{GPT}[train]\nepochs = 7\n");
+    let length = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|set| set.to_string()).collect();
+        RunConfig::parse(&text, &set).map(|config| (config.train.steps, config.train.epochs))
+    };
+    assert_eq!(length(&[]).unwrap().1, 7);
+    assert_eq!(length(&["train.steps=5"]).unwrap(), (5, 0));
+    assert_eq!(length(&["train.epochs=0", "train.steps=5"]).unwrap(), (5, 0));
+    assert_eq!(length(&["train.epochs=3"]).unwrap().1, 3);
+    assert!(length(&["train.epochs=3", "train.steps=5"]).unwrap_err().to_string().contains("both"));
+}
+
+#[test]
 fn paths_of_a_file_are_relative_to_its_folder() {
     let folder = std::env::temp_dir().join(format!("limpid-config-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("run.toml"), GPT).unwrap();
     let config = RunConfig::read(&folder.join("run.toml"), &[]).unwrap();
     assert_eq!(config.data.text, [folder.join("a.txt")]);
+    // What is typed is meant from where it is typed.
+    let typed = ["data.validation_text=[\"b.txt\"]".to_string()];
+    let config = RunConfig::read(&folder.join("run.toml"), &typed).unwrap();
+    assert_eq!(config.data.text, [folder.join("a.txt")]);
+    assert_eq!(config.data.validation_text, [PathBuf::from("b.txt")]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

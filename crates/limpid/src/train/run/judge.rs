@@ -3,10 +3,12 @@
 use super::{Ended, News, Run, Signal};
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
+use crate::hash::hash_file;
 use crate::hub;
 use crate::model::Architecture;
 use crate::report::{self, Metric};
 use crate::train::checkpoint::{self, Checkpoint};
+use crate::train::config::Unit;
 use crate::train::examples::{Examples, Validation};
 use limpid_tensor::team;
 use std::path::PathBuf;
@@ -24,6 +26,10 @@ impl Run {
     pub(super) fn validate(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<()> {
         let found =
             self.with_weights(|run| run.examples.validate(&run.model.architecture, &run.model.params));
+        if found.tokens == 0 {
+            return Err(Error::data("what was kept for validation has no token that the tokenizer knows")
+                .hint("is the tokenizer made for this text, and is it the right file for validation?"));
+        }
         if !found.loss.is_finite() {
             return Err(Error::numeric(format!(
                 "the validation loss after step {} is {}: the training has diverged",
@@ -36,7 +42,7 @@ impl Run {
             self.state.best_bits = Some(found.loss.to_bits());
             self.state.best_step = self.state.step;
             self.state.since_best = 0;
-            self.with_weights(|run| run.save_model())?;
+            self.state.best_hash = Some(self.with_weights(|run| run.save_model())?);
         } else {
             self.state.since_best += 1;
         }
@@ -105,11 +111,45 @@ impl Run {
         }
     }
 
-    fn save_model(&self) -> Result<()> {
+    /// Says the hash of the weights' file.
+    fn save_model(&self) -> Result<u64> {
         let folder = self.folder.join("model");
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        hub::save(&self.model, &folder)
+        hub::save(&self.model, &folder)?;
+        if let (Some(end), Architecture::Gpt(_)) = (self.learnt_end(), &self.model.architecture) {
+            let generation = serde_json::json!({ "bos_token_id": end, "eos_token_id": end });
+            write_aside(&folder.join("generation_config.json"), format!("{generation:#}\n").as_bytes())?;
+        }
+        self.hash_of_model()
+    }
+
+    /// The token that a language model has seen before and behind texts: it begins and ends what is written. Windows of a single file have none.
+    fn learnt_end(&self) -> Option<u32> {
+        let has_ends =
+            self.config.unit().is_ok_and(|unit| unit == Unit::Lines) || self.config.data.text.len() > 1;
+        self.tokenizer.end().filter(|_| has_ends)
+    }
+
+    fn hash_of_model(&self) -> Result<u64> {
+        Ok(hash_file(&self.folder.join("model").join("model.safetensors"), 0)?.1)
+    }
+
+    /// The validation loss of the model in the folder, if it is not the one that the run remembers: that of a later moment which was not
+    /// reached again, or an average of an end that was not the last.
+    fn found_otherwise(&self, news: &mut dyn FnMut(News) -> Signal) -> Result<Option<f64>> {
+        let Some(saved) = self.state.best_hash else { return Ok(None) };
+        if self.hash_of_model()? == saved {
+            return Ok(None);
+        }
+        let (model, _) = hub::load(&self.folder.join("model"))?;
+        let loss = self.examples.validate(&model.architecture, &model.params).loss;
+        news(News::Warning(format!(
+            "the weights in {} are not those of step {}, but of another moment of this run; they stay, with a validation loss of {loss:.4}",
+            self.folder.join("model").display(),
+            self.state.best_step
+        )));
+        Ok(Some(loss))
     }
 
     /// The average of the last checkpoints, if that is wished and better; then the summary.
@@ -124,23 +164,27 @@ impl Run {
         // Before the weights are averaged. Where the last step was the best, they are what was kept.
         let last_is_best = self.state.best_step == self.state.step;
         let last = if last_is_best && k < 2 { None } else { self.score_now(news)? };
-        if k > 1 && self.average_checkpoints(k)? {
+        if k > 1 && self.average_checkpoints(k, news)? {
             let found = self.examples.validate(&self.model.architecture, &self.model.params);
             let best = self.state.best().is_none_or(|best| found.loss < best);
             self.note_validation(found, best, Weights::MeanOf(k), news)?;
             if best {
                 chosen = "average";
                 self.state.best_bits = Some(found.loss.to_bits());
-                self.save_model()?;
+                self.state.best_hash = Some(self.save_model()?);
             }
         }
+        let otherwise = self.found_otherwise(news)?;
         self.metrics.flush()?;
         self.judge(last.filter(|_| !last_is_best || chosen == "average"), news)?;
         let ended = if self.state.step == self.steps { Ended::Done } else { Ended::Early };
         let state = &self.state;
+        let loss = otherwise.or(state.best());
+        let best_step = otherwise.is_none().then_some(state.best_step);
+        let chosen = if otherwise.is_some() { "of another moment" } else { chosen };
         let mut summary = serde_json::json!({
             "steps": state.step, "tokens": state.tokens, "seconds": state.seconds, "parameters": self.model.params.count(),
-            "validation_loss": state.best(), "validation_perplexity": state.best().map(f64::exp), "best_step": state.best_step,
+            "validation_loss": loss, "validation_perplexity": loss.map(f64::exp), "best_step": best_step,
             "model": chosen, "ended": if ended == Ended::Done { "done" } else { "early" }, "threads": team::threads(),
         });
         if let (Some(judged), Some(summary)) = (&self.judged, summary.as_object_mut()) {
@@ -153,21 +197,31 @@ impl Run {
         Ok(ended)
     }
 
-    /// Replaces the weights by the mean of those of the last `k` regular checkpoints, if there are so many.
-    fn average_checkpoints(&mut self, k: usize) -> Result<bool> {
-        let every = self.config.train.checkpoint_every.max(1);
-        let regular = |step: u64| step.is_multiple_of(every) || step == self.steps;
-        let all: Vec<PathBuf> = checkpoint::list(&self.folder)?
-            .into_iter()
-            .filter(|(step, _)| regular(*step))
-            .map(|(_, place)| place)
-            .collect();
-        if all.len() < k {
+    /// Replaces the weights by the mean of those of the last `k` regular checkpoints, if there are so many undamaged ones.
+    fn average_checkpoints(&mut self, k: usize, news: &mut dyn FnMut(News) -> Signal) -> Result<bool> {
+        let keep = self.keep();
+        let mut one = vec![0.0; self.model.params.flat().len()];
+        let mut whole = Vec::new();
+        let regular = |(step, _): &(u64, PathBuf)| keep.is_regular(*step) || *step == self.state.step;
+        for (_, place) in checkpoint::list(&self.folder)?.into_iter().filter(regular).rev() {
+            if whole.len() == k {
+                break;
+            }
+            match Checkpoint::open(&place).and_then(|checkpoint| checkpoint.read("params", &mut one)) {
+                Ok(()) => whole.push(place),
+                Err(error) => drop(news(News::Warning(format!("{error}; it is left out of the average")))),
+            }
+        }
+        if whole.len() < k {
+            news(News::Warning(format!(
+                "nothing was averaged: train.average_last = {k}, and there are {} regular checkpoints",
+                whole.len()
+            )));
             return Ok(false);
         }
-        let mut one = vec![0.0; self.model.params.flat().len()];
         let mut sum = vec![0.0_f64; one.len()];
-        for place in &all[all.len() - k..] {
+        // Oldest first, as sums of f64 depend on the order.
+        for place in whole.iter().rev() {
             Checkpoint::open(place)?.read("params", &mut one)?;
             sum.iter_mut().zip(&one).for_each(|(sum, x)| *sum += f64::from(*x));
         }

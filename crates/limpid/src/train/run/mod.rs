@@ -15,7 +15,7 @@ mod score;
 
 pub use score::{Judged, JudgedOn};
 
-use super::checkpoint::{self, Checkpoint, State};
+use super::checkpoint::{self, Checkpoint, Keep, State};
 use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples};
 use super::from::copy_weights;
@@ -66,6 +66,8 @@ pub enum News<'a> {
     },
     /// A line of `metrics.jsonl`.
     Metric(&'a Metric),
+    /// Something is not as one would expect.
+    Warning(String),
     /// The training is over, and sentences are translated to judge it.
     Scoring {
         /// How many.
@@ -207,6 +209,12 @@ impl Run {
         let train = self.config.train.clone();
         // Also after a checkpoint that was saved just then.
         let out_of_patience = |state: &State| train.patience > 0 && state.since_best >= train.patience;
+        if self.state.step < self.steps && !out_of_patience(&self.state) {
+            // What an earlier end came to is not what this run is any more.
+            for old in ["summary.json", "translations.txt", "report.html"] {
+                let _ = std::fs::remove_file(self.folder.join(old));
+            }
+        }
         while self.state.step < self.steps && !out_of_patience(&self.state) {
             let lr = rate.at(self.state.step + 1);
             let (report, tokens) = self.step(lr)?;
@@ -238,6 +246,13 @@ impl Run {
         let batches = self.batches(self.state.step);
         let targets: usize = batches.iter().map(Batch::targets).sum();
         let tokens: usize = batches.iter().map(Batch::tokens).sum();
+        if targets == 0 {
+            return Err(Error::data(format!(
+                "step {}: there is nothing to be learnt from in its batch: its text has no token that the tokenizer knows",
+                self.state.step + 1
+            ))
+            .hint("is the tokenizer made for this text? Without tokenizer.from or --from one is learnt from it"));
+        }
         let spec = LossSpec { smoothing: self.config.train.label_smoothing, weight: 1.0 / targets as f32 };
         let Model { architecture, params, .. } = &mut self.model;
         let report = self.stepper.step_parts(params, lr, batches.len(), None, |tape, part| {
@@ -295,7 +310,12 @@ impl Run {
         let (m, v) = self.stepper.adam().moments();
         let mut numbers = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
         numbers.extend(self.average.iter().map(|average| ("ema", average.flat())));
-        checkpoint::save(&self.folder, &self.state, &numbers, self.config.train.keep)
+        checkpoint::save(&self.folder, &self.state, &numbers, self.keep())
+    }
+
+    fn keep(&self) -> Keep {
+        let train = &self.config.train;
+        Keep { count: train.keep, every: train.checkpoint_every, last: self.steps }
     }
 }
 
