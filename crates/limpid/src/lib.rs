@@ -50,6 +50,8 @@
 //! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
 //! | [`inspect`] | looking inside: worked examples, a quiz on them, and what a translation attended to |
 //! | [`report`] | what came of it, for people: run folders as pages, runs side by side, charts |
+//! | [`experiment`] | claims about Transformers, put to the test |
+//! | [`files`] | files that are there as a whole or not at all |
 //! | [`hash`] | whether a file is still what it was |
 //! | [`error`] | what can go wrong outside the program, and what to do about it |
 //!

@@ -24,7 +24,7 @@ pub fn run(args: &Classify) -> Result<()> {
         let found = classify(&encoder, &pairs.collect::<Result<Vec<_>>>()?)?;
         for (text, found) in texts.iter().zip(&found) {
             if args.json {
-                println!("{}", as_json(text, labels, found));
+                println!("{}", as_json(text, labels, found, top));
                 continue;
             }
             let shown = found.ranked().into_iter().take(top);
@@ -51,8 +51,9 @@ fn split(text: &str, i: usize, pair: bool, origin: Origin) -> Result<(String, Op
     }
 }
 
-fn as_json(text: &str, labels: &[String], found: &Labelled) -> serde_json::Value {
+fn as_json(text: &str, labels: &[String], found: &Labelled, top: usize) -> serde_json::Value {
+    let shown = found.ranked().into_iter().take(top);
     let scores: Map<String, serde_json::Value> =
-        labels.iter().zip(&found.probabilities).map(|(label, p)| (label.clone(), json!(p))).collect();
+        shown.map(|i| (labels[i].clone(), json!(found.probabilities[i]))).collect();
     json!({ "text": text, "label": labels[found.best()], "probabilities": scores })
 }

@@ -90,8 +90,16 @@ pub fn each_text(
             break;
         }
         // The good lines before a bad one are not lost.
-        if !lines.is_empty() {
-            work(&lines, Origin::Lines(done)).map_err(|e| Origin::Lines(done).name(e))?;
+        if !lines.is_empty()
+            && let Err(error) = work(&lines, Origin::Lines(done))
+        {
+            // Nothing was said yet: one at a time, up to the bad one.
+            for (i, line) in lines.iter().enumerate().take_while(|_| lines.len() > 1) {
+                let origin = Origin::Lines(done + i);
+                work(std::slice::from_ref(line), origin).map_err(|e| origin.name(e))?;
+                let _ = std::io::stdout().flush();
+            }
+            return Err(Origin::Lines(done).name(error));
         }
         // A pipe wants its lines now, not when the buffer is full.
         let _ = std::io::stdout().flush();

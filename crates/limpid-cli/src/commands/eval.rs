@@ -5,6 +5,7 @@ use crate::args::Eval;
 use crate::printer::{self, perplexity, say};
 use limpid::data::parallel::read_parallel;
 use limpid::data::sequences::{documents, pieces};
+use limpid::decode::Request;
 use limpid::error::{Error, Result};
 use limpid::eval::Case;
 use limpid::eval::loss::{sequences_loss, text_loss};
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: Eval) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
+    check_flags(&args, &model.architecture)?;
     let tokenizer = Tokenizer::load(&args.model)?;
     if let Some(file) = &args.stories {
         return super::eval_stories::run(&args, file, &model, &tokenizer);
@@ -50,6 +52,40 @@ pub fn run(args: Eval) -> Result<()> {
             ))
             .hint(format!("limpid eval {} {flags}", args.model.display())))
         }
+    }
+}
+
+/// What would be passed over in silence is refused by name.
+fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
+    let translates = architecture.translator().is_some();
+    let labels = matches!(architecture, Architecture::Bert(bert) if bert.labels().is_some());
+    let (stories, reads_text) = (args.stories.is_some(), !translates && !labels);
+    let hides = reads_text && !matches!(architecture, Architecture::Gpt(_));
+    let how = &args.how;
+    let writes = how.request() != Request::default() || !how.stop.is_empty() || how.trace.is_some();
+    let translator = "a translator, which writes";
+    let flags = [
+        ("--output", args.output.is_some(), translates, translator),
+        ("--lowercase", args.lowercase, translates, translator),
+        ("how to write (--beams, --temperature and the like)", writes, translates, translator),
+        ("--context", args.context.is_some(), !translates && !stories, "texts and labels"),
+        ("--lines", args.lines, reads_text && !stories, "a language model or hidden words, on --data"),
+        ("--windows", args.windows, reads_text && !stories, "a language model or hidden words, on --data"),
+        ("--masked", args.masked.is_some(), hides && !stories, "hidden words, on --data"),
+        ("--whole-words", args.whole_words, hides && !stories, "hidden words, on --data"),
+        ("--mask-seed", args.mask_seed != 1, hides && !stories, "hidden words, on --data"),
+        ("--format", args.format.is_some(), labels, "a classifier"),
+        ("--text-column", !args.text_column.is_empty(), labels, "a classifier"),
+        ("--label-column", args.label_column != "label", labels, "a classifier"),
+        ("--no-header", args.no_header, labels, "a classifier"),
+    ];
+    match flags.iter().find(|(_, given, fits, _)| *given && !*fits) {
+        None => Ok(()),
+        Some((flag, _, _, whose)) => Err(Error::config(format!(
+            "{flag}: that is for {whose}, and would change nothing for {}",
+            architecture.kind()
+        ))
+        .hint("leave it out")),
     }
 }
 

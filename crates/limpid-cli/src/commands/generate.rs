@@ -4,7 +4,7 @@ use super::decoding::TraceFile;
 use super::terminal;
 use crate::args::Generate;
 use crate::printer;
-use limpid::decode::{self, Decoding, Ended, Event, GenerateOptions, Generated, Overflow};
+use limpid::decode::{self, Decoding, Event, GenerateOptions, Generated, Overflow};
 use limpid::error::{Error, Result};
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model};
@@ -108,7 +108,7 @@ impl Job<'_> {
     fn print(&self, prompt: &str, i: usize, n: usize, generated: &Generated, json: bool, alone: bool) {
         let Generated { text, tokens, ended, score } = generated;
         if json {
-            let ended = ended_name(*ended);
+            let ended = ended.name();
             println!(
                 "{}",
                 serde_json::json!({
@@ -126,15 +126,6 @@ impl Job<'_> {
     }
 }
 
-fn ended_name(ended: Ended) -> &'static str {
-    match ended {
-        Ended::EndToken => "end",
-        Ended::StopString => "stop",
-        Ended::Length => "length",
-        Ended::Context => "context",
-    }
-}
-
 /// The whole of standard input as one prompt, without its last line ending.
 fn all_of_standard_input() -> Result<String> {
     let mut bytes = Vec::new();
@@ -148,7 +139,9 @@ fn all_of_standard_input() -> Result<String> {
         Error::data(format!("standard input is not UTF-8 (byte {}, line {line})", valid.len() + 1))
             .hint("convert it first, for example with: iconv -f latin1 -t utf-8")
     })?;
-    let text = text.strip_suffix('\n').unwrap_or(&text);
+    // A byte order mark is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = text.strip_suffix('\n').unwrap_or(text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_string())
 }
 

@@ -144,9 +144,9 @@ fn decode(args: &TokenizerDecode) -> Result<()> {
     for_each_text(&given, "ids to decode", |line| {
         let words = line.split([' ', ',', '\t']).filter(|word| !word.is_empty());
         let id = |word: &str| {
-            word.parse::<u32>().ok().filter(|id| (*id as usize) < size).ok_or_else(|| {
+            word.parse::<u32>().ok().filter(|id| tokenizer.has(*id)).ok_or_else(|| {
                 Error::data(format!("'{word}' is not an id of this tokenizer"))
-                    .hint(format!("ids are 0 to {}", size - 1))
+                    .hint(format!("it has {size} tokens, numbered from 0; `tokenizer encode` gives ids"))
             })
         };
         let ids = words.map(id).collect::<Result<Vec<u32>>>()?;

@@ -247,7 +247,11 @@ impl Job<'_> {
             return Ok(None);
         }
         let model = (self.translator, &self.model.params);
-        align(model, self.tokenizer, source, &translation.tokens).map(Some)
+        let mut alignment = align(model, self.tokenizer, source, &translation.tokens)?;
+        // What a stop string cut off is not printed.
+        let words = translation.text.split_whitespace().count();
+        alignment.retain(|(_, word)| *word < words);
+        Ok(Some(alignment))
     }
 
     fn json(
@@ -260,6 +264,10 @@ impl Job<'_> {
         let first = best.first().map_or("", |translation| &translation.text);
         let key = self.wording.result;
         let mut value = json!({ "source": source, key: first });
+        if let Some(first) = best.first() {
+            value["tokens"] = json!(first.tokens);
+            value["ended"] = json!(first.ended.name());
+        }
         if let Some(Some(alignment)) = alignments.first() {
             value["alignment"] = json!(alignment);
         }
@@ -268,7 +276,10 @@ impl Job<'_> {
         }
         if self.decoding.outputs() > 1 {
             let entry = |(translation, alignment): (&Translation, &Option<Alignment>)| {
-                let mut entry = json!({ key: translation.text, "score": self.score(source, translation) });
+                let mut entry = json!({
+                    key: translation.text, "tokens": translation.tokens, "ended": translation.ended.name(),
+                    "score": self.score(source, translation),
+                });
                 if let Some(alignment) = alignment {
                     entry["alignment"] = json!(alignment);
                 }

@@ -131,8 +131,8 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     // A byte tokenizer needs no text; a folder that has a tokenizer keeps it.
     assert!(run(&["tokenizer", "train", "byte", "--out", out]).status.success());
     refused(&run(&["tokenizer", "train", "byte", "--out", out]), "has a tokenizer already", "new folder");
-    refused(&run(&["tokenizer", "decode", out, "257"]), "'257' is not an id", "0 to 256");
-    refused(&run(&["tokenizer", "decode", out, "x"]), "'x' is not an id", "0 to 256");
+    refused(&run(&["tokenizer", "decode", out, "257"]), "'257' is not an id", "257 tokens");
+    refused(&run(&["tokenizer", "decode", out, "x"]), "'x' is not an id", "from 0");
     refused(&run(&["tokenizer", "encode", out]), "standard input has no lines", "arguments");
     refused(&run(&["tokenizer", "info", "no/such"]), "no/such/tokenizer.json", "tokenizer.json");
     std::fs::write(folder.join("out/tokenizer.json"), "{\"version\":").unwrap();

@@ -94,6 +94,22 @@ fn white_space_is_an_empty_line_and_a_byte_order_mark_is_passed_over() {
 }
 
 #[test]
+fn a_translation_that_was_cut_off_says_so() {
+    let args = [
+        "translate",
+        model().to_str().unwrap(),
+        "Je suis étudiant",
+        "--tokens",
+        "2",
+        "--min-tokens",
+        "2",
+        "--json",
+    ];
+    let found: serde_json::Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
+    assert_eq!((&found["ended"], found["tokens"].as_array().unwrap().len()), (&"length".into(), 2));
+}
+
+#[test]
 fn words_that_the_model_does_not_know_are_named_and_other_ways_of_typing_are_not() {
     let model = model().to_str().unwrap();
     let output = run(&["translate", model, "Le zyxwv dort."]);

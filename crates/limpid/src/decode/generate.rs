@@ -291,6 +291,15 @@ fn limit(
         return Ok(asked);
     }
     let (new, with_prompt) = options.file_limits;
+    // What was forgotten does not count.
+    let with_prompt = with_prompt.filter(|_| !slides);
+    if let (None, Some(length)) = (new, with_prompt.filter(|length| *length <= prompt)) {
+        return Err(Error::data(format!(
+            "prompt {} has {prompt} tokens, and the model's generation_config.json ends every text at {length} (max_length)",
+            i + 1
+        ))
+        .hint("say how many are to follow: --tokens 50"));
+    }
     let theirs = new.or(with_prompt.map(|length| length.saturating_sub(prompt))).unwrap_or(NEW_TOKENS);
     let theirs = theirs.max(decoding.rules.min_new);
     Ok(if slides { theirs } else { theirs.min(room) })

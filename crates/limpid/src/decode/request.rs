@@ -87,7 +87,11 @@ impl Request {
             .hint("choose one of them with --temperature 1 or --beams 4"));
         }
         let draws = asked_to_draw || (by_default && file.sample == Some(true));
-        let beams = if draws { None } else { self.beams.or(file.beams) };
+        // Temperature 0 is greedy, whatever the file recommends.
+        let beams = match draws || self.temperature.is_some() {
+            true => self.beams.filter(|_| !draws),
+            false => self.beams.or(file.beams),
+        };
         if !many(beams) {
             self.check_no_beam_setting()?;
         }
@@ -189,6 +193,8 @@ mod tests {
             strategy(Request { beams: Some(1), ..Request::default() }, file.clone()),
             Strategy::Greedy
         );
+        let asked = Request { temperature: Some(0.0), ..Request::default() };
+        assert_eq!(strategy(asked, file.clone()), Strategy::Greedy);
         let asked = Request { temperature: Some(0.5), ..Request::default() };
         assert!(matches!(strategy(asked, file), Strategy::Sample(s) if s.filter.temperature == 0.5));
     }

@@ -5,7 +5,7 @@ use super::beam::beam_search;
 use super::settings::{Decoding, Strategy};
 use super::speak::{Event, Speaker, Trace, text_of};
 use super::stream::{TextStream, check_stops};
-use super::write::{Choice, Writing, write};
+use super::write::{Choice, Ended, Writing, write};
 use crate::error::{Error, Result};
 use crate::model::Translator;
 use crate::text::Tokenizer;
@@ -42,14 +42,23 @@ impl Default for TranslateOptions {
 }
 
 /// A translation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
     /// Its text.
     pub text: String,
     /// Its tokens, those of the prefix included, without the end token.
     pub tokens: Vec<u32>,
+    /// Why it ended.
+    pub ended: Ended,
     /// What a beam search found it to be worth.
     pub score: Option<f32>,
+}
+
+impl Translation {
+    /// Of nothing: nothing, and that is all of it.
+    fn empty() -> Self {
+        Self { text: String::new(), tokens: Vec::new(), ended: Ended::EndToken, score: None }
+    }
 }
 
 /// Translates texts greedily. An empty one stays empty.
@@ -93,7 +102,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
         Strategy::Sample(sampling) => sampling.samples,
         Strategy::Beams(beams) => beams.beams,
     };
-    let mut translations = vec![vec![Translation::default()]; texts.len()];
+    let mut translations = vec![vec![Translation::empty()]; texts.len()];
     let mut rest = &order[..];
     while let Some(first) = rest.first() {
         let count = (TOKENS_AT_A_TIME / (sources[*first].len() * side_by_side)).clamp(1, rest.len());
@@ -138,7 +147,7 @@ impl Job<'_> {
                 let prompts = vec![prompt; now.len()];
                 let rules = &self.decoding.rules;
                 let found = beam_search(&mut session, &prompts, &limits, &beams, rules, &mut speaker)?;
-                let translation = |h: super::Hypothesis| self.translation(&h.tokens, Some(h.score));
+                let translation = |h: super::Hypothesis| self.translation(&h.tokens, h.ended, Some(h.score));
                 return found.into_iter().map(|best| best.into_iter().map(translation).collect()).collect();
             }
             Strategy::Greedy => {
@@ -166,18 +175,19 @@ impl Job<'_> {
         for i in 0..writings.len() {
             speaker.finish(i)?;
         }
+        let ended = |w: &Writing| w.ended.unwrap_or(Ended::Context);
         let translations: Vec<Translation> =
-            writings.iter().map(|w| self.translation(w.written(), None)).collect::<Result<_>>()?;
+            writings.iter().map(|w| self.translation(w.written(), ended(w), None)).collect::<Result<_>>()?;
         Ok(translations.chunks(samples).map(<[Translation]>::to_vec).collect())
     }
 
-    fn translation(&self, new: &[u32], score: Option<f32>) -> Result<Translation> {
+    fn translation(&self, new: &[u32], ended: Ended, score: Option<f32>) -> Result<Translation> {
         let tokens = [self.prefix, new].concat();
         let text = match self.options.stops.is_empty() {
             true => self.tokenizer.decode(&tokens)?,
             false => text_of(self.tokenizer, &self.options.stops, &[], &tokens)?,
         };
-        Ok(Translation { text, tokens, score })
+        Ok(Translation { text, tokens, ended, score })
     }
 
     /// New tokens of a translation of `source`, as far as the model has positions.

@@ -30,6 +30,18 @@ pub enum Ended {
     Context,
 }
 
+impl Ended {
+    /// In a word, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ended::EndToken => "end",
+            Ended::StopString => "stop",
+            Ended::Length => "length",
+            Ended::Context => "context",
+        }
+    }
+}
+
 /// A text that is being written.
 #[derive(Clone, Debug)]
 pub struct Writing {

@@ -4,6 +4,7 @@ use super::keys::Keys;
 use crate::config::{BertConfig, BertHead, activation_from_name, activation_name};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The heads we have, as `transformers` calls the classes.
 const CLASSES: [&str; 4] =
@@ -71,6 +72,11 @@ fn labels(keys: &mut Keys) -> Result<Vec<String>> {
             all.ok_or_else(|| keys.wrong("id2label", &found, "a label for each of \"0\", \"1\", …"))?
         }
     };
+    let distinct: BTreeSet<&String> = labels.iter().collect();
+    if distinct.len() < labels.len() {
+        return Err(Error::format(keys.path, "two labels of id2label have one name")
+            .hint("give each label a name of its own"));
+    }
     if labels.len() == 1 {
         return Err(Error::format(keys.path, "one label is a regression, which is not supported")
             .hint("a classifier has two labels or more in id2label"));

@@ -122,7 +122,10 @@ pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
 /// The texts of `config.json` and `generation_config.json`.
 pub fn write_config(architecture: &Architecture) -> Result<(String, String)> {
     let (config, generation) = match architecture {
-        Architecture::Gpt(model) => (gpt::write(model.config()), json!({})),
+        Architecture::Gpt(model) => {
+            gpt::check_file(model.config())?;
+            (gpt::write(model.config()), json!({}))
+        }
         Architecture::Seq2Seq(model) => seq2seq::write(model.config())?,
         Architecture::Bert(model) => (bert::write(model.config()), json!({})),
         Architecture::Rnn(model) => rnn::write(model.config()),

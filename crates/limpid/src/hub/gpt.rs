@@ -3,7 +3,7 @@
 use super::keys::Keys;
 use super::variant;
 use crate::config::{GptConfig, NormPlacement, Tie, activation_from_name, activation_name};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde_json::{Value, json};
 
 pub(super) fn read_gpt2(keys: &mut Keys) -> Result<GptConfig> {
@@ -25,9 +25,9 @@ pub(super) fn read_variant(keys: &mut Keys) -> Result<GptConfig> {
 
 /// GPT-1's "gelu" is the tanh approximation.
 fn activation(keys: &mut Keys, norm: NormPlacement) -> Result<String> {
-    let given = match norm {
-        NormPlacement::Pre => keys.text("activation_function")?,
-        NormPlacement::Post => keys.text("afn")?.filter(|name| name != "gelu"),
+    let given = match (keys.text("activation_function")?, norm) {
+        (None, NormPlacement::Post) => keys.text("afn")?.filter(|name| name != "gelu"),
+        (given, _) => given,
     };
     Ok(given.unwrap_or_else(|| "gelu_new".into()))
 }
@@ -55,6 +55,28 @@ fn read(keys: &mut Keys, norm: NormPlacement) -> Result<GptConfig> {
         dropout: residual,
         variant: GptConfig::USUAL,
     })
+}
+
+/// Refuses what no file of the family can hold. GPT-1's has a feed-forward layer of four times the width, and three activations.
+pub(crate) fn check_file(c: &GptConfig) -> Result<()> {
+    if c.norm == NormPlacement::Pre || c.variant != GptConfig::USUAL {
+        return Ok(());
+    }
+    let name = activation_name(c.activation_function);
+    if !["gelu_new", "relu", "silu"].contains(&name) {
+        return Err(Error::config(format!(
+            "a GPT with norms behind its sub-layers is saved as GPT-1, which has no {name}"
+        ))
+        .hint("use model.activation = \"gelu_new\", \"relu\" or \"silu\", or model.norm = \"pre\""));
+    }
+    if c.n_inner != 4 * c.n_embd {
+        return Err(Error::config(format!(
+            "a GPT with norms behind its sub-layers is saved as GPT-1, whose feed-forward layers are 4 · {} wide, not {}",
+            c.n_embd, c.n_inner
+        ))
+        .hint(format!("use model.ffn = {}, or model.norm = \"pre\"", 4 * c.n_embd)));
+    }
+    Ok(())
 }
 
 pub(super) fn write(c: &GptConfig) -> Value {
@@ -85,6 +107,9 @@ pub(super) fn write(c: &GptConfig) -> Value {
         (_, name) => json!(name),
     };
     if c.variant != GptConfig::USUAL {
+        // A family of our own: one key for the activation, wherever the norms stand.
+        value.as_object_mut().expect("it was written as one").remove("afn");
+        value["activation_function"] = json!(activation_name(c.activation_function));
         variant::mark(&mut value, variant::GPT, c.norm, c.variant);
     }
     value

@@ -20,6 +20,10 @@ pub fn load_sentence_settings(folder: &Path) -> Result<SentenceSettings> {
     let pooling = folder.join("1_Pooling").join("config.json");
     let length = folder.join("sentence_bert_config.json");
     check_modules(&folder.join("modules.json"))?;
+    if length.is_file() && read_object(&length)?.get("do_lower_case") == Some(&Value::Bool(true)) {
+        return Err(Error::format(&length, "do_lower_case is not supported: texts are read as the tokenizer has them")
+            .hint("write the texts in small letters and \"do_lower_case\": false, or let the tokenizer do it (a Lowercase normalizer)"));
+    }
     Ok(SentenceSettings {
         pooling: if pooling.is_file() { Some(read_pooling(&pooling)?) } else { None },
         max_seq_length: match length.is_file() {

@@ -55,11 +55,45 @@ pub(super) fn check_weights(path: &Path, bytes: &[u8], builder: &Builder) -> Res
         "embeddings.position_ids",
     ];
     let read: BTreeSet<String> = builder.files().flat_map(|(file, _)| names(&file.name)).collect();
+    check_copies(path, &tensors, &read)?;
     let used = |name: &str| read.contains(name) || KNOWN.iter().any(|known| name.ends_with(known));
     let mut unused: Vec<String> =
         tensors.names().into_iter().filter(|name| !used(name)).map(String::from).collect();
     unused.sort_unstable();
     Ok(unused)
+}
+
+/// What one part of the model reads and a file may hold a second time: the names of the copy, and of what is read.
+const COPIES: [(&str, &[&str]); 4] = [
+    ("lm_head.weight", &["transformer.wte.weight", "transformer.tokens_embed.weight", "model.shared.weight"]),
+    ("embed_tokens.weight", &["model.shared.weight"]),
+    ("cls.predictions.decoder.weight", &["bert.embeddings.word_embeddings.weight"]),
+    ("cls.predictions.decoder.bias", &["cls.predictions.bias"]),
+];
+
+/// A copy that is none would be lost without a word.
+fn check_copies(path: &Path, tensors: &SafeTensors, read: &BTreeSet<String>) -> Result<()> {
+    // A BERT without a head for words has no use for either.
+    let fills_masks = read.contains("cls.predictions.bias");
+    for name in tensors.names().into_iter().filter(|name| !read.contains(*name)) {
+        let Some((_, originals)) = COPIES.iter().find(|(copy, _)| name.ends_with(copy)) else { continue };
+        let original = originals.iter().find(|original| read.contains(**original));
+        let Some((original, table)) = original.and_then(|name| Some((name, find(tensors, name)?))) else {
+            continue;
+        };
+        if name.starts_with("cls.") && !fills_masks {
+            continue;
+        }
+        let copy = tensors.tensor(name).map_err(|e| Error::format(path, e))?;
+        let same_bytes = copy.dtype() == table.dtype() && copy.data() == table.data();
+        if copy.shape() != table.shape()
+            || (!same_bytes && numbers(path, name, &copy)? != numbers(path, original, &table)?)
+        {
+            return Err(Error::format(path, format!("tensor {name} is not the copy of {original} that config.json takes it for"))
+                .hint("if the model was trained with two tables, its config.json should say \"tie_word_embeddings\": false"));
+        }
+    }
+    Ok(())
 }
 
 /// Fills `params` from the bytes of a `model.safetensors` that `check_weights` has passed. Every number must be finite.
@@ -214,5 +248,45 @@ impl safetensors::View for &Stored {
     }
     fn data_len(&self) -> usize {
         self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::GptConfig;
+    use crate::model::Gpt;
+
+    #[test]
+    fn a_second_table_that_is_no_copy_is_refused_and_one_that_is_changes_nothing() {
+        let config = GptConfig::gpt2(5, 4, 1, 1, 4);
+        let model = Model::gpt(&config, 1).unwrap();
+        let bytes = write_weights(&model).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let with_head = |change: f32| {
+            let table = tensors.tensor("transformer.wte.weight").unwrap();
+            let mut values = numbers(Path::new("t"), "wte", &table).unwrap();
+            values[3] += change;
+            let head = Stored::new(table.shape().to_vec(), &values);
+            let mut all: BTreeMap<String, Stored> = BTreeMap::new();
+            for (name, view) in tensors.tensors() {
+                let values = numbers(Path::new("t"), &name, &view).unwrap();
+                all.insert(name, Stored::new(view.shape().to_vec(), &values));
+            }
+            all.insert("lm_head.weight".into(), head);
+            safetensors::serialize(all.iter(), None).unwrap()
+        };
+        let check = |bytes: &[u8]| {
+            let mut builder = Builder::default();
+            Gpt::new(&config, &mut builder).unwrap();
+            check_weights(Path::new("t"), bytes, &builder)
+        };
+        assert_eq!(check(&with_head(0.0)).unwrap(), Vec::<String>::new());
+        let error = check(&with_head(0.5)).unwrap_err();
+        assert!(
+            error.to_string().contains("lm_head.weight is not the copy of transformer.wte.weight"),
+            "{error}"
+        );
+        assert!(error.hint_text().unwrap().contains("tie_word_embeddings"));
     }
 }

@@ -8,7 +8,7 @@
 //! Words are what stands between spaces, counted from 0; punctuation belongs to the word it touches. The end token is no word. Of the
 //! decoder's layers the one that looks most sharply is taken. Attention is a hint at what a word came from, not a proof.
 
-use super::attention::cross_attention;
+use super::attention::{cross_attention, with_end};
 use crate::decode::{TextStream, argmax};
 use crate::error::Result;
 use crate::model::Translator;
@@ -33,7 +33,7 @@ pub fn align<'a>(
     let source_words: Vec<Option<usize>> =
         offsets.iter().map(|(from, to)| word_at(source, &starts, *from, *to)).chain([None]).collect();
     let target_words = target_words(tokenizer, translation)?;
-    let target: Vec<u32> = translation.iter().copied().chain([end]).collect();
+    let target = with_end(model, translation);
     if translation.is_empty() || starts.is_empty() {
         return Ok(Vec::new());
     }
@@ -93,7 +93,25 @@ fn word_at(text: &str, starts: &[usize], from: usize, to: usize) -> Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Seq2SeqConfig;
+    use crate::model::Seq2Seq;
+    use crate::nn::Builder;
     use crate::text::word_tokenizer;
+
+    #[test]
+    fn a_translation_that_fills_all_positions_can_be_aligned() {
+        let tokenizer = word_tokenizer(["a b c d"]).unwrap();
+        let mut config = Seq2SeqConfig::new(tokenizer.vocab_size(), 1, 1, 8, 8);
+        config.max_position_embeddings = 6;
+        let mut builder = Builder::default();
+        let model = Seq2Seq::new(&config, &mut builder).unwrap();
+        let (params, _) = builder.build(1);
+        let word = tokenizer.encode("b").unwrap()[0];
+        for length in [1, 5, 6] {
+            let found = align((&model, &params), &tokenizer, "a b", &vec![word; length]).unwrap();
+            assert_eq!(found.len(), length);
+        }
+    }
 
     #[test]
     fn tokens_belong_to_the_word_between_spaces_that_they_stand_in() {

@@ -52,7 +52,7 @@ pub fn translation_attention<'a>(
     let mut session = model.session(params, &[&source], longest + 1);
     let written = greedy(&mut session, &[vec![start]], Some(end), &never(model), &[longest])?.remove(0);
 
-    let target: Vec<u32> = written.iter().copied().chain([end]).collect();
+    let target = with_end(model, &written);
     let (layer, weights) = cross_attention(model, params, &source, &target)?;
     let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
     Ok(TranslationAttention {
@@ -62,6 +62,12 @@ pub fn translation_attention<'a>(
         layer,
         weights,
     })
+}
+
+/// A translation and its end token, if the model has a position from which to say it: one that fills all positions has not.
+pub(super) fn with_end(model: Translator, translation: &[u32]) -> Vec<u32> {
+    let end = (translation.len() < model.longest()).then_some(model.end());
+    translation.iter().copied().chain(end).collect()
 }
 
 /// Refuses a model that looks at nothing.

@@ -32,6 +32,26 @@ fn untokenizable(error: impl std::fmt::Display) -> Error {
     Error::data(format!("this text cannot be tokenized: {error}"))
 }
 
+/// Calls what may panic over a damaged file; its message is for the makers of the crate, not for somebody who has such a file.
+fn quietly<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> std::thread::Result<T> {
+    thread_local! {
+        static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    static HOOK: std::sync::Once = std::sync::Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = std::panic::catch_unwind(work);
+    QUIET.set(false);
+    done
+}
+
 impl Tokenizer {
     /// Reads the text of a `tokenizer.json`.
     pub fn from_json(path: &Path, json: &str) -> Result<Self> {
@@ -41,7 +61,7 @@ impl Tokenizer {
         // The crate expects JSON in some places and panics where it finds something else: a damaged file is found here.
         let value: serde_json::Value = serde_json::from_str(json).map_err(|e| bad(&e))?;
         // What it still trips over (a part of the wrong type, deep inside) is the file's fault as well.
-        let parsed = std::panic::catch_unwind(|| {
+        let parsed = quietly(|| {
             let parsed = serde_json::from_value::<tokenizers::Tokenizer>(value);
             // A template that puts an unknown token around a text is noticed when it is used.
             let _ = parsed.as_ref().map(|tokenizer| {
@@ -82,6 +102,11 @@ impl Tokenizer {
             if let Some(token) = tokens.iter().find(|token| self.id(token).is_some()) {
                 config[role] = (*token).into();
             }
+        }
+        // An encoder wants to know which of two texts a token belongs to; `transformers` leaves that out unless it is asked.
+        if self.id("[CLS]").is_some() {
+            config["model_input_names"] =
+                serde_json::json!(["input_ids", "token_type_ids", "attention_mask"]);
         }
         create_folder(folder)?;
         write_aside(&folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())?;
@@ -216,6 +241,11 @@ impl Tokenizer {
     /// The token of an id, as the vocabulary writes it.
     pub fn token(&self, id: u32) -> String {
         self.inner.id_to_token(id).unwrap_or_else(|| format!("<{id}?>"))
+    }
+
+    /// Whether there is a token of this id: vocabularies of other makers may have gaps.
+    pub fn has(&self, id: u32) -> bool {
+        self.inner.id_to_token(id).is_some()
     }
 
     /// The id of a token, as the vocabulary writes it.
