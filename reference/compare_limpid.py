@@ -96,13 +96,16 @@ def compare_encoders(limpid):
         model = train_small(limpid, folder, "classify", folder / "table.tsv")
         theirs = BertForSequenceClassification.from_pretrained(model).eval()
         tokenizer = AutoTokenizer.from_pretrained(model)
-        with torch.no_grad():
-            wanted = theirs(**tokenizer(lines[:20], padding=True, return_tensors="pt")).logits.softmax(-1).numpy()
-        command = [limpid, "classify", str(model), *lines[:20], "--json"]
-        answers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         labels = [theirs.config.id2label[i] for i in range(2)]
-        found = np.array([[json.loads(line)["probabilities"][label] for label in labels] for line in answers])
-        errors["classify in BertForSequenceClassification"] = np.abs(found - wanted).max()
+        for what, texts, flags in [("classify", [(line,) for line in lines[:20]], []), ("classify --pair", list(zip(lines[:20:2], lines[1:20:2])), ["--pair"])]:
+            # Two texts have token types, which the tokenizer must give unasked.
+            with torch.no_grad():
+                batch = tokenizer(*map(list, zip(*texts)), padding=True, return_tensors="pt")
+                wanted = theirs(**batch).logits.softmax(-1).numpy()
+            command = [limpid, "classify", str(model), *["\t".join(text) for text in texts], "--json", *flags]
+            answers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+            found = np.array([[json.loads(line)["probabilities"][label] for label in labels] for line in answers])
+            errors[f"{what} in BertForSequenceClassification"] = np.abs(found - wanted).max()
     for name, error in errors.items():
         print(f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid {name}: probabilities differ by {error:.1e}")
     return all(error <= TOLERANCE for error in errors.values())
