@@ -96,7 +96,7 @@ fn a_warm_training_step_allocates_nothing() {
         let rows: Vec<u32> = (0..input.tokens.tokens() as u32).step_by(7).collect();
         let targets = rows.iter().map(|row| row % 97).collect();
         let follows = Some(vec![1; lengths.len()]);
-        Batch::Masked(MaskedBatch { input, rows: rows.into(), targets, follows })
+        Batch::Masked(MaskedBatch { input, rows: rows.into(), targets, follows, asked_a_sequence: None })
     });
     assert_eq!(count(&mut bert(BertHead::PreTraining), &batches, 12), [0; 12]);
     let batches = lengths.map(|lengths| {

@@ -68,7 +68,11 @@ fn encoder_loss(bert: &Bert, tape: &mut Tape, sequences: &[Vec<u32>], weight: f3
             let rows: Vec<u32> = input.tokens.spans.iter().map(middle).collect();
             let targets = rows.iter().map(|row| (row * 7 + 3) % 53).collect();
             let follows = Some((0..count).map(|i| i % 2).collect());
-            bert.masked_loss(tape, &MaskedBatch { input, rows: rows.into(), targets, follows }, spec)
+            bert.masked_loss(
+                tape,
+                &MaskedBatch { input, rows: rows.into(), targets, follows, asked_a_sequence: None },
+                spec,
+            )
         }
     }
 }

@@ -127,6 +127,8 @@ pub struct MaskedBatch {
     pub targets: Vec<u32>,
     /// For sequences of two texts: 0 where the second follows the first, 1 where it does not.
     pub follows: Option<Vec<u32>>,
+    /// If this is a part of a step: what is asked for in the whole step, for each of its sequences. Without it, that of this batch.
+    pub asked_a_sequence: Option<f32>,
 }
 
 /// A batch for a classifier.

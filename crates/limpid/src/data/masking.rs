@@ -12,6 +12,7 @@ use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::text::{Tokenizer, TokenizerKind};
 use limpid_tensor::rng::{block, unit};
+use std::ops::Range;
 
 /// Streams of a seed: bit 58 is masks, bit 57 those of validation (see `order.rs`).
 const MASKS: u64 = 1 << 58;
@@ -83,20 +84,38 @@ impl Masking {
     }
 
     /// Hides some tokens of each sequence, one (or one word) at least if there is any that may be.
-    pub fn apply(&self, draw: Draw, mut sequences: Vec<Read>, follows: Option<Vec<u32>>) -> MaskedBatch {
+    pub fn apply(&self, draw: Draw, sequences: Vec<Read>, follows: Option<Vec<u32>>) -> MaskedBatch {
+        let all = 0..sequences.len();
+        MaskedBatch { asked_a_sequence: None, ..self.apply_to_part(draw, sequences, follows, all) }
+    }
+
+    /// Some of the sequences of a draw, with the tokens hidden that [`Masking::apply`] hides in them.
+    pub fn apply_to_part(
+        &self,
+        draw: Draw,
+        mut sequences: Vec<Read>,
+        follows: Option<Vec<u32>>,
+        part: Range<usize>,
+    ) -> MaskedBatch {
         let stream = match draw {
             Draw::Training(n) => MASKS | n,
             Draw::Validation(n) => MASKS | VALIDATION | n,
         };
-        let (mut rows, mut targets, mut first) = (Vec::new(), Vec::new(), 0);
-        for (ids, _) in &mut sequences {
-            let numbers = |i: usize| block(self.seed, stream, (first + i) as u64);
-            for i in self.chosen(ids, |i| unit(numbers(i)[0])) {
+        let (mut rows, mut targets, mut asked) = (Vec::new(), Vec::new(), 0);
+        // Of the draw, and of the part.
+        let (mut before, mut first) = (0, 0);
+        for (number, (ids, _)) in sequences.iter_mut().enumerate() {
+            let at = before;
+            let numbers = |i: usize| block(self.seed, stream, (at + i) as u64);
+            let chosen = self.chosen(ids, |i| unit(numbers(i)[0]));
+            asked += chosen.len();
+            before += ids.len();
+            if !part.contains(&number) {
+                continue;
+            }
+            for i in chosen {
                 rows.push((first + i) as u32);
                 targets.push(ids[i]);
-            }
-            for (row, _) in rows.iter().zip(&targets).filter(|(row, _)| **row as usize >= first) {
-                let i = *row as usize - first;
                 let [_, fate, which, _] = numbers(i);
                 ids[i] = match unit(fate) {
                     x if x < 0.8 => self.mask,
@@ -109,7 +128,15 @@ impl Masking {
             }
             first += ids.len();
         }
-        MaskedBatch { input: Typed::new(&sequences), rows: rows.into(), targets, follows }
+        let asked_a_sequence = Some(asked as f32 / sequences.len() as f32);
+        let follows = follows.map(|follows| follows[part.clone()].to_vec());
+        MaskedBatch {
+            input: Typed::new(&sequences[part]),
+            rows: rows.into(),
+            targets,
+            follows,
+            asked_a_sequence,
+        }
     }
 
     /// The places of a sequence that are asked for, ascending. A word has the number of its first token.
@@ -147,6 +174,26 @@ mod tests {
     fn sequences(tokenizer: &Tokenizer, copies: usize) -> Vec<Read> {
         let text = "the player played and others were playing songs";
         vec![tokenizer.encode_typed(text, None).unwrap(); copies]
+    }
+
+    #[test]
+    fn the_parts_of_a_draw_hide_what_the_whole_hides() {
+        let tokenizer = tokenizer();
+        let masking = Masking::new(&tokenizer, 0.3, Hide::Tokens, 5).unwrap();
+        let all = sequences(&tokenizer, 6);
+        let whole = masking.apply(Draw::Training(3), all.clone(), Some(vec![0, 1, 0, 1, 1, 0]));
+        let parts = [0..2, 2..4, 4..6].map(|part| {
+            masking.apply_to_part(Draw::Training(3), all.clone(), Some(vec![0, 1, 0, 1, 1, 0]), part)
+        });
+        let ids: Vec<u32> = parts.iter().flat_map(|part| part.input.tokens.ids.to_vec()).collect();
+        assert_eq!(ids, whole.input.tokens.ids.to_vec());
+        let targets: Vec<u32> = parts.iter().flat_map(|part| part.targets.clone()).collect();
+        assert_eq!(targets, whole.targets);
+        let follows: Vec<u32> = parts.iter().flat_map(|part| part.follows.clone().unwrap()).collect();
+        assert_eq!(Some(follows), whole.follows);
+        let asked = whole.targets.len() as f32 / 6.0;
+        assert!(parts.iter().all(|part| part.asked_a_sequence == Some(asked)));
+        assert!(whole.asked_a_sequence.is_none());
     }
 
     #[test]

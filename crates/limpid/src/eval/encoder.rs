@@ -94,7 +94,13 @@ mod tests {
         let Architecture::Bert(bert) = &model.architecture else { unreachable!() };
         let input =
             Typed::new(&[(vec![2, 5, 9, 3, 7, 3], vec![0, 0, 0, 0, 1, 1]), (vec![2, 11, 3], vec![0; 3])]);
-        let batch = MaskedBatch { input, rows: [1, 4, 7].into(), targets: vec![6, 8, 4], follows: None };
+        let batch = MaskedBatch {
+            input,
+            rows: [1, 4, 7].into(),
+            targets: vec![6, 8, 4],
+            follows: None,
+            asked_a_sequence: None,
+        };
         let mut score = MaskedScore::default();
         score.add((bert, &model.params), &batch);
         let mut tape = Tape::inference(&model.params);

@@ -182,7 +182,10 @@ impl Bert {
         let words = t.output_loss(&x, self.tokens, bias, &batch.targets, spec);
         let (Some(follows), Some(classes)) = (&batch.follows, &self.classes) else { return words };
         let pooled = self.pooled(t, &hidden, &batch.input);
-        let weight = spec.weight * batch.targets.len() as f32 / follows.len() as f32;
+        let weight = match batch.asked_a_sequence {
+            Some(asked) => spec.weight * asked,
+            None => spec.weight * batch.targets.len() as f32 / follows.len() as f32,
+        };
         let order =
             t.output_loss(&pooled, classes.w, classes.b, follows, LossSpec { smoothing: 0.0, weight });
         t.add(&words, &order)

@@ -37,6 +37,8 @@ pub struct MaskedExamples {
     /// The longest sequence, special tokens included.
     context: usize,
     batch: usize,
+    /// Batches of a step.
+    accumulate: u64,
     seed: u64,
 }
 
@@ -111,7 +113,15 @@ impl MaskedExamples {
                 }
             }
         };
-        let found = Self { source, masking, frame, context, batch: config.train.batch, seed };
+        let found = Self {
+            source,
+            masking,
+            frame,
+            context,
+            batch: config.train.batch,
+            accumulate: config.train.accumulate as u64,
+            seed,
+        };
         let (train, kept) = found.counts();
         if train == 0 || kept == 0 {
             let what = if train == 0 { "to learn from" } else { "for validation" };
@@ -125,25 +135,33 @@ impl MaskedExamples {
 
     /// Batch number `n`, from 0: a function of seed and n alone.
     pub(super) fn batch(&mut self, n: u64) -> MaskedBatch {
-        let (frame, seed, size, inner) = (self.frame, self.seed, self.batch, self.context - 2);
+        let (frame, seed, inner) = (self.frame, self.seed, self.context - 2);
+        // Windows and pairs are drawn for a whole step, so that its parts together are one batch.
+        let (step, part) = (n / self.accumulate, (n % self.accumulate) as usize);
+        let size = self.batch * self.accumulate as usize;
+        let part = part * self.batch..(part + 1) * self.batch;
         let (sequences, follows) = match &mut self.source {
             Source::Windows { tokens, train, .. } => {
-                let starts = random_windows(seed, n, size, train.len() - inner + 1);
+                let starts = random_windows(seed, step, size, train.len() - inner + 1);
                 let window = |at| frame.one(&tokens.slice(train.start + at..train.start + at + inner));
                 (starts.into_iter().map(window).collect(), None)
             }
             Source::Lines { lines, train, order, .. } => {
                 let line = |i: &usize| frame.one(&tokens_of(lines, &train[*i]));
-                (order.batch(n).iter().map(line).collect(), None)
+                let sequences = order.batch(n).iter().map(line).collect();
+                return self.masking.apply(Draw::Training(n), sequences, None);
             }
             Source::Pairs { train, .. } => {
-                let chosen = random_windows(seed, n, size, train.with_next.len());
+                let chosen = random_windows(seed, step, size, train.with_next.len());
                 let (pairs, follows) =
-                    train.pairs(&chosen, frame, self.context, &mut Stream::new(seed, PAIRS | n));
+                    train.pairs(&chosen, frame, self.context, &mut Stream::new(seed, PAIRS | step));
                 (pairs, Some(follows))
             }
         };
-        self.masking.apply(Draw::Training(n), sequences, follows)
+        match self.accumulate {
+            1 => self.masking.apply(Draw::Training(n), sequences, follows),
+            _ => self.masking.apply_to_part(Draw::Training(step), sequences, follows, part),
+        }
     }
 
     /// What was kept back, in batches that fit through the model: the same words are hidden every time.

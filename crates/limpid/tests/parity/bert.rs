@@ -22,7 +22,7 @@ fn masked_batch(fixture: &Fixture, follows: Option<Vec<u32>>) -> MaskedBatch {
     let masked = fixture.ids("masked");
     let rows: Vec<u32> = (0..masked.len() as u32).filter(|row| masked[*row as usize] != NOTHING).collect();
     let targets = rows.iter().map(|row| masked[*row as usize]).collect();
-    MaskedBatch { input: input(fixture), rows: rows.into(), targets, follows }
+    MaskedBatch { input: input(fixture), rows: rows.into(), targets, follows, asked_a_sequence: None }
 }
 
 fn labelled_batch(fixture: &Fixture) -> LabelledBatch {

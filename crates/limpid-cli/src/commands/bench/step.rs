@@ -158,7 +158,13 @@ fn bert(args: &BenchBert) -> Result<Job> {
     rows.sort_unstable();
     let targets = random_ids(&mut rng, rows.len(), args.vocab);
     let (n, masked) = (args.batch * args.context, rows.len());
-    let batch = MaskedBatch { input: Typed::single(&sequences), rows: rows.into(), targets, follows: None };
+    let batch = MaskedBatch {
+        input: Typed::single(&sequences),
+        rows: rows.into(),
+        targets,
+        follows: None,
+        asked_a_sequence: None,
+    };
     let (c, f) = (args.width as f64, args.ffn as f64);
     // Per layer 4c² + 2cf weights, scores and values of all keys; the head meets the masked rows alone.
     let encoder = args.layers as f64 * (4.0 * c * c + 2.0 * c * f + 2.0 * c * args.context as f64);
