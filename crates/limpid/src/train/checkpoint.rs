@@ -260,6 +260,9 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
+/// Checkpoints that cannot be used: where each is, and what is wrong with it.
+pub type Damaged = Vec<(PathBuf, Error)>;
+
 /// A checkpoint, read and found to be undamaged.
 #[derive(Debug)]
 pub struct Checkpoint {
@@ -271,7 +274,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// The newest undamaged checkpoint of a run, and newer ones, with what is wrong with each.
-    pub fn newest(folder: &Path) -> Result<(Option<Self>, Vec<(PathBuf, Error)>)> {
+    pub fn newest(folder: &Path) -> Result<(Option<Self>, Damaged)> {
         let mut damaged = Vec::new();
         for (_, place) in list(folder)?.into_iter().rev() {
             match Self::open(&place) {

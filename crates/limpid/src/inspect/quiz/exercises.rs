@@ -4,9 +4,9 @@ use super::Question;
 use super::numbers::{Fresh, Worked, text};
 use crate::error::Result;
 
-/// In the order of the examples.
+/// In the order of the examples, those that build on others last. (The causal mask and teacher forcing are among the questions.)
 pub(super) fn all(seed: u64) -> Result<Vec<Question>> {
-    let makers: [fn(&mut Fresh) -> Result<Question>; 12] = [
+    let makers: [fn(&mut Fresh) -> Result<Question>; 16] = [
         self_attention,
         scaling,
         padding_mask,
@@ -19,6 +19,10 @@ pub(super) fn all(seed: u64) -> Result<Vec<Question>> {
         soft_retrieval,
         roulette,
         decoding,
+        multi_head,
+        cross_attention,
+        residual,
+        backward,
     ];
     makers.iter().zip(100..).map(|(make, n)| make(&mut Fresh::new(seed, n))).collect()
 }
@@ -211,4 +215,80 @@ fn decoding(fresh: &mut Fresh) -> Result<Question> {
     ];
     let text = format!("Five words have the probabilities [{p}].");
     Ok(worked.question("Temperature, top-k, top-p", text, steps))
+}
+
+fn multi_head(fresh: &mut Fresh) -> Result<Question> {
+    let tokens = fresh.rows(2, 4, 0, 2);
+    let worked = Worked::new("multi-head", &[("tokens", &tokens), ("words", "one two"), ("heads", "2")])?;
+    let steps = vec![
+        worked.row("the scaled scores of the first token in head 1", "Head 1", 0, 0),
+        worked.row("its weights there", "Head 1", 1, 0),
+        worked.row("its output there", "Head 1", 2, 0),
+        worked.row("its output in head 2", "Head 2", 2, 0),
+        worked.row("both side by side", "Side by side, then mixed", 0, 0),
+    ];
+    let text = format!(
+        "Two tokens, X = [{tokens}], with two heads: the first has columns 1 and 2, the second 3 and 4; Q = K = V = X, W_O is the identity."
+    );
+    Ok(worked.question("Two heads", text, steps))
+}
+
+fn cross_attention(fresh: &mut Fresh) -> Result<Question> {
+    let (tokens, memory) = (fresh.rows(1, 4, 0, 2), fresh.rows(2, 4, 0, 2));
+    let options = [("tokens", &tokens[..]), ("memory", &memory), ("words", "I"), ("memory-words", "Je suis")];
+    let worked = Worked::new("cross-attention", &options)?;
+    let steps = vec![
+        worked.row("the scores", "Scores", 0, 0),
+        worked.row("the weights", "Weights", 0, 0),
+        worked.row("what the decoder's token takes from the source", "Output", 0, 0),
+    ];
+    let text = format!(
+        "The decoder's token [{tokens}] looks at the encoder's output for two words, [{memory}]; no weight matrices, d = 4."
+    );
+    Ok(worked.question("Looking at the source", text, steps))
+}
+
+fn residual(fresh: &mut Fresh) -> Result<Question> {
+    let tokens = fresh.rows(2, 4, 0, 2);
+    let slope = fresh.one_of(&["0.1", "0.2", "0.25", "0.5"]);
+    let worked = Worked::new("residual", &[("tokens", &tokens), ("words", "one two"), ("slope", slope)])?;
+    let steps = vec![
+        worked.row("f(x) of the first token", "What the layer says", 1, 0),
+        worked.row("x + f(x)", "Add", 0, 0),
+        worked.row(
+            "the same, normalised (γ = 1, β = 0)",
+            "Normalise after (Vaswani et al. 2017, GPT-1)",
+            0,
+            0,
+        ),
+        worked.row(
+            format!(
+                "the derivative through four layers if each has f′ = {slope}: without residuals, and with"
+            ),
+            "A straight way back",
+            0,
+            2,
+        ),
+    ];
+    let text = format!("Two tokens, x = [{tokens}], and a self-attention f(x) = softmax(x·xᵀ/√4)·x.");
+    Ok(worked.question("Residuals", text, steps))
+}
+
+fn backward(fresh: &mut Fresh) -> Result<Question> {
+    let tokens = fresh.rows(2, 4, 0, 2);
+    let worked = Worked::new("backward", &[("tokens", &tokens), ("words", "one two")])?;
+    let given = |step: &str, table: usize| worked.numbers(step, table, 0);
+    let text = format!(
+        "Two tokens, X = [{tokens}], attend to each other as in \"Self-attention\", Q = K = V = X, d = 4; the words are \"one\", \"two\" and \".\", and the loss is the mean over T = 2 \
+         tokens. For the first token, whose next word is \"two\", the model says p = [{}]; from there comes dZ = [{}] for its row.",
+        given("There: loss", 0),
+        given("Attention's output", 0)
+    );
+    let steps = vec![
+        worked.row("the loss of the first token", "There: loss", 1, 0),
+        worked.row("the gradient by its three logits", "Back: logits", 0, 0),
+        worked.row("row 1 of dA, the gradient by its attention weights", "Weights and scores", 0, 0),
+        worked.row("row 1 of the gradient by its scaled scores", "Weights and scores", 1, 0),
+    ];
+    Ok(worked.question("The way back", text, steps))
 }

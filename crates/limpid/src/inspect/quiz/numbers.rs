@@ -1,7 +1,7 @@
 //! Fresh numbers for an example, and what the example makes of them.
 
 use super::super::model::{Cell, Explanation};
-use super::super::number::short;
+use super::super::number::{fixed, short};
 use super::super::{Inputs, explain};
 use super::{Question, QuizStep, Right};
 use crate::error::Result;
@@ -105,6 +105,12 @@ impl Worked {
             _ => Right::Numbers(cells.iter().map(value).collect()),
         };
         QuizStep { ask: ask.into(), formula: step.formula.clone(), right }
+    }
+
+    /// Row `i` of table `table` of a step as numbers to compute with.
+    pub fn numbers(&self, step: &str, table: usize, i: usize) -> String {
+        let cells = &self.explanation.step(step).tables[table].cells[i];
+        cells.iter().map(|cell| fixed(value(cell), 4)).collect::<Vec<_>>().join(" ")
     }
 
     /// A question about it.
