@@ -1,9 +1,10 @@
 //! Files that are either there as a whole or not at all.
 
 use crate::error::{Error, Result};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file aside, flushes it and renames it: a reader never sees half of it, and a full disk leaves what was there.
 pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -11,9 +12,7 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return fs::write(path, bytes).map_err(|e| Error::io("write", path, &e));
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}.tmp", std::process::id()));
-    let aside = Path::new(&aside);
+    let aside = &aside_of(path);
     let write = || -> std::io::Result<()> {
         let mut file = fs::File::create(aside)?;
         file.write_all(bytes)?;
@@ -25,6 +24,30 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
         let _ = fs::remove_file(aside);
         Error::io("write", path, &e)
     })
+}
+
+/// Where a file is written before it is renamed: no other process uses this name.
+pub(crate) fn aside_of(path: &Path) -> PathBuf {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}.tmp", std::process::id()));
+    aside.into()
+}
+
+/// Whether a name is one of those, made by any process: what is left of it after a kill.
+pub(crate) fn is_aside(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let number = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
+    number.is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Removes what a kill has left of files that were being written into a folder; nothing else that is called `.tmp`.
+pub(crate) fn remove_asides(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_aside(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path()).map_err(|e| Error::io("remove", &entry.path(), &e))?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to write over a file that is not of the kind that is to be written: one that begins otherwise.
@@ -68,6 +91,20 @@ pub fn create_folder(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_a_file_that_was_being_written_is_removed_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("limpid-asides-{}", std::process::id()));
+        create_folder(&folder.join("folder.12.tmp")).unwrap();
+        let mine = aside_of(&folder.join("config.toml"));
+        for path in [mine.clone(), folder.join("notes.tmp"), folder.join("notes.v2.tmp")] {
+            fs::write(path, "text").unwrap();
+        }
+        remove_asides(&folder).unwrap();
+        assert!(!mine.exists());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_write_that_fails_leaves_the_old_file_and_nothing_beside_it() {

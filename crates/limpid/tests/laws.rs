@@ -2,9 +2,12 @@
 
 use limpid::config::{BertConfig, BertHead, GptConfig, NormPlacement, Seq2SeqConfig, Tie};
 use limpid::data::batch::{LabelledBatch, LmBatch, MaskedBatch, Packed, PairBatch, Typed};
+use limpid::data::masking::{Draw, Hide, Masking};
 use limpid::decode::{GptSession, Seq2SeqSession, Session, argmax, greedy};
 use limpid::model::{Architecture, Bert, Gpt, Model, Seq2Seq};
 use limpid::optim::AdamConfig;
+use limpid::text::train::{TokenizerSpec, train};
+use limpid::text::{Purpose, TokenizerKind};
 use limpid::train::Stepper;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Role;
@@ -362,14 +365,48 @@ fn two_micro_batches_add_up_to_the_gradient_of_one_batch() {
             }
             gradients
         };
-        let (one, two) = (gradient(&[&all]), gradient(&[&all[..2], &all[2..]]));
-        for (id, spec) in model.params.iter() {
-            let (one, two) = (one.get(&model.params, id).unwrap(), two.get(&model.params, id).unwrap());
-            let largest = one.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
-            let close = one.iter().zip(two).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
-            assert!(close, "gradient of {}", spec.name);
-        }
+        same_gradients(&model, &gradient(&[&all]), &gradient(&[&all[..2], &all[2..]]));
     }
+}
+
+/// Within what the order of a sum changes.
+fn same_gradients(model: &Model, one: &Gradients, two: &Gradients) {
+    for (id, spec) in model.params.iter() {
+        let (one, two) = (one.get(&model.params, id).unwrap(), two.get(&model.params, id).unwrap());
+        let largest = one.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
+        let close = one.iter().zip(two).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
+        assert!(close, "gradient of {}", spec.name);
+    }
+}
+
+#[test]
+fn micro_batches_of_hidden_words_and_pairs_add_up_to_the_gradient_of_one_batch() {
+    let text = "the player played and others were playing many songs\n".repeat(30);
+    let spec = TokenizerSpec { purpose: Purpose::Encoder, ..TokenizerSpec::new(TokenizerKind::Word) };
+    let tokenizer = train(&spec, [Ok(text)]).unwrap().tokenizer;
+    let masking = Masking::new(&tokenizer, 0.3, Hide::Tokens, 5).unwrap();
+    let lines = ["the player played", "and others were playing many songs", "many", "others played songs"];
+    let read = |i: usize| tokenizer.encode_typed(lines[i], Some(lines[(i + 1) % 4])).unwrap();
+    let (sequences, follows): (Vec<_>, Vec<u32>) = (0..4).map(|i| (read(i), i as u32 % 2)).unzip();
+    let whole = masking.apply(Draw::Training(3), sequences.clone(), Some(follows.clone()));
+    let parts = masking.apply_in_parts(Draw::Training(3), sequences, Some(follows), 1);
+    let asked: Vec<usize> = parts.iter().map(|part| part.targets.len()).collect();
+    assert!(asked.iter().any(|n| *n != asked[0]), "parts of one size would hide a wrong weight");
+    let config =
+        BertConfig { head: BertHead::PreTraining, ..BertConfig::new(tokenizer.vocab_size(), 40, 2, 3, 24) };
+    let model = spread(Model::bert(&config, 5).unwrap(), 1.0);
+    let gradient = |batches: &[MaskedBatch]| {
+        let total: usize = batches.iter().map(|batch| batch.targets.len()).sum();
+        let spec = LossSpec { smoothing: 0.0, weight: 1.0 / total as f32 };
+        let mut gradients = Gradients::new(&model.params);
+        for batch in batches {
+            let mut tape = Tape::training(&model.params, &mut gradients);
+            let loss = encoder(&model).masked_loss(&mut tape, batch, spec);
+            tape.backward(&loss);
+        }
+        gradients
+    };
+    same_gradients(&model, &gradient(&[whole]), &gradient(&parts));
 }
 
 /// Weights after fifty steps of training with dropout, on batches of changing size.

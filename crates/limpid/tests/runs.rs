@@ -171,3 +171,32 @@ fn a_language_model_that_has_seen_where_texts_end_ends_them() {
     assert_eq!(generation("windows", &[]), serde_json::json!({}));
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn the_only_checkpoint_of_a_finished_run_is_found_after_a_kill_between_two_renames() {
+    let folder = scratch("renames");
+    let (run, config) = (folder.join("run"), config(&folder, &["train.average_last=0", "train.keep=1"]));
+    sitting(&config, &run, &[]);
+    let kept = model(&run);
+    let at = |name: &str| run.join("checkpoints").join(name);
+    fs::rename(at("step-00000040"), at("replaced-step-00000040")).unwrap();
+    assert_eq!(sitting(&config, &run, &[]), (Ended::Done, vec![]));
+    assert!(at("step-00000040").is_dir() && model(&run) == kept);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_best_model_that_cannot_be_read_is_named_and_ends_no_run() {
+    let folder = scratch("unreadable");
+    let (run, set) = (folder.join("run"), ["train.average_last=0"]);
+    sitting(&config(&folder, &set), &run, &[]);
+    fs::write(run.join("model/model.safetensors"), &model(&run)[..100]).unwrap();
+    let (ended, warnings) = sitting(&config(&folder, &set), &run, &[]);
+    assert_eq!(ended, Ended::Done);
+    assert!(warnings.len() == 1 && warnings[0].contains("model.safetensors"), "{warnings:?}");
+    assert!(warnings[0].contains("are lost"), "{warnings:?}");
+    // The last weights have taken its place, and nothing is wrong any more.
+    assert_eq!((summary(&run, "model"), summary(&run, "best_step")), ("best".into(), 40.into()));
+    assert_eq!(sitting(&config(&folder, &set), &run, &[]), (Ended::Done, vec![]));
+    fs::remove_dir_all(&folder).unwrap();
+}

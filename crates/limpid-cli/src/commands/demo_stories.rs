@@ -13,7 +13,6 @@ use limpid::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strat
 use limpid::encode::{Encoder, Overlong, fill_mask};
 use limpid::error::Result;
 use limpid::eval::stories::{nats_a_word, one_at_a_time};
-use limpid::files::write_aside;
 use limpid::hub;
 use limpid::model::{Architecture, Model};
 use limpid::optim::{AdamConfig, Rate, Schedule};
@@ -84,12 +83,11 @@ fn writer(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     })?;
     say(format_args!("Trained in {:.0} s.", bar.finish()));
     tokenizer.save(folder)?;
-    hub::save(&model, folder)?;
     let end = tokenizer.end().expect("a language model's tokenizer has one");
     let generation = serde_json::json!({
         "bos_token_id": end, "eos_token_id": end, "max_length": POSITIONS,
     });
-    write_aside(&folder.join("generation_config.json"), format!("{generation:#}\n").as_bytes())?;
+    hub::save_writer(&model, folder, Some(&generation))?;
 
     let found = nats_a_word((&gpt, &model.params), &tokenizer, &texts(&splits.train), &texts(&splits.test))?;
     println!();

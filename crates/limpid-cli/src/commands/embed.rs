@@ -5,7 +5,7 @@ use crate::args::{Embed, Pool, Similarity, Vectors};
 use limpid::encode::{Encoder, Length, Overlong, Pooling, cosine, embed, npy};
 use limpid::error::{Error, Result};
 use limpid::files::write_aside;
-use limpid::hub::{self, SentenceSettings};
+use limpid::hub::{self, Letters};
 use serde_json::json;
 use std::path::Path;
 
@@ -14,21 +14,37 @@ const HINT: &str =
     "an encoder (BERT) has: limpid train bert --data text.txt, or a folder with \"model_type\": \"bert\"";
 
 /// How a folder and the flags say that vectors are made.
-fn settings(folder: &Path, how: &Vectors) -> Result<(Pooling, Overlong)> {
-    let said = how.pool.map(|pool| match pool {
-        Pool::Cls => Pooling::Cls,
-        Pool::Mean => Pooling::Mean,
-    });
-    let file = match (hub::load_sentence_settings(folder), said) {
-        // What the folder asks for does not matter where a flag says otherwise.
-        (Err(_), Some(_)) => SentenceSettings::default(),
-        (file, _) => file?,
-    };
-    let overlong = match how.truncate {
-        true => Overlong::Cut(file.max_seq_length.unwrap_or(usize::MAX)),
-        false => Overlong::Refuse,
-    };
-    Ok((said.or(file.pooling).unwrap_or(Pooling::Mean), overlong))
+struct How {
+    pooling: Pooling,
+    overlong: Overlong,
+    letters: Letters,
+}
+
+impl How {
+    fn new(folder: &Path, flags: &Vectors) -> Result<Self> {
+        let pooling = match flags.pool {
+            // What the folder asks for does not matter where a flag says otherwise.
+            Some(Pool::Cls) => Pooling::Cls,
+            Some(Pool::Mean) => Pooling::Mean,
+            None => hub::load_pooling(folder)?.unwrap_or(Pooling::Mean),
+        };
+        let file = hub::load_sentence_settings(folder)?;
+        let overlong = match flags.truncate {
+            true => Overlong::Cut(file.max_seq_length.unwrap_or(usize::MAX)),
+            false => Overlong::Refuse,
+        };
+        Ok(Self { pooling, overlong, letters: file.letters })
+    }
+
+    fn embed(&self, encoder: &Encoder, texts: &[String], length: Length) -> Result<Vec<Vec<f32>>> {
+        match self.letters {
+            Letters::AsWritten => embed(encoder, texts, self.pooling, length),
+            Letters::Small => {
+                let small: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+                embed(encoder, &small, self.pooling, length)
+            }
+        }
+    }
 }
 
 /// Where vectors go.
@@ -55,12 +71,12 @@ impl<'a> Out<'a> {
 pub fn run(args: &Embed) -> Result<()> {
     let out = Out::of(args.out.as_deref())?;
     let opened = Opened::new(&args.model, CANNOT, HINT)?;
-    let (pooling, overlong) = settings(&args.model, &args.how)?;
-    let encoder = opened.encoder(overlong);
+    let how = How::new(&args.model, &args.how)?;
+    let encoder = opened.encoder(how.overlong);
     let length = if args.no_normalize { Length::AsIs } else { Length::One };
     let (mut lines, mut rows) = (String::new(), Vec::new());
     each_text(&args.text, "embed", &mut |texts, _| {
-        let vectors = embed(&encoder, texts, pooling, length)?;
+        let vectors = how.embed(&encoder, texts, length)?;
         match out {
             Out::Npy(_) => rows.extend(vectors),
             Out::Lines(path) => {
@@ -85,11 +101,11 @@ pub fn run(args: &Embed) -> Result<()> {
 /// Prints the cosine of every two texts.
 pub fn similarity(args: &Similarity) -> Result<()> {
     let opened = Opened::new(&args.model, CANNOT, HINT)?;
-    let (pooling, overlong) = settings(&args.model, &args.how)?;
-    let encoder = opened.encoder(overlong);
+    let how = How::new(&args.model, &args.how)?;
+    let encoder = opened.encoder(how.overlong);
     let (mut texts, mut vectors) = (Vec::new(), Vec::new());
     each_text(&args.text, "similarity", &mut |some, _: Origin| {
-        vectors.extend(embed_as_is(&encoder, some, pooling)?);
+        vectors.extend(how.embed(&encoder, some, Length::AsIs)?);
         texts.extend_from_slice(some);
         Ok(())
     })?;
@@ -108,8 +124,4 @@ pub fn similarity(args: &Similarity) -> Result<()> {
         println!("{:>3} {}  {text}", i + 1, row.join(" "));
     }
     Ok(())
-}
-
-fn embed_as_is(encoder: &Encoder, texts: &[String], pooling: Pooling) -> Result<Vec<Vec<f32>>> {
-    embed(encoder, texts, pooling, Length::AsIs)
 }

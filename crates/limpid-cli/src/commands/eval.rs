@@ -66,7 +66,7 @@ fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
     let translator = "a translator, which writes";
     let flags = [
         ("--output", args.output.is_some(), translates, translator),
-        ("--lowercase", args.lowercase, translates, translator),
+        ("--lowercase", args.lowercase, translates && !args.summaries, "BLEU of a translator"),
         ("how to write (--beams, --temperature and the like)", writes, translates, translator),
         ("--context", args.context.is_some(), !translates && !stories, "texts and labels"),
         ("--lines", args.lines, reads_text && !stories, "a language model or hidden words, on --data"),
@@ -209,7 +209,13 @@ fn translation(
     }
     let pairs = read_parallel(source, target)?;
     let how = &args.how;
-    if args.how.trace.is_some() {
+    if !how.stop.is_empty() {
+        return Err(Error::config("--stop: a translation is measured to its end").hint(format!(
+            "limpid translate {} --stop … cuts, limpid score measures files",
+            args.model.display()
+        )));
+    }
+    if how.trace.is_some() {
         return Err(Error::config("--trace: a measurement is of many sentences, a trace of one")
             .hint(format!("limpid translate {} \"…\" --trace FILE", args.model.display())));
     }

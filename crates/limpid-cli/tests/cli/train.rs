@@ -281,7 +281,7 @@ fn a_folder_that_holds_something_is_never_overwritten_unasked() {
     fs::remove_dir_all(run.join("model")).unwrap();
     let said =
         finish(&gpt_args(&data, &run, &["--resume", "--set", "train.steps=3", "--set", "model.width=64"]));
-    assert!(said.contains("is gone, and the best weights so far (of step 3) with it"), "{said}");
+    assert!(said.contains("is gone: the best weights so far (of step 3) are lost"), "{said}");
     assert!(fs::read(run.join("model/model.safetensors")).unwrap() == kept, "the last step was the best");
     let again = start(&gpt_args(&data, &run, &wide[1..])).output().unwrap();
     refused(&again, "holds a finished run already", "--resume");
@@ -341,7 +341,7 @@ fn a_best_model_that_is_lost_stays_forgotten() {
     let best = summary("validation_loss");
     assert!(summary("best_step") < 20.0);
     fs::remove_dir_all(run.join("model")).unwrap();
-    assert!(finish(&args("20")).contains("is gone, and the best weights so far"));
+    assert!(finish(&args("20")).contains("is gone: the best weights so far"));
     assert_eq!(summary("best_step"), 20.0);
     assert!(summary("validation_loss") > best);
     // What comes later is not held against a model that nobody has.

@@ -12,7 +12,6 @@ use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::text::{Tokenizer, TokenizerKind};
 use limpid_tensor::rng::{block, unit};
-use std::ops::Range;
 
 /// Streams of a seed: bit 58 is masks, bit 57 those of validation (see `order.rs`).
 const MASKS: u64 = 1 << 58;
@@ -85,58 +84,59 @@ impl Masking {
 
     /// Hides some tokens of each sequence, one (or one word) at least if there is any that may be.
     pub fn apply(&self, draw: Draw, sequences: Vec<Read>, follows: Option<Vec<u32>>) -> MaskedBatch {
-        let all = 0..sequences.len();
-        MaskedBatch { asked_a_sequence: None, ..self.apply_to_part(draw, sequences, follows, all) }
+        let size = sequences.len().max(1);
+        let whole = self.apply_in_parts(draw, sequences, follows, size).pop();
+        MaskedBatch { asked_a_sequence: None, ..whole.expect("one part holds all of them") }
     }
 
-    /// Some of the sequences of a draw, with the tokens hidden that [`Masking::apply`] hides in them.
-    pub fn apply_to_part(
+    /// The same as several batches of `size` sequences: together they hide what one would.
+    pub fn apply_in_parts(
         &self,
         draw: Draw,
         mut sequences: Vec<Read>,
         follows: Option<Vec<u32>>,
-        part: Range<usize>,
-    ) -> MaskedBatch {
+        size: usize,
+    ) -> Vec<MaskedBatch> {
         let stream = match draw {
             Draw::Training(n) => MASKS | n,
             Draw::Validation(n) => MASKS | VALIDATION | n,
         };
-        let (mut rows, mut targets, mut asked) = (Vec::new(), Vec::new(), 0);
-        // Of the draw, and of the part.
-        let (mut before, mut first) = (0, 0);
-        for (number, (ids, _)) in sequences.iter_mut().enumerate() {
-            let at = before;
-            let numbers = |i: usize| block(self.seed, stream, (at + i) as u64);
-            let chosen = self.chosen(ids, |i| unit(numbers(i)[0]));
-            asked += chosen.len();
-            before += ids.len();
-            if !part.contains(&number) {
-                continue;
+        // A token's numbers are those of its place in the whole draw.
+        let (mut before, mut asked) = (0, 0);
+        let mut parts = Vec::new();
+        for (part, sequences) in sequences.chunks_mut(size).enumerate() {
+            let (mut rows, mut targets, first) = (Vec::new(), Vec::new(), before);
+            for (ids, _) in sequences.iter_mut() {
+                let at = before;
+                let numbers = |i: usize| block(self.seed, stream, (at + i) as u64);
+                for i in self.chosen(ids, |i| unit(numbers(i)[0])) {
+                    rows.push((at - first + i) as u32);
+                    targets.push(ids[i]);
+                    let [_, fate, which, _] = numbers(i);
+                    ids[i] = match unit(fate) {
+                        x if x < 0.8 => self.mask,
+                        x if x < 0.9 => {
+                            let n = self.replacements.len() as u64;
+                            self.replacements[((u64::from(which) * n) >> 32) as usize]
+                        }
+                        _ => ids[i],
+                    };
+                }
+                before += ids.len();
             }
-            for i in chosen {
-                rows.push((first + i) as u32);
-                targets.push(ids[i]);
-                let [_, fate, which, _] = numbers(i);
-                ids[i] = match unit(fate) {
-                    x if x < 0.8 => self.mask,
-                    x if x < 0.9 => {
-                        let n = self.replacements.len() as u64;
-                        self.replacements[((u64::from(which) * n) >> 32) as usize]
-                    }
-                    _ => ids[i],
-                };
-            }
-            first += ids.len();
+            asked += targets.len();
+            let range = part * size..part * size + sequences.len();
+            parts.push(MaskedBatch {
+                input: Typed::new(sequences),
+                rows: rows.into(),
+                targets,
+                follows: follows.as_ref().map(|follows| follows[range].to_vec()),
+                asked_a_sequence: None,
+            });
         }
         let asked_a_sequence = Some(asked as f32 / sequences.len() as f32);
-        let follows = follows.map(|follows| follows[part.clone()].to_vec());
-        MaskedBatch {
-            input: Typed::new(&sequences[part]),
-            rows: rows.into(),
-            targets,
-            follows,
-            asked_a_sequence,
-        }
+        parts.iter_mut().for_each(|part| part.asked_a_sequence = asked_a_sequence);
+        parts
     }
 
     /// The places of a sequence that are asked for, ascending. A word has the number of its first token.
@@ -182,13 +182,16 @@ mod tests {
         let masking = Masking::new(&tokenizer, 0.3, Hide::Tokens, 5).unwrap();
         let all = sequences(&tokenizer, 6);
         let whole = masking.apply(Draw::Training(3), all.clone(), Some(vec![0, 1, 0, 1, 1, 0]));
-        let parts = [0..2, 2..4, 4..6].map(|part| {
-            masking.apply_to_part(Draw::Training(3), all.clone(), Some(vec![0, 1, 0, 1, 1, 0]), part)
-        });
+        let parts = masking.apply_in_parts(Draw::Training(3), all, Some(vec![0, 1, 0, 1, 1, 0]), 4);
+        assert_eq!(parts.iter().map(|part| part.input.tokens.spans.len()).collect::<Vec<_>>(), [4, 2]);
         let ids: Vec<u32> = parts.iter().flat_map(|part| part.input.tokens.ids.to_vec()).collect();
         assert_eq!(ids, whole.input.tokens.ids.to_vec());
         let targets: Vec<u32> = parts.iter().flat_map(|part| part.targets.clone()).collect();
         assert_eq!(targets, whole.targets);
+        let before = parts[0].input.tokens.tokens() as u32;
+        let rows: Vec<u32> =
+            parts[0].rows.iter().copied().chain(parts[1].rows.iter().map(|row| row + before)).collect();
+        assert_eq!(rows, whole.rows.to_vec());
         let follows: Vec<u32> = parts.iter().flat_map(|part| part.follows.clone().unwrap()).collect();
         assert_eq!(Some(follows), whole.follows);
         let asked = whole.targets.len() as f32 / 6.0;

@@ -2,6 +2,7 @@
 
 use super::tokens::TokenFile;
 use crate::error::{Error, Result};
+use crate::files::aside_of;
 use crate::hash::{Xxh64, hash_bytes, hash_file};
 use crate::text::Tokenizer;
 use limpid_tensor::mapped::Width;
@@ -85,12 +86,6 @@ impl Header {
     }
 }
 
-fn aside(path: &Path) -> PathBuf {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}.tmp", std::process::id()));
-    PathBuf::from(aside)
-}
-
 /// Names without their folders: a corpus that has moved as a whole is the same.
 fn hash_sources(sources: &[PathBuf], how: &str) -> Result<u64> {
     let mut hash = Xxh64::default();
@@ -118,7 +113,7 @@ pub(super) struct TokenWriter {
 
 impl TokenWriter {
     pub(super) fn create(path: &Path, key: Key) -> Result<Self> {
-        let aside = aside(path);
+        let aside = aside_of(path);
         let file = File::create(&aside).map_err(|e| Error::io("write", &aside, &e))?;
         let header = Header { key, count: 0, ids: 0 };
         let (path, file, hash) = (path.to_path_buf(), BufWriter::new(file), Xxh64::default());

@@ -2,7 +2,7 @@
 //!
 //! Coherence is measured twice: by the perplexity of what was written under the model itself, and, because the built-in grammar knows its
 //! stories, by the share of texts that are a story of it from the first word to the last. Diversity is distinct-n over the first [`COMPARED`] words of all continuations
-//! (it falls as texts grow longer, so only texts of one length compare), repetition the share of 4-grams that stood in the same text before.
+//! (it falls as texts grow longer, so long ones are cut), repetition the share of 4-grams that stood in the same text before.
 //!
 //! The rule: each part of the claim is a difference between two ways of writing, model by model (three seeds of training and drawing); it
 //! held if the 95% interval of the difference is above 0. Determinism is a fact, and must hold without exception.

@@ -293,18 +293,21 @@ fn turning_off(watched: &[Watched]) -> Vec<Finding> {
         shares.iter().filter(|share| **share < 0.5).count() as f64 / shares.len() as f64
     });
     let main = over(&|w| w.shares().into_iter().fold(f64::NEG_INFINITY, f64::max));
+    // A model that has learnt nothing may be no worse without a head: then there is no mean to measure by.
+    let costs = watched.iter().all(|w| w.mean_off() > 0.0);
+    let judged = |verdict: Verdict| if costs { verdict } else { Verdict::NotClear };
     let heard = watched.iter().map(|w| w.heard).fold(0.0, f32::max);
     vec![
         Finding::new(
             "some head matters more than twice as much as the average one",
-            main.is_above(2.0),
+            judged(main.is_above(2.0)),
             format!(
                 "the most important costs {main} times the mean of {mean} nats a word; all heads together are worth {worth}"
             ),
         ),
         Finding::new(
             "more than half of the heads are spare",
-            spare.is_above(0.5),
+            judged(spare.is_above(0.5)),
             format!("{spare} of them cost less than half of the mean when turned off alone"),
         ),
         Finding::new(

@@ -17,7 +17,7 @@ mod weights;
 pub use config::{Warning, read_config, write_config};
 pub use generation::{Generation, load_generation};
 pub(crate) use gpt::check_file as check_gpt_file;
-pub use pooling::{SentenceSettings, load_sentence_settings};
+pub use pooling::{Letters, SentenceSettings, load_pooling, load_sentence_settings};
 use weights::{check_positions, check_weights, holds};
 pub use weights::{read_weights, write_weights};
 
@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
 use crate::model::{Architecture, Bert, Gpt, Model, Rnn, Seq2Seq};
 use crate::nn::Builder;
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -83,9 +84,15 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
 
 /// Writes a model folder. Each file is written aside, flushed and renamed: a reader never sees half of one.
 pub fn save(model: &Model, folder: &Path) -> Result<()> {
+    save_writer(model, folder, None)
+}
+
+/// The same, with a `generation_config.json` of the caller's: how a language model begins and ends is not in its configuration.
+pub fn save_writer(model: &Model, folder: &Path, generation: Option<&Value>) -> Result<()> {
     create_folder(folder)?;
     write_aside(&folder.join("model.safetensors"), &write_weights(model)?)?;
-    let (config, generation) = write_config(&model.architecture)?;
+    let (config, usual) = write_config(&model.architecture)?;
+    let generation = generation.map_or(usual, |given| format!("{given:#}\n"));
     // An encoder does not write.
     if !matches!(model.architecture, Architecture::Bert(_)) {
         write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;

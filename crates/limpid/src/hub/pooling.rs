@@ -6,31 +6,46 @@ use crate::error::{Error, Result};
 use serde_json::Value;
 use std::path::Path;
 
-/// What a folder says about vectors of texts.
+/// What a folder says about how texts are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentenceSettings {
-    /// How tokens become one vector.
-    pub pooling: Option<Pooling>,
     /// The longest text that is read, in tokens.
     pub max_seq_length: Option<usize>,
+    /// In which letters, before the tokenizer sees it.
+    pub letters: Letters,
 }
 
-/// Reads what sentence-transformers left in a model folder, if anything. What it asks for and we do not have is refused by name.
+/// In which letters a text is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Letters {
+    /// As it is written.
+    #[default]
+    AsWritten,
+    /// In small ones (`do_lower_case`).
+    Small,
+}
+
+/// Reads what sentence-transformers left in a model folder about texts, if anything.
 pub fn load_sentence_settings(folder: &Path) -> Result<SentenceSettings> {
-    let pooling = folder.join("1_Pooling").join("config.json");
-    let length = folder.join("sentence_bert_config.json");
-    check_modules(&folder.join("modules.json"))?;
-    if length.is_file() && read_object(&length)?.get("do_lower_case") == Some(&Value::Bool(true)) {
-        return Err(Error::format(&length, "do_lower_case is not supported: texts are read as the tokenizer has them")
-            .hint("write the texts in small letters and \"do_lower_case\": false, or let the tokenizer do it (a Lowercase normalizer)"));
+    let path = folder.join("sentence_bert_config.json");
+    if !path.is_file() {
+        return Ok(SentenceSettings::default());
     }
+    let map = read_object(&path)?;
     Ok(SentenceSettings {
-        pooling: if pooling.is_file() { Some(read_pooling(&pooling)?) } else { None },
-        max_seq_length: match length.is_file() {
-            true => read_object(&length)?.get("max_seq_length").and_then(Value::as_u64).map(|n| n as usize),
-            false => None,
+        max_seq_length: map.get("max_seq_length").and_then(Value::as_u64).map(|n| n as usize),
+        letters: match map.get("do_lower_case") {
+            Some(Value::Bool(true)) => Letters::Small,
+            _ => Letters::AsWritten,
         },
     })
+}
+
+/// How a folder of sentence-transformers makes one vector of the tokens', if it says. What it asks for and we do not have is refused by name.
+pub fn load_pooling(folder: &Path) -> Result<Option<Pooling>> {
+    check_modules(&folder.join("modules.json"))?;
+    let pooling = folder.join("1_Pooling").join("config.json");
+    if pooling.is_file() { read_pooling(&pooling).map(Some) } else { Ok(None) }
 }
 
 /// A list of {"type": "sentence_transformers.models.Pooling", …}: a layer after the pooling would change the vectors.
@@ -79,11 +94,12 @@ mod tests {
     fn the_way_of_a_folder_is_honoured_and_what_we_do_not_have_is_refused() {
         let folder = std::env::temp_dir().join(format!("limpid-pooling-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("1_Pooling")).unwrap();
+        assert_eq!(load_pooling(&folder).unwrap(), None);
         assert_eq!(load_sentence_settings(&folder).unwrap(), SentenceSettings::default());
         let say = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
         let pooling = |text: &str| {
             say("1_Pooling/config.json", text);
-            load_sentence_settings(&folder).map(|settings| settings.pooling)
+            load_pooling(&folder)
         };
         let old = r#"{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true, "word_embedding_dimension": 4}"#;
         assert_eq!(pooling(old).unwrap(), Some(Pooling::Mean));
@@ -91,10 +107,11 @@ mod tests {
         let error = pooling(r#"{"pooling_mode_max_tokens": true}"#).unwrap_err();
         assert!(error.to_string().contains("max_tokens"), "{error}");
         say("1_Pooling/config.json", old);
-        say("sentence_bert_config.json", r#"{"max_seq_length": 256}"#);
-        assert_eq!(load_sentence_settings(&folder).unwrap().max_seq_length, Some(256));
+        say("sentence_bert_config.json", r#"{"max_seq_length": 256, "do_lower_case": true}"#);
+        let small = SentenceSettings { max_seq_length: Some(256), letters: Letters::Small };
+        assert_eq!(load_sentence_settings(&folder).unwrap(), small);
         say("modules.json", r#"[{"type": "sentence_transformers.models.Dense"}]"#);
-        assert!(load_sentence_settings(&folder).unwrap_err().to_string().contains("Dense"));
+        assert!(load_pooling(&folder).unwrap_err().to_string().contains("Dense"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

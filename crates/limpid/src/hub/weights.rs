@@ -65,7 +65,15 @@ pub(super) fn check_weights(path: &Path, bytes: &[u8], builder: &Builder) -> Res
 
 /// What one part of the model reads and a file may hold a second time: the names of the copy, and of what is read.
 const COPIES: [(&str, &[&str]); 4] = [
-    ("lm_head.weight", &["transformer.wte.weight", "transformer.tokens_embed.weight", "model.shared.weight"]),
+    (
+        "lm_head.weight",
+        &[
+            "transformer.wte.weight",
+            "transformer.tokens_embed.weight",
+            "model.shared.weight",
+            "model.decoder.embed_tokens.weight",
+        ],
+    ),
     ("embed_tokens.weight", &["model.shared.weight"]),
     ("cls.predictions.decoder.weight", &["bert.embeddings.word_embeddings.weight"]),
     ("cls.predictions.decoder.bias", &["cls.predictions.bias"]),
@@ -89,8 +97,16 @@ fn check_copies(path: &Path, tensors: &SafeTensors, read: &BTreeSet<String>) -> 
         if copy.shape() != table.shape()
             || (!same_bytes && numbers(path, name, &copy)? != numbers(path, original, &table)?)
         {
-            return Err(Error::format(path, format!("tensor {name} is not the copy of {original} that config.json takes it for"))
-                .hint("if the model was trained with two tables, its config.json should say \"tie_word_embeddings\": false"));
+            // The head of a BERT is tied, whatever a file says.
+            let hint = match name.starts_with("cls.") {
+                true => "a head for masked words with a table of its own is not supported",
+                false => {
+                    "if the model was trained with two tables, its config.json should say \"tie_word_embeddings\": false"
+                }
+            };
+            let message =
+                format!("tensor {name} is not the copy of {original} that config.json takes it for");
+            return Err(Error::format(path, message).hint(hint));
         }
     }
     Ok(())

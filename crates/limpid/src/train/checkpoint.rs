@@ -14,12 +14,12 @@
 
 use crate::error::{Error, Result};
 use crate::files::{create_folder, write_aside};
-use crate::hash::{hash_bytes, hash_file};
-use safetensors::SafeTensorError;
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use crate::hash::{Xxh64, hash_bytes};
+use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const STATE: &str = "state.json";
@@ -139,11 +139,16 @@ pub fn save(folder: &Path, state: &State, numbers: &Numbers, keep: Keep) -> Resu
         let (place, old) = (all.join(name(state.step)), all.join(format!("{REPLACED}{}", name(state.step))));
         // The same step again: the old one goes when the new one is there.
         let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|e| Error::io("rename", to, &e));
-        if place.exists() {
+        let replaces = place.exists();
+        if replaces {
             let _ = fs::remove_dir_all(&old);
             rename(&place, &old)?;
         }
-        rename(&aside, &place)?;
+        rename(&aside, &place).inspect_err(|_| {
+            if replaces {
+                let _ = fs::rename(&old, &place);
+            }
+        })?;
         let _ = fs::remove_dir_all(&old);
         Ok(())
     });
@@ -192,17 +197,10 @@ fn name(step: u64) -> String {
 }
 
 fn write(aside: &Path, state: &State, numbers: &Numbers) -> Result<()> {
-    let blocks = numbers.iter().map(|(name, block)| (*name, Block { numbers: block, shape: [block.len()] }));
-    let path = aside.join(NUMBERS);
-    safetensors::serialize_to_file(blocks, None, &path).map_err(|e| match e {
-        SafeTensorError::IoError(e) => Error::io("write", &path, &e),
-        other => Error::data(format!("the weights cannot be written: {other}")),
-    })?;
-    let flushed = fs::File::open(&path).and_then(|file| file.sync_all());
-    flushed.map_err(|e| Error::io("write", &path, &e))?;
     let state = serde_json::to_vec_pretty(state).expect("a state is JSON");
     write_aside(&aside.join(STATE), &state)?;
-    let (bytes, xxh64) = hash_file(&path, 0)?;
+    let path = aside.join(NUMBERS);
+    let (bytes, xxh64) = write_numbers(&path, numbers).map_err(|e| Error::io("write", &path, &e))?;
     let manifest = [
         FileHash { name: STATE.into(), bytes: state.len() as u64, xxh64: hash_bytes(&state) },
         FileHash { name: NUMBERS.into(), bytes, xxh64 },
@@ -210,28 +208,42 @@ fn write(aside: &Path, state: &State, numbers: &Numbers) -> Result<()> {
     write_aside(&aside.join(MANIFEST), &serde_json::to_vec_pretty(&manifest).expect("a list is JSON"))
 }
 
-/// A block as the file has it. One is copied at a time, when it is written.
-struct Block<'a> {
-    numbers: &'a [f32],
-    shape: [usize; 1],
-}
+/// Numbers that are turned into bytes at a time.
+const AT_A_TIME: usize = 1 << 16;
 
-impl View for Block<'_> {
-    fn dtype(&self) -> Dtype {
-        Dtype::F32
+/// Writes the blocks one behind the other, without a copy of them, and flushes. Says how many bytes were written, and their hash: that of what
+/// was meant, not of what a disk gives back.
+///
+/// ```text
+/// length of the table (u64)  table of contents (JSON)  blocks
+/// ```
+fn write_numbers(path: &Path, numbers: &Numbers) -> std::io::Result<(u64, u64)> {
+    let mut end = 0;
+    let entry = |(name, block): &(&str, &[f32])| {
+        let start = end;
+        end += 4 * block.len();
+        (name.to_string(), json!({ "dtype": "F32", "shape": [block.len()], "data_offsets": [start, end] }))
+    };
+    let mut table = Value::Object(numbers.iter().map(entry).collect()).to_string();
+    // The blocks begin at a multiple of eight bytes, as the format wishes.
+    table.extend(std::iter::repeat_n(' ', table.len().next_multiple_of(8) - table.len()));
+    let mut file = fs::File::create(path)?;
+    let (mut hash, mut written) = (Xxh64::default(), 0);
+    let mut put = |bytes: &[u8]| {
+        hash.update(bytes);
+        written += bytes.len() as u64;
+        file.write_all(bytes)
+    };
+    put(&(table.len() as u64).to_le_bytes())?;
+    put(table.as_bytes())?;
+    let mut bytes = Vec::with_capacity(4 * AT_A_TIME);
+    for part in numbers.iter().flat_map(|(_, block)| block.chunks(AT_A_TIME)) {
+        bytes.clear();
+        bytes.extend(part.iter().flat_map(|x| x.to_le_bytes()));
+        put(&bytes)?;
     }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        self.numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
-    }
-
-    fn data_len(&self) -> usize {
-        4 * self.numbers.len()
-    }
+    file.sync_all()?;
+    Ok((written, hash.finish()))
 }
 
 #[derive(Serialize, Deserialize)]

@@ -126,13 +126,14 @@ impl Examples {
         }
     }
 
-    /// Batch number `n` of the run, from 0: a function of seed and n alone.
-    pub fn batch(&mut self, n: u64) -> Batch {
+    /// The `k` batches of a step, from 0: a function of seed and step alone.
+    pub fn of_step(&mut self, step: u64, k: u64) -> Vec<Batch> {
+        let numbers = step * k..(step + 1) * k;
         match self {
-            Examples::Text(text) => Batch::Lm(text.batch(n)),
-            Examples::Pairs(pairs) => Batch::Pairs(pairs.batch(n)),
-            Examples::Masked(masked) => Batch::Masked(masked.batch(n)),
-            Examples::Labelled(labelled) => Batch::Labelled(labelled.batch(n)),
+            Examples::Text(text) => numbers.map(|n| Batch::Lm(text.batch(n))).collect(),
+            Examples::Pairs(pairs) => numbers.map(|n| Batch::Pairs(pairs.batch(n))).collect(),
+            Examples::Masked(masked) => masked.of_step(step).into_iter().map(Batch::Masked).collect(),
+            Examples::Labelled(labelled) => numbers.map(|n| Batch::Labelled(labelled.batch(n))).collect(),
         }
     }
 

@@ -133,13 +133,11 @@ impl MaskedExamples {
         Ok(found)
     }
 
-    /// Batch number `n`, from 0: a function of seed and n alone.
-    pub(super) fn batch(&mut self, n: u64) -> MaskedBatch {
+    /// The batches of a step, from 0: a function of seed and step alone. Windows and pairs are drawn for the whole step, so that its parts
+    /// together are one batch.
+    pub(super) fn of_step(&mut self, step: u64) -> Vec<MaskedBatch> {
         let (frame, seed, inner) = (self.frame, self.seed, self.context - 2);
-        // Windows and pairs are drawn for a whole step, so that its parts together are one batch.
-        let (step, part) = (n / self.accumulate, (n % self.accumulate) as usize);
         let size = self.batch * self.accumulate as usize;
-        let part = part * self.batch..(part + 1) * self.batch;
         let (sequences, follows) = match &mut self.source {
             Source::Windows { tokens, train, .. } => {
                 let starts = random_windows(seed, step, size, train.len() - inner + 1);
@@ -148,8 +146,11 @@ impl MaskedExamples {
             }
             Source::Lines { lines, train, order, .. } => {
                 let line = |i: &usize| frame.one(&tokens_of(lines, &train[*i]));
-                let sequences = order.batch(n).iter().map(line).collect();
-                return self.masking.apply(Draw::Training(n), sequences, None);
+                let mut batch = |n: u64| {
+                    let sequences = order.batch(n).iter().map(line).collect();
+                    self.masking.apply(Draw::Training(n), sequences, None)
+                };
+                return (step * self.accumulate..(step + 1) * self.accumulate).map(&mut batch).collect();
             }
             Source::Pairs { train, .. } => {
                 let chosen = random_windows(seed, step, size, train.with_next.len());
@@ -158,9 +159,10 @@ impl MaskedExamples {
                 (pairs, Some(follows))
             }
         };
+        let draw = Draw::Training(step);
         match self.accumulate {
-            1 => self.masking.apply(Draw::Training(n), sequences, follows),
-            _ => self.masking.apply_to_part(Draw::Training(step), sequences, follows, part),
+            1 => vec![self.masking.apply(draw, sequences, follows)],
+            _ => self.masking.apply_in_parts(draw, sequences, follows, self.batch),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::checkpoint;
 use crate::data::tokens::TokenFile;
 use crate::error::{Error, Result};
+use crate::files::remove_asides;
 use crate::text::Tokenizer;
 use std::fs;
 use std::path::Path;
@@ -12,23 +13,17 @@ use std::path::Path;
 /// Weights are not touched: a run goes on from the newest checkpoint that is whole.
 pub(super) fn mend(folder: &Path) -> Result<Vec<Error>> {
     checkpoint::mend(folder)?;
-    for place in [folder.to_path_buf(), folder.join("model"), folder.join("tokenizer")] {
-        let entries = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path());
-        for path in entries.filter(|path| path.extension().is_some_and(|end| end == "tmp")) {
-            fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e))?;
-        }
+    for part in ["", "model", "tokenizer", "cache"] {
+        remove_asides(&folder.join(part))?;
     }
     let mut damaged = Vec::new();
     let entries = fs::read_dir(folder.join("cache")).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let ends = |end: &str| path.extension().is_some_and(|extension| extension == end);
-        let remove = || fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e));
-        if ends("tmp") {
-            remove()?;
-        } else if (ends("tokens") || ends("lengths"))
+        if (ends("tokens") || ends("lengths"))
             && let Err(error) = TokenFile::open(&path)
         {
-            remove()?;
+            fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e))?;
             damaged.push(Error::data(format!("{error}; it is made again from the text")));
         }
     }

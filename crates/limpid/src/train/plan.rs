@@ -7,7 +7,8 @@ use crate::text::text_size;
 /// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// 20 bytes a parameter, 24 with an average; four of them for a copy on its way into a checkpoint.
+    /// 28 bytes a parameter, 36 with an average: 12 or 16 of them for the checkpoint while a run that goes on reads it, which is more than what
+    /// saving takes.
     pub parameters: f64,
     /// Of one batch.
     pub batch: f64,
@@ -16,7 +17,7 @@ pub struct Memory {
 impl Memory {
     /// An estimate for a vocabulary of this size, on the safe side.
     pub fn of(config: &RunConfig, vocab: usize) -> Result<Self> {
-        let each = if config.train.ema > 0.0 { 24.0 } else { 20.0 };
+        let each = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
         let model = &config.model;
         let (c, f) = (model.width as f64, model.ffn.unwrap_or(4 * model.width) as f64);
         // What a layer keeps for the way back: q, k, v, the mixed values, two sums, two norms, and the feed-forward layer before and after its

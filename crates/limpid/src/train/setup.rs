@@ -10,8 +10,9 @@ use super::run::Run;
 use crate::data::clean::Cleaner;
 use crate::data::labelled::no_examples;
 use crate::error::{Error, Result};
-use crate::files::{create_folder, write_aside};
+use crate::files::{create_folder, is_aside, write_aside};
 use crate::hash::hash_file;
+use crate::hub;
 use crate::report::parse_settings;
 use crate::text::train::{Stage, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
@@ -102,6 +103,8 @@ pub fn open(
     }
     if is_run && beginning == Beginning::Resume {
         check_same(&RunConfig::read(&saved, &[])?, &config)?;
+        // A kill may have come between two renames: then the only checkpoint has another name.
+        checkpoint::mend(folder)?;
         check_not_finished_for_good(folder)?;
     }
     let prepared = prepare(config, folder, sources, progress);
@@ -183,18 +186,26 @@ fn best_model(folder: &Path) -> PathBuf {
     folder.join("model").join("model.safetensors")
 }
 
-/// If the best weights so far are gone, the run must not go on as if they were there. Says whether they are.
+/// If the best weights so far are gone, or cannot be read any more, the run must not go on as if they were there. Says whether that is so.
 fn forget_lost_best(checkpoint: &mut Checkpoint, folder: &Path, noticed: &mut Vec<Error>) -> bool {
     let state = &mut checkpoint.state;
-    if state.best().is_none() || best_model(folder).is_file() {
-        return false;
-    }
+    let (file, model) = (best_model(folder), folder.join("model"));
+    // What has another hash may be of a later moment; it stays if it is a model.
+    let is_kept = |saved: u64| hash_file(&file, 0).is_ok_and(|(_, there)| there == saved);
+    let what = match state.best_hash {
+        _ if state.best().is_none() => return false,
+        _ if !file.is_file() => format!("{} is gone", model.display()),
+        Some(saved) if !is_kept(saved) => match hub::load(&model) {
+            Ok(_) => return false,
+            Err(error) => format!("{error}"),
+        },
+        _ => return false,
+    };
     noticed.push(Error::data(format!(
-        "{} is gone, and the best weights so far (of step {}) with it: the best from now on will be kept",
-        folder.join("model").display(),
+        "{what}: the best weights so far (of step {}) are lost, the best from now on will be kept",
         state.best_step
     )));
-    (state.best_bits, state.since_best) = (None, 0);
+    (state.best_bits, state.best_hash, state.since_best) = (None, None, 0);
     true
 }
 
@@ -220,8 +231,8 @@ const LOCK: &str = ".lock";
 
 /// What may be in a folder that is to become a run's; also the configuration that somebody was writing when he was killed.
 fn is_harmless(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    [LOCK, FIND_LR].contains(&&*name) || (name.starts_with("config.toml.") && name.ends_with(".tmp"))
+    let text = name.to_string_lossy();
+    [LOCK, FIND_LR].contains(&&*text) || (text.starts_with("config.toml.") && is_aside(name))
 }
 
 /// TensorBoard's files.

@@ -92,4 +92,31 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn what_is_asked_about_the_way_back_can_be_computed_from_the_numbers_that_are_shown() {
+        for seed in 0..60 {
+            let question = quiz(seed).unwrap().into_iter().find(|q| q.title == "The way back").unwrap();
+            let shown = |name: &str| -> Vec<f64> {
+                let numbers = question.text.split(&format!("{name} = [")).nth(1).unwrap().split(']').next();
+                numbers.unwrap().split(' ').map(|x| x.replace('−', "-").parse().unwrap()).collect()
+            };
+            let (p, dz) = (shown("p"), shown("dZ"));
+            let text = question.text.split("X = [").nth(1).unwrap().split(']').next().unwrap();
+            let x: Vec<Vec<f64>> =
+                text.split("; ").map(|row| row.split(' ').map(|x| x.parse().unwrap()).collect()).collect();
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let scores: Vec<f64> = x.iter().map(|row| (dot(&x[0], row) / 2.0).exp()).collect();
+            let weights: Vec<f64> = scores.iter().map(|e| e / scores.iter().sum::<f64>()).collect();
+            let by_weights: Vec<f64> = x.iter().map(|row| dot(&dz, row)).collect();
+            let mean = dot(&weights, &by_weights);
+            let by_scores = weights.iter().zip(&by_weights).map(|(a, d)| a * (d - mean)).collect();
+            let answers =
+                [vec![-p[1].ln()], vec![p[0] / 2.0, (p[1] - 1.0) / 2.0, p[2] / 2.0], by_weights, by_scores];
+            for (step, answer) in question.steps.iter().zip(answers) {
+                let typed = answer.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+                assert_eq!(step.right.check(&typed), Verdict::Right, "seed {seed}: {} {typed}", step.ask);
+            }
+        }
+    }
 }

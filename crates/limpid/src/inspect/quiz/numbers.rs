@@ -67,6 +67,11 @@ pub(super) fn text(row: &[i32]) -> String {
     row.iter().map(i32::to_string).collect::<Vec<_>>().join(" ")
 }
 
+/// "0.25 −1.5", with four decimals.
+pub(super) fn decimal_text(row: &[f64]) -> String {
+    row.iter().map(|x| fixed(*x, 4)).collect::<Vec<_>>().join(" ")
+}
+
 /// An example with these numbers.
 pub(super) struct Worked {
     pub explanation: Explanation,
@@ -108,9 +113,8 @@ impl Worked {
     }
 
     /// Row `i` of table `table` of a step as numbers to compute with.
-    pub fn numbers(&self, step: &str, table: usize, i: usize) -> String {
-        let cells = &self.explanation.step(step).tables[table].cells[i];
-        cells.iter().map(|cell| fixed(value(cell), 4)).collect::<Vec<_>>().join(" ")
+    pub fn numbers(&self, step: &str, table: usize, i: usize) -> Vec<f64> {
+        self.explanation.step(step).tables[table].cells[i].iter().map(value).collect()
     }
 
     /// A question about it.

@@ -116,11 +116,10 @@ impl Run {
         let folder = self.folder.join("model");
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        hub::save(&self.model, &folder)?;
-        if let (Some(end), Architecture::Gpt(_)) = (self.learnt_end(), &self.model.architecture) {
-            let generation = serde_json::json!({ "bos_token_id": end, "eos_token_id": end });
-            write_aside(&folder.join("generation_config.json"), format!("{generation:#}\n").as_bytes())?;
-        }
+        let is_gpt = matches!(self.model.architecture, Architecture::Gpt(_));
+        let end = self.learnt_end().filter(|_| is_gpt);
+        let generation = end.map(|end| serde_json::json!({ "bos_token_id": end, "eos_token_id": end }));
+        hub::save_writer(&self.model, &folder, generation.as_ref())?;
         self.hash_of_model()
     }
 

@@ -199,8 +199,7 @@ impl Run {
     }
 
     fn batches(&mut self, step: u64) -> Vec<Batch> {
-        let k = self.config.train.accumulate as u64;
-        (step * k..(step + 1) * k).map(|n| self.examples.batch(n)).collect()
+        self.examples.of_step(step, self.config.train.accumulate as u64)
     }
 
     /// Trains to the end, or until `news` says to stop.
