@@ -18,7 +18,7 @@ pub struct Eval {
     /// Their translations
     #[arg(long, value_name = "FILE", requires = "source")]
     pub target: Option<PathBuf>,
-    /// Stories that `limpid corpus stories` wrote, one a line, beside the best that is possible with them: nats a word, or words hidden one at a time. --data names those it has learnt from, for counts
+    /// Stories that `limpid corpus stories` wrote, one a line, beside the best that is possible with them: nats a word, or words hidden one at a time. Needs --data with those it has learnt from, for counts
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub stories: Option<PathBuf>,
     /// Stories: how many words are hidden
@@ -30,9 +30,12 @@ pub struct Eval {
     /// Language models and hidden words: each line is a text of its own, instead of windows of the whole [default: as the run was trained]
     #[arg(long)]
     pub lines: bool,
-    /// Windows of the whole text, also of a run that was trained on lines
-    #[arg(long, conflicts_with = "lines")]
+    /// Windows of the whole text, also of a run that was trained on lines or pairs
+    #[arg(long, conflicts_with_all = ["lines", "pairs"])]
     pub windows: bool,
+    /// Hidden words: a line and the next one, or in half of the cases another; also measures how often the model knows which [default: as the run was trained]
+    #[arg(long, conflicts_with = "lines")]
+    pub pairs: bool,
     /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]
     #[arg(long, value_name = "SHARE")]
     pub masked: Option<f32>,
@@ -42,15 +45,15 @@ pub struct Eval {
     /// Hidden words: another seed hides other words
     #[arg(long = "mask-seed", default_value_t = 1, value_name = "N")]
     pub mask_seed: u64,
-    /// Labels: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: by the file's name]
+    /// Labels: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: as the run was trained, or by the file's name]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Labels: the column of the text, by name or number; twice for pairs of texts [default: text]
+    /// Labels: the column of the text, by name or number; twice for pairs of texts [default: as the run was trained, or text]
     #[arg(long, value_name = "COLUMN")]
     pub text_column: Vec<String>,
-    /// Labels: the column of the label, by name or number
-    #[arg(long, default_value = "label", value_name = "COLUMN")]
-    pub label_column: String,
+    /// Labels: the column of the label, by name or number [default: as the run was trained, or label]
+    #[arg(long, value_name = "COLUMN")]
+    pub label_column: Option<String>,
     /// Labels: the first line is an example as all others
     #[arg(long)]
     pub no_header: bool,

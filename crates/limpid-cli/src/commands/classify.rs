@@ -22,6 +22,7 @@ pub fn run(args: &Classify) -> Result<()> {
     each_text(&args.text, "classify", &mut |texts, origin| {
         let pairs = texts.iter().enumerate().map(|(i, text)| split(text, i, args.pair, origin));
         let found = classify(&encoder, &pairs.collect::<Result<Vec<_>>>()?)?;
+        opened.warn_of_unknown(texts, origin)?;
         for (text, found) in texts.iter().zip(&found) {
             if args.json {
                 println!("{}", as_json(text, labels, found, top));

@@ -1,6 +1,6 @@
 //! `limpid embed` and `limpid similarity`: texts as vectors, and how near they are to each other.
 
-use super::encoder::{Opened, Origin, each_text};
+use super::encoder::{Opened, each_text};
 use crate::args::{Embed, Pool, Similarity, Vectors};
 use limpid::encode::{Encoder, Length, Overlong, Pooling, cosine, embed, npy};
 use limpid::error::{Error, Result};
@@ -75,8 +75,9 @@ pub fn run(args: &Embed) -> Result<()> {
     let encoder = opened.encoder(how.overlong);
     let length = if args.no_normalize { Length::AsIs } else { Length::One };
     let (mut lines, mut rows) = (String::new(), Vec::new());
-    each_text(&args.text, "embed", &mut |texts, _| {
+    each_text(&args.text, "embed", &mut |texts, origin| {
         let vectors = how.embed(&encoder, texts, length)?;
+        opened.warn_of_unknown(texts, origin)?;
         match out {
             Out::Npy(_) => rows.extend(vectors),
             Out::Lines(path) => {
@@ -104,8 +105,9 @@ pub fn similarity(args: &Similarity) -> Result<()> {
     let how = How::new(&args.model, &args.how)?;
     let encoder = opened.encoder(how.overlong);
     let (mut texts, mut vectors) = (Vec::new(), Vec::new());
-    each_text(&args.text, "similarity", &mut |some, _: Origin| {
+    each_text(&args.text, "similarity", &mut |some, origin| {
         vectors.extend(how.embed(&encoder, some, Length::AsIs)?);
+        opened.warn_of_unknown(some, origin)?;
         texts.extend_from_slice(some);
         Ok(())
     })?;

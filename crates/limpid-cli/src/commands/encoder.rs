@@ -28,6 +28,14 @@ impl Opened {
         Ok(Self { model, tokenizer: Tokenizer::load(folder)? })
     }
 
+    /// A closed vocabulary makes all unknown words the same: the reader should know.
+    pub fn warn_of_unknown(&self, texts: &[String], origin: Origin) -> Result<()> {
+        for (i, text) in texts.iter().enumerate() {
+            printer::unknown_words(&self.tokenizer.unknown_words(text)?, &origin.place(i));
+        }
+        Ok(())
+    }
+
     pub fn encoder(&self, overlong: Overlong) -> Encoder<'_> {
         let Architecture::Bert(bert) = &self.model.architecture else { unreachable!("checked when opened") };
         Encoder { bert, params: &self.model.params, tokenizer: &self.tokenizer, overlong }

@@ -71,12 +71,13 @@ fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
         ("--context", args.context.is_some(), !translates && !stories, "texts and labels"),
         ("--lines", args.lines, reads_text && !stories, "a language model or hidden words, on --data"),
         ("--windows", args.windows, reads_text && !stories, "a language model or hidden words, on --data"),
+        ("--pairs", args.pairs, hides && !stories, "hidden words, on --data"),
         ("--masked", args.masked.is_some(), hides && !stories, "hidden words, on --data"),
         ("--whole-words", args.whole_words, hides && !stories, "hidden words, on --data"),
         ("--mask-seed", args.mask_seed != 1, hides && !stories, "hidden words, on --data"),
         ("--format", args.format.is_some(), labels, "a classifier"),
         ("--text-column", !args.text_column.is_empty(), labels, "a classifier"),
-        ("--label-column", args.label_column != "label", labels, "a classifier"),
+        ("--label-column", args.label_column.is_some(), labels, "a classifier"),
         ("--no-header", args.no_header, labels, "a classifier"),
     ];
     match flags.iter().find(|(_, given, fits, _)| *given && !*fits) {
@@ -96,7 +97,7 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
         return Err(Error::config(format!("--context {context}: the model has positions for 1 to {most}"))
             .hint(format!("--context {most}")));
     }
-    let by_line = by_line(args, trained_with(&args.model).as_ref());
+    let by_line = unit(args, trained_with(&args.model).as_ref()) == Unit::Lines;
     let (texts, characters) = if by_line { lines(args, tokenizer)? } else { whole(args, tokenizer)? };
     let all: usize = texts.iter().map(Vec::len).sum();
     if texts.iter().all(|text| text.len() < 2) {
@@ -180,10 +181,14 @@ pub(super) fn trained_with(folder: &Path) -> Option<RunConfig> {
         .ok()
 }
 
-/// Whether every line is a text of its own: as was asked for, or as the run was trained that the model is of.
-pub(super) fn by_line(args: &Eval, trained: Option<&RunConfig>) -> bool {
-    let was = trained.and_then(|run| run.unit().ok());
-    args.lines || (!args.windows && was == Some(Unit::Lines))
+/// What a text is: as was asked for, or as the run was trained that the model is of.
+pub(super) fn unit(args: &Eval, trained: Option<&RunConfig>) -> Unit {
+    match args {
+        Eval { lines: true, .. } => Unit::Lines,
+        Eval { windows: true, .. } => Unit::Windows,
+        Eval { pairs: true, .. } => Unit::Pairs,
+        _ => trained.and_then(|run| run.unit().ok()).unwrap_or(Unit::Windows),
+    }
 }
 
 /// The files, one after another.

@@ -1,20 +1,24 @@
 //! `limpid eval` of an encoder: words that were hidden, labels of texts.
 
-use super::eval::{by_line, names, trained_with};
+use super::eval::{names, trained_with, unit};
 use crate::args::Eval;
 use crate::printer::perplexity;
+use limpid::config::BertHead;
 use limpid::data::batch::{LabelledBatch, Typed};
 use limpid::data::clean::Duplicates;
 use limpid::data::frame::Frame;
 use limpid::data::labelled::TableSpec;
+use limpid::data::line_pairs::LinePairs;
 use limpid::data::masking::{Draw, Hide, Masking};
 use limpid::data::table::{Column, Header, TableFormat};
 use limpid::encode::Read;
 use limpid::error::{Error, Result};
 use limpid::eval::encoder::{MaskedScore, class_score};
 use limpid::model::{Bert, Model};
-use limpid::text::{Blocks, Text, Tokenizer, lines_of};
+use limpid::text::{Blocks, Text, Tokenizer, each_line, lines_of};
+use limpid::train::config::Unit;
 use limpid::train::labelled::{label_number, tokens};
+use limpid_tensor::rng::Stream;
 use serde_json::json;
 
 /// Sequences that go through the model together.
@@ -51,11 +55,13 @@ pub fn run(args: &Eval, bert: &Bert, model: &Model, tokenizer: &Tokenizer) -> Re
     masked(args, (bert, model), tokenizer, context)
 }
 
+/// What goes through the model together: sequences, and for pairs of lines whether the second follows the first.
+type Group = (Vec<Read>, Option<Vec<u32>>);
+
 fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, context: usize) -> Result<()> {
     let (hide, seed) = (if args.whole_words { Hide::WholeWords } else { Hide::Tokens }, args.mask_seed);
     let trained = trained_with(&args.model);
     let share = args.masked.unwrap_or_else(|| trained.as_ref().map_or(0.15, |run| run.masking.share));
-    let lines = by_line(args, trained.as_ref());
     if !(share > 0.0 && share < 1.0) {
         return Err(
             Error::config(format!("--masked {share} is not a part of the tokens")).hint("usual is 0.15")
@@ -63,29 +69,30 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
     }
     let masking = Masking::new(tokenizer, share, hide, seed)?;
     let frame = Frame::of(tokenizer)?;
-    let mut parts: Vec<Vec<u32>> = Vec::new();
-    let mut all = Vec::new();
-    if lines {
-        for line in lines_of(&args.data)? {
-            parts.push(tokenizer.encode(&line)?);
+    let (groups, unit) = match unit(args, trained.as_ref()) {
+        Unit::Windows => (singles(&[whole(args, tokenizer)?], frame, context), "windows"),
+        Unit::Lines => (singles(&lines(args, tokenizer)?, frame, context), "lines"),
+        Unit::Pairs if bert.config().head != BertHead::PreTraining => {
+            return Err(Error::config(format!(
+                "--pairs: {} has no head for pairs of texts",
+                args.model.display()
+            ))
+            .hint("limpid train bert --set data.unit=pairs trains one; --lines takes each line for itself"));
         }
-    } else {
-        for path in &args.data {
-            for block in Blocks::new(Text::open(path)?) {
-                all.extend(tokenizer.encode(&block?)?);
-            }
-        }
-    }
-    parts.push(all);
-    let sequences: Vec<Read> =
-        parts.iter().flat_map(|part| part.chunks(context - 2)).map(|part| frame.one(part)).collect();
-    if sequences.is_empty() {
-        return Err(Error::data(format!("{}: there is no text in it", names(&args.data)))
-            .hint("is it the right file?"));
+        Unit::Pairs => (line_pairs(args, tokenizer, (frame, context))?, "pairs of lines"),
+    };
+    let sequences: usize = groups.iter().map(|(sequences, _)| sequences.len()).sum();
+    if sequences == 0 {
+        let hint = if unit == "pairs of lines" {
+            "a pair is a line and the next one"
+        } else {
+            "is it the right file?"
+        };
+        return Err(Error::data(format!("{}: there is no text in it", names(&args.data))).hint(hint));
     }
     let mut score = MaskedScore::default();
-    for (n, group) in sequences.chunks(AT_A_TIME).enumerate() {
-        let batch = masking.apply(Draw::Validation(n as u64), group.to_vec(), None);
+    for (n, (sequences, follows)) in groups.into_iter().enumerate() {
+        let batch = masking.apply(Draw::Validation(n as u64), sequences, follows);
         score.add((bert, &model.params), &batch);
     }
     if score.loss.tokens == 0 {
@@ -99,32 +106,83 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
             "{}",
             json!({
                 "masked_loss": loss, "perplexity": score.loss.perplexity(), "accuracy": accuracy,
-                "masked": score.loss.tokens, "share": share, "sequences": sequences.len(),
-                "unit": if lines { "lines" } else { "windows" }, "context": context, "seed": seed,
+                "pair_accuracy": score.pair_accuracy(), "masked": score.loss.tokens, "share": share, "sequences": sequences,
+                "unit": unit, "context": context, "seed": seed,
             })
         );
         return Ok(());
     }
-    println!(
-        "hidden words        {:>12}   ({share} of {} {}, seed {seed})",
-        score.loss.tokens,
-        sequences.len(),
-        if lines { "lines" } else { "windows" }
-    );
+    println!("hidden words        {:>12}   ({share} of {sequences} {unit}, seed {seed})", score.loss.tokens);
     println!("loss                {loss:>12.4}   nats a hidden word");
     println!("perplexity          {:>12}", perplexity(score.loss.perplexity()));
     println!("accuracy            {accuracy:>12.4}");
+    if let Some(known) = score.pair_accuracy() {
+        println!(
+            "order of pairs      {known:>12.4}   (whether the second line follows the first: half of them do)"
+        );
+    }
     Ok(())
 }
 
-/// How the flags say that a table is written.
+/// All files as one text.
+fn whole(args: &Eval, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let mut all = Vec::new();
+    for path in &args.data {
+        for block in Blocks::new(Text::open(path)?) {
+            all.extend(tokenizer.encode(&block?)?);
+        }
+    }
+    Ok(all)
+}
+
+fn lines(args: &Eval, tokenizer: &Tokenizer) -> Result<Vec<Vec<u32>>> {
+    lines_of(&args.data)?.iter().map(|line| tokenizer.encode(line)).collect()
+}
+
+/// Texts one by one, long ones in pieces.
+fn singles(texts: &[Vec<u32>], frame: Frame, context: usize) -> Vec<Group> {
+    let sequences: Vec<Read> =
+        texts.iter().flat_map(|text| text.chunks(context - 2)).map(|part| frame.one(part)).collect();
+    sequences.chunks(AT_A_TIME).map(|group| (group.to_vec(), None)).collect()
+}
+
+/// Every line that has a next one, with that or another.
+fn line_pairs(args: &Eval, tokenizer: &Tokenizer, how: (Frame, usize)) -> Result<Vec<Group>> {
+    let mut lines = Vec::new();
+    for path in &args.data {
+        // Blank ones, too: they end a document.
+        lines.extend(each_line(std::slice::from_ref(path)).map(|line| tokenizer.encode(&line?)));
+        // The end of a file is the end of a document.
+        lines.push(Ok(Vec::new()));
+    }
+    let lines = lines.into_iter().collect::<Result<Vec<Vec<u32>>>>()?;
+    let pairs = LinePairs::new(0..lines.len(), |i| lines[i].len());
+    let mut rng = Stream::new(args.mask_seed, 0);
+    let all: Vec<usize> = (0..pairs.count()).collect();
+    let group = |chosen: &[usize]| {
+        let (sequences, follows) = pairs.draw(chosen, |i| lines[i].clone(), how, &mut rng);
+        (sequences, Some(follows))
+    };
+    Ok(all.chunks(AT_A_TIME).map(group).collect())
+}
+
+/// How a table is written: as the flags say, or as that of the run was.
 fn table(args: &Eval) -> Result<TableSpec> {
+    let usual = TableSpec {
+        format: None,
+        header: Header::First,
+        texts: vec![Column::Name("text".into())],
+        label: Column::Name("label".into()),
+    };
+    let trained = trained_with(&args.model).and_then(|run| run.table().ok()).unwrap_or(usual);
     let texts: Vec<Column> = args.text_column.iter().map(|column| Column::parse(column)).collect();
+    let format = args.format.as_deref().map(TableFormat::from_name).transpose()?;
+    // What a file is called says more about it than how another was written, unless that had to be said.
     Ok(TableSpec {
-        format: args.format.as_deref().map(TableFormat::from_name).transpose()?,
-        header: if args.no_header { Header::Missing } else { Header::First },
-        texts: if texts.is_empty() { vec![Column::Name("text".into())] } else { texts },
-        label: Column::parse(&args.label_column),
+        format: format.or(trained.format),
+        header: if args.no_header { Header::Missing } else { trained.header },
+        texts: if texts.is_empty() { trained.texts } else { texts },
+        label: args.label_column.as_deref().map_or(trained.label, Column::parse),
     })
 }
 

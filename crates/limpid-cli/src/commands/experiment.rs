@@ -115,8 +115,10 @@ fn print(outcome: &Outcome, effort: Effort) {
     for finding in &outcome.findings {
         println!("{:13} {}: {}", finding.verdict.words(), finding.what, finding.evidence);
     }
-    let quick = if effort == Effort::Quick { " (in a quick run, which proves nothing)" } else { "" };
-    println!("\nThe claim: {}{quick}.", outcome.verdict().words());
+    match effort {
+        Effort::Quick => println!("\nA quick run, which proves nothing: the claim is not judged."),
+        Effort::Full => println!("\nThe claim: {}.", outcome.verdict().words()),
+    }
 }
 
 fn print_table(table: &Table) {

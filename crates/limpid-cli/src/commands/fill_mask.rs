@@ -2,7 +2,6 @@
 
 use super::encoder::{Opened, each_text};
 use crate::args::FillMask;
-use crate::printer;
 use limpid::encode::{Gap, Overlong, fill_mask};
 use limpid::error::Result;
 use serde_json::json;
@@ -14,9 +13,7 @@ pub fn run(args: &FillMask) -> Result<()> {
     let encoder = opened.encoder(Overlong::Refuse);
     each_text(&args.text, "fill-mask", &mut |texts, origin| {
         let found = fill_mask(&encoder, texts, args.top as usize)?;
-        for (i, text) in texts.iter().enumerate() {
-            printer::unknown_words(&encoder.tokenizer.unknown_words(text)?, &origin.place(i));
-        }
+        opened.warn_of_unknown(texts, origin)?;
         for (text, gaps) in texts.iter().zip(found) {
             if args.json {
                 println!("{}", as_json(text, &gaps));

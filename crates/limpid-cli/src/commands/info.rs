@@ -2,7 +2,10 @@
 
 use crate::args::Info;
 use crate::printer::{self, counted, thousands};
-use limpid::config::{Directions, cell_name, rnn_attention_name};
+use limpid::config::{
+    Directions, NormPlacement, Normalisation, Positions, Residual, Scaling, Variant, cell_name,
+    rnn_attention_name,
+};
 use limpid::data::labelled::listed;
 use limpid::error::Result;
 use limpid::hub;
@@ -70,7 +73,7 @@ pub fn run(args: Info) -> Result<()> {
             "{}",
             json!({
                 "kind": model.architecture.kind(), "parameters": model.params.count(), "tokenizer": tokenizer, "parts": parts,
-                "labels": labels(&model),
+                "labels": labels(&model), "variant": variant(&model),
             })
         );
         return Ok(());
@@ -88,7 +91,13 @@ pub fn run(args: Info) -> Result<()> {
     let mut root = Part::new("all");
     for (_, spec) in model.params.iter() {
         let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
-        root.add(&spec.name.split('.').collect::<Vec<_>>(), spec.shape.len(), &shape);
+        // Only what is learnt counts.
+        let (learnt, shape) = match spec.role {
+            Role::Trained => (spec.shape.len(), shape),
+            Role::Fixed => (0, format!("{shape}, fixed")),
+            Role::Statistic => (0, format!("{shape}, measured")),
+        };
+        root.add(&spec.name.split('.').collect::<Vec<_>>(), learnt, &shape);
     }
     root.print(0, args.depth);
     Ok(())
@@ -106,20 +115,21 @@ fn sizes(model: &Model) -> String {
         Architecture::Gpt(gpt) => {
             let c = gpt.config();
             format!(
-                "{}, width {}, {}, feed-forward {}, context {}, {}-norm, vocabulary {}",
+                "{}, width {}, {}, feed-forward {}, context {}, {}, vocabulary {}{}",
                 counted(c.n_layer, "layer"),
                 c.n_embd,
                 counted(c.n_head, "head"),
                 c.n_inner,
                 c.n_positions,
-                placement(c.norm),
-                thousands(c.vocab_size)
+                norm(c.norm, c.variant),
+                thousands(c.vocab_size),
+                departures(c.variant, Positions::Learned)
             )
         }
         Architecture::Seq2Seq(model) => {
             let c = model.config();
             format!(
-                "{} + {} layers, width {}, {} and {} heads, feed-forward {} and {}, positions {}, {}-norm, vocabulary {}",
+                "{} + {} layers, width {}, {} and {} heads, feed-forward {} and {}, positions {}, {}, vocabulary {}{}",
                 c.encoder_layers,
                 c.decoder_layers,
                 c.d_model,
@@ -128,8 +138,9 @@ fn sizes(model: &Model) -> String {
                 c.encoder_ffn_dim,
                 c.decoder_ffn_dim,
                 c.max_position_embeddings,
-                placement(c.norm),
-                thousands(c.vocab_size)
+                norm(c.norm, c.variant),
+                thousands(c.vocab_size),
+                departures(c.variant, Positions::Sinusoidal)
             )
         }
         Architecture::Bert(bert) => {
@@ -162,9 +173,41 @@ fn sizes(model: &Model) -> String {
     }
 }
 
-fn placement(norm: limpid::config::NormPlacement) -> &'static str {
-    match norm {
-        limpid::config::NormPlacement::Pre => "pre",
-        limpid::config::NormPlacement::Post => "post",
+/// What is normalised, and where.
+fn norm(placement: NormPlacement, variant: Variant) -> String {
+    let place = match placement {
+        NormPlacement::Pre => "pre",
+        NormPlacement::Post => "post",
+    };
+    match variant.normalisation {
+        Normalisation::Layer => format!("{place}-norm"),
+        Normalisation::Batch => format!("{place}-norm by batch"),
+        Normalisation::None => "no normalisation".into(),
     }
+}
+
+/// Where a model is not what its family is.
+fn departures(variant: Variant, usual: Positions) -> String {
+    let positions = format!("positions: {}", variant.positions.name());
+    let all = [
+        (variant.positions != usual, &positions[..]),
+        (variant.residual == Residual::None, "no residuals"),
+        (variant.scaling == Scaling::None, "scores not scaled"),
+    ];
+    let there: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
+    if there.is_empty() { String::new() } else { format!("\n{}", there.join(", ")) }
+}
+
+/// The same as JSON: of a Transformer that can depart from its family.
+fn variant(model: &Model) -> Option<serde_json::Value> {
+    let (norm, variant) = match &model.architecture {
+        Architecture::Gpt(gpt) => (gpt.config().norm, gpt.config().variant),
+        Architecture::Seq2Seq(model) => (model.config().norm, model.config().variant),
+        Architecture::Bert(_) | Architecture::Rnn(_) => return None,
+    };
+    Some(json!({
+        "norm": if norm == NormPlacement::Pre { "pre" } else { "post" },
+        "normalisation": variant.normalisation.name(), "positions": variant.positions.name(),
+        "residual": variant.residual.name(), "scaling": variant.scaling.name(),
+    }))
 }

@@ -9,7 +9,7 @@ use limpid::text::train::Stage;
 use limpid::train::checkpoint;
 use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Beginning, Opened, Preparing};
-use limpid::train::{Ended, Judged, News, RunConfig, Signal, TaskKind};
+use limpid::train::{Ended, Examples, Judged, News, RunConfig, Signal, TaskKind};
 use limpid_tensor::team;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -107,10 +107,11 @@ pub fn run(args: Train) -> Result<ExitCode> {
         folder.join("report.html").display()
     );
     println!("What to type next:");
+    let verb = if writes_less(run.examples()) { "summarize" } else { "translate" };
     let run = printer::quoted(&folder);
     match config.task {
         TaskKind::Gpt => println!("  {limpid} generate {run} --prompt \"…\""),
-        TaskKind::Translate => println!("  {limpid} translate {run} \"…\""),
+        TaskKind::Translate => println!("  {limpid} {verb} {run} \"…\""),
         TaskKind::Bert => println!("  {limpid} fill-mask {run} \"… [MASK] …\""),
         // Two texts of an example are given with a tab between them.
         TaskKind::Classify if config.table.text.len() > 1 => {
@@ -119,6 +120,16 @@ pub fn run(args: Train) -> Result<ExitCode> {
         TaskKind::Classify => println!("  {limpid} classify {run} \"…\""),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether targets are so much shorter than sources that they must be summaries.
+fn writes_less(examples: &Examples) -> bool {
+    let Examples::Pairs(pairs) = examples else { return false };
+    let words = |text: &String| text.split_whitespace().count();
+    let of = |side: fn(&(String, String)) -> &String| {
+        pairs.validation_texts.iter().map(|pair| words(side(pair))).sum::<usize>()
+    };
+    of(|pair| &pair.0) >= 3 * of(|pair| &pair.1).max(1)
 }
 
 /// What a finished run came to: its `summary.json`, and where it is.
@@ -324,7 +335,12 @@ fn line(metric: &Metric) -> Option<String> {
             let accuracy =
                 found.accuracy.map_or(String::new(), |share| format!(", {:.1}% right", percent(share)));
             let f1 = found.macro_f1.map_or(String::new(), |f1| format!(", macro F1 {:.1}%", percent(f1)));
-            Some(format!("step {step}{of}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}{best}"))
+            let pairs = found
+                .pair_accuracy
+                .map_or(String::new(), |share| format!(", order of pairs {:.1}% right", percent(share)));
+            Some(format!(
+                "step {step}{of}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}{pairs}{best}"
+            ))
         }
         Metric::Sample(sample) => {
             let expected = |text: &String| format!("\n    (expected: {text})");

@@ -5,6 +5,7 @@ pub mod clean;
 pub mod corpus;
 pub mod frame;
 pub mod labelled;
+pub mod line_pairs;
 pub mod masking;
 pub mod order;
 pub mod pairs;

@@ -27,6 +27,12 @@ impl MaskedScore {
         self.right as f64 / self.loss.tokens as f64
     }
 
+    /// The part of the pairs of texts of which it was known whether the second follows the first; none if there were no pairs.
+    pub fn pair_accuracy(&self) -> Option<f64> {
+        let (pairs, known) = self.order;
+        (pairs > 0).then(|| known as f64 / pairs as f64)
+    }
+
     /// Adds a batch.
     pub fn add(&mut self, (bert, params): (&Bert, &Params), batch: &MaskedBatch) {
         let mut tape = Tape::inference(params);
@@ -111,8 +117,12 @@ mod tests {
         let logits = bert.word_logits(&mut tape, &hidden, &batch.rows);
         let targets = (0..3).map(|i| argmax(logits.value().row(i)) as u32).collect();
         let mut score = MaskedScore::default();
-        score.add((bert, &model.params), &MaskedBatch { targets, follows: Some(vec![0, 1]), ..batch });
+        score
+            .add((bert, &model.params), &MaskedBatch { targets, follows: Some(vec![0, 1]), ..batch.clone() });
         assert_eq!((score.accuracy(), score.order.0), (1.0, 2));
+        let said = bert.class_logits(&mut tape, &hidden, &batch.input);
+        let known = [0, 1].map(|i| (argmax(said.value().row(i)) == i) as usize).iter().sum::<usize>();
+        assert_eq!(score.pair_accuracy(), Some(known as f64 / 2.0));
     }
 
     #[test]

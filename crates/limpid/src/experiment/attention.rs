@@ -330,12 +330,12 @@ fn picture(
         Series { band, ..line.marked(Mark::Dots) }
     };
     let series: Vec<Series> = results.iter().map(series).collect();
+    let bands = if series.iter().any(|s| !s.band.is_empty()) { "; bands: bootstrap over texts" } else { "" };
     let is_missing = |s: &&Series| s.points.iter().all(|point| !point.1.is_finite());
     let missing: Vec<String> = series.iter().filter(is_missing).map(|s| s.name.clone()).collect();
     let mut chart =
         Chart::new(title, Axis::linear("words of the source"), Axis::linear(unit).including(0.0), series);
-    chart.subtitle =
-        format!("trained on texts of up to {} words; bands: bootstrap over texts", GROUPS[SEEN].1);
+    chart.subtitle = format!("trained on texts of up to {} words{bands}", GROUPS[SEEN].1);
     if !missing.is_empty() {
         chart.subtitle +=
             &format!("; no line where BLEU of short texts is 0 with some seed: {}", missing.join("; "));

@@ -294,7 +294,7 @@ fn turning_off(watched: &[Watched]) -> Vec<Finding> {
     });
     let main = over(&|w| w.shares().into_iter().fold(f64::NEG_INFINITY, f64::max));
     // A model that has learnt nothing may be no worse without a head: then there is no mean to measure by.
-    let costs = watched.iter().all(|w| w.mean_off() > 0.0);
+    let costs = mean.is_above(0.0) == Verdict::Held;
     let judged = |verdict: Verdict| if costs { verdict } else { Verdict::NotClear };
     let heard = watched.iter().map(|w| w.heard).fold(0.0, f32::max);
     vec![
@@ -330,13 +330,17 @@ fn loss_chart(losses: &[Vec<f64>], sizes: &Sizes) -> Chart {
 }
 
 fn looks_chart(watched: &Watched) -> Chart {
+    // Less than ten heads a layer: 2.3 is the third of the second.
+    let places: Vec<f64> =
+        watched.names.iter().map(|name| name.parse().expect("layer and head, with a point")).collect();
     let line = |i: usize| {
-        let points = watched.looks.iter().enumerate().map(|(head, looks)| (head as f64 + 1.0, looks[i]));
-        Series::line(LOOKS[i], points.collect()).marked(Mark::Dots)
+        // A gap behind each point: there is nothing between two heads.
+        let dots = places.iter().zip(&watched.looks).flat_map(|(x, looks)| [(*x, looks[i]), (*x, f64::NAN)]);
+        Series::line(LOOKS[i], dots.collect()).marked(Mark::Dots)
     };
     Chart::new(
-        "What single heads look at",
-        Axis::linear("head, first layer first"),
+        "What single heads look at, first seed",
+        Axis { ticks: places.clone(), ..Axis::linear("layer.head") },
         Axis::linear("share of the weight").including(0.0),
         (0..LOOKS.len()).map(line).collect(),
     )

@@ -17,7 +17,7 @@ pub fn html(experiment: &Experiment, effort: Effort, outcome: &Outcome) -> Strin
     let pictures: Vec<String> = outcome.pictures.iter().map(|picture| picture.svg.clone()).collect();
     body += &section("Pictures", &chart_grid(&pictures));
     for one in &outcome.tables {
-        body += &section(&one.title, &table("", &one.head, &one.rows));
+        body += &section(&one.title, &table("words", &one.head, &one.rows));
     }
     body += &section("How it was done", &format!("<p>{}</p>\n", escape(&outcome.method)));
     page(&title, &body)

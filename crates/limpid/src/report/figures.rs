@@ -63,6 +63,7 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     add("BLEU on validation, best", highest(|line| line.bleu), Kind::Measure);
     add("accuracy on validation, best", highest(|line| line.accuracy), Kind::Measure);
     add("macro F1 on validation, best", highest(|line| line.macro_f1), Kind::Measure);
+    add("order of pairs on validation, best", highest(|line| line.pair_accuracy), Kind::Measure);
     found
 }
 

@@ -20,7 +20,7 @@ p{margin:.3rem 0 .8rem;color:var(--soft)}.figures{display:grid;grid-template-col
 .charts svg{width:100%;height:auto;background:var(--card);border-radius:.5rem;padding:.4rem}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
 td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
-th{font-weight:600}thead th{overflow-wrap:normal}.text td:last-child{white-space:pre-wrap}\
+th{font-weight:600}thead th{overflow-wrap:normal}.words td:first-child{overflow-wrap:normal}.text td:last-child{white-space:pre-wrap}\
 .text th[scope=row],.text td:first-child:not(:last-child){width:1%;padding-right:1.5rem;white-space:nowrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
 pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer;color:var(--soft)}\
 .note{border-left:4px solid #c58a1a;padding-left:.7rem}";

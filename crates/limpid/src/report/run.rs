@@ -68,6 +68,9 @@ pub struct Validation {
     /// Of classifiers: the mean of the F1 of the classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub macro_f1: Option<f64>,
+    /// Of encoders that read pairs of lines: how often it is known whether the second follows the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair_accuracy: Option<f64>,
     /// Whether it was the best until then.
     #[serde(default)]
     pub best: bool,

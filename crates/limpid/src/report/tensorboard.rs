@@ -92,6 +92,7 @@ impl Clock {
                     ("validation/bleu", validation.bleu),
                     ("validation/accuracy", validation.accuracy),
                     ("validation/macro_f1", validation.macro_f1),
+                    ("validation/pair_accuracy", validation.pair_accuracy),
                 ];
                 (validation.step, scalars("validation/loss", validation.loss, &optional))
             }

@@ -148,6 +148,8 @@ impl Tokenizer {
         Ok(places
             .filter_map(|(_, (from, to))| text.get(*from..*to))
             .map(|word| word.trim().to_string())
+            // Only the sign of a space, before a mask.
+            .filter(|word| !word.is_empty())
             .collect())
     }
 

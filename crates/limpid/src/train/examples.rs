@@ -94,6 +94,8 @@ pub struct Validation {
     pub accuracy: Option<f64>,
     /// Macro F1 of the labels.
     pub macro_f1: Option<f64>,
+    /// The part of the pairs of texts of which it is known whether the second follows the first.
+    pub pair_accuracy: Option<f64>,
 }
 
 impl Examples {
@@ -176,6 +178,7 @@ impl Examples {
                     loss,
                     tokens,
                     accuracy: Some(found.accuracy()),
+                    pair_accuracy: found.pair_accuracy(),
                     ..Validation::default()
                 };
             }

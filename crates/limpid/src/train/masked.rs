@@ -7,6 +7,7 @@ use super::text::{Kept, token_files};
 use crate::data::batch::MaskedBatch;
 use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;
+use crate::data::line_pairs::LinePairs;
 use crate::data::masking::{Draw, Masking};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::sequence_file::{Recipe, SequenceFile};
@@ -16,7 +17,7 @@ use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::eval::encoder::MaskedScore;
 use crate::model::Bert;
-use crate::text::{Tokenizer, each_line};
+use crate::text::{Tokenizer, TokenizerKind, each_line};
 use limpid_tensor::params::Params;
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
@@ -60,10 +61,10 @@ enum Source {
 /// A part of a line: which one, and which of its tokens.
 type Piece = (u32, Range<u32>);
 
-/// Which lines have a next one: an empty line ends a document.
+/// Lines that are put together.
 struct Lines {
     file: Arc<SequenceFile>,
-    with_next: Vec<usize>,
+    pairs: LinePairs,
 }
 
 impl MaskedExamples {
@@ -153,9 +154,9 @@ impl MaskedExamples {
                 return (step * self.accumulate..(step + 1) * self.accumulate).map(&mut batch).collect();
             }
             Source::Pairs { train, .. } => {
-                let chosen = random_windows(seed, step, size, train.with_next.len());
+                let chosen = random_windows(seed, step, size, train.pairs.count());
                 let (pairs, follows) =
-                    train.pairs(&chosen, frame, self.context, &mut Stream::new(seed, PAIRS | step));
+                    train.draw(&chosen, (frame, self.context), &mut Stream::new(seed, PAIRS | step));
                 (pairs, Some(follows))
             }
         };
@@ -189,7 +190,7 @@ impl MaskedExamples {
                 Source::Pairs { kept, .. } => {
                     let mut rng = Stream::new(self.seed, PAIRS_KEPT | group as u64);
                     let chosen: Vec<usize> = range.collect();
-                    let (pairs, follows) = kept.pairs(&chosen, self.frame, self.context, &mut rng);
+                    let (pairs, follows) = kept.draw(&chosen, (self.frame, self.context), &mut rng);
                     (pairs, Some(follows))
                 }
             };
@@ -212,7 +213,7 @@ impl MaskedExamples {
                 ((train.len() >= inner) as usize * train.len().div_ceil(inner), kept.1.len().div_ceil(inner))
             }
             Source::Lines { train, kept, .. } => (train.len(), kept.1.len()),
-            Source::Pairs { train, kept } => (train.with_next.len(), kept.with_next.len()),
+            Source::Pairs { train, kept } => (train.pairs.count(), kept.pairs.count()),
         }
     }
 
@@ -265,7 +266,7 @@ impl MaskedExamples {
         let last = spans.last().map_or(0, |span| span.start + span.len);
         let rows: Vec<u32> = batch.rows.iter().copied().filter(|row| (*row as usize) < last).collect();
         let logits = bert.word_logits(&mut tape, &hidden, &rows.clone().into());
-        let (mask, _) = tokenizer.mask().expect("checked when it was read");
+        let (mask, mask_text) = tokenizer.mask().expect("checked when it was read");
         for (i, row) in rows.iter().enumerate() {
             // Also where another word was put, or the right one left: what is asked for is shown as a gap.
             shown[*row as usize] = mask;
@@ -277,7 +278,13 @@ impl MaskedExamples {
             .map(|span| {
                 let inside = span.start + 1..(span.start + span.len).max(span.start + 2) - 1;
                 let text = |ids: &[u32]| tokenizer.decode_with_special(&ids[inside.clone()]);
-                Ok((text(&shown)?, text(&said)?, Some(text(&right)?)))
+                let mut gaps = text(&shown)?;
+                if tokenizer.kind() == Some(TokenizerKind::Word) {
+                    // The space before a word is written with the word, and a gap hides it.
+                    gaps = gaps.replace(mask_text, &format!(" {mask_text} "));
+                    gaps = gaps.split_whitespace().collect::<Vec<_>>().join(" ");
+                }
+                Ok((gaps, text(&said)?, Some(text(&right)?)))
             })
             .collect()
     }
@@ -331,27 +338,11 @@ fn tokens_of(lines: &SequenceFile, (line, part): &Piece) -> Vec<u32> {
 impl Lines {
     /// Those of `part`.
     fn new(file: Arc<SequenceFile>, part: Range<usize>) -> Self {
-        let both = |i: &usize| file.len_of(*i) > 0 && file.len_of(*i + 1) > 0;
-        let with_next = (part.start..part.end.saturating_sub(1)).filter(both).collect();
-        Self { file, with_next }
+        let pairs = LinePairs::new(part, |i| file.len_of(i));
+        Self { file, pairs }
     }
 
-    /// For each of `chosen` (numbers of lines that have a next one) a pair, and 0 if its second is the next line, 1 if it is another.
-    fn pairs(
-        &self,
-        chosen: &[usize],
-        frame: Frame,
-        context: usize,
-        rng: &mut Stream,
-    ) -> (Vec<Read>, Vec<u32>) {
-        let pair = |which: &usize| {
-            let first = self.with_next[*which];
-            let (is_other, other) = (rng.below(2) == 1, self.with_next[rng.below(self.with_next.len())]);
-            // With one pair there is no other line than the next.
-            let second = if is_other && other != first + 1 { other } else { first + 1 };
-            let (read, _) = frame.cut(&self.file.get(first), Some(&self.file.get(second)), context);
-            (read, u32::from(second != first + 1))
-        };
-        chosen.iter().map(pair).unzip()
+    fn draw(&self, chosen: &[usize], how: (Frame, usize), rng: &mut Stream) -> (Vec<Read>, Vec<u32>) {
+        self.pairs.draw(chosen, |i| self.file.get(i), how, rng)
     }
 }

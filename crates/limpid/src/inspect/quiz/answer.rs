@@ -5,6 +5,9 @@ use serde::{Serialize, Serializer};
 
 /// So far may a number be off that is not whole: two decimals are enough.
 const TOLERANCE: f64 = 0.006;
+/// A small one (below 0.12) only by so much of itself, or nothing would be as good as it; three decimals are always enough.
+const SMALL: f64 = 0.05;
+const LEAST: f64 = 0.0006;
 /// And so far in proportion, for large ones.
 const RELATIVE: f64 = 0.001;
 
@@ -61,7 +64,11 @@ impl Right {
                     let masked = numbers.iter().any(|x| !x.is_finite());
                     return format!("{count}, exactly{}", if masked { "; -inf for −∞" } else { "" });
                 }
-                format!("{count}, within {TOLERANCE}")
+                let decimals = match numbers.iter().any(|x| !is_whole(*x) && SMALL * x.abs() < TOLERANCE) {
+                    true => "three",
+                    false => "two",
+                };
+                format!("{count}, to {decimals} decimals")
             }
         }
     }
@@ -113,11 +120,14 @@ fn are_whole(numbers: &[f64]) -> bool {
 }
 
 /// Whether each number is as near as it has to be.
-fn near(given: &[f64], right: &[f64]) -> bool {
-    // f32 may have computed 1660.0001 where 1660 is meant.
-    let (absolute, relative) = if are_whole(right) { (1e-6, 1e-6) } else { (TOLERANCE, RELATIVE) };
-    given.iter().zip(right).all(|(given, right)| match given.is_finite() && right.is_finite() {
-        true => (given - right).abs() <= absolute.max(relative * right.abs()),
+fn near(given: &[f64], numbers: &[f64]) -> bool {
+    let may_be_off = |right: f64| match are_whole(numbers) {
+        // f32 may have computed 1660.0001 where 1660 is meant.
+        true => 1e-6_f64.max(1e-6 * right.abs()),
+        false => TOLERANCE.min(LEAST.max(SMALL * right.abs())).max(RELATIVE * right.abs()),
+    };
+    given.iter().zip(numbers).all(|(given, right)| match given.is_finite() && right.is_finite() {
+        true => (given - right).abs() <= may_be_off(*right),
         false => given == right,
     })
 }
@@ -162,7 +172,8 @@ mod tests {
     fn right_answers_are_shown_as_one_would_type_them() {
         let right = Right::Numbers(vec![1.5, -0.416_147, 2.0, f64::NEG_INFINITY, 0.0]);
         assert_eq!(right.shown(), "1.5 -0.416147 2 -inf 0");
-        assert_eq!(right.expects(), "5 numbers, within 0.006");
+        assert_eq!(right.expects(), "5 numbers, to two decimals");
+        assert_eq!(Right::Numbers(vec![1.5, 0.0016]).expects(), "2 numbers, to three decimals");
         assert_eq!(Right::Numbers(vec![0.0, f64::NEG_INFINITY]).expects(), "2 numbers, exactly; -inf for −∞");
     }
 
@@ -176,6 +187,16 @@ mod tests {
             ("0.41", Verdict::Wrong),
         ] {
             assert_eq!(half.check(typed), verdict, "{typed}");
+        }
+        // A small one is not near to nothing, nor to a few times itself.
+        let small = Right::Numbers(vec![0.0016, 2.0736]);
+        for (typed, verdict) in [
+            ("0.0016 2.07", Verdict::Right),
+            ("0.002 2.0736", Verdict::Right),
+            ("0 2.0736", Verdict::Wrong),
+            ("0.007 2.0736", Verdict::Wrong),
+        ] {
+            assert_eq!(small.check(typed), verdict, "{typed}");
         }
         // Whole numbers are exact; −∞ is only −∞; large ones may be off in proportion.
         assert_eq!(Right::Numbers(vec![6.0]).check("6.001"), Verdict::Wrong);

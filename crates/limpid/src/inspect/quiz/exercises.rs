@@ -27,9 +27,31 @@ pub(super) fn all(seed: u64) -> Result<Vec<Question>> {
     makers.iter().zip(100..).map(|(make, n)| make(&mut Fresh::new(seed, n))).collect()
 }
 
+/// An example with other numbers until they are worth computing with.
+fn until<T>(
+    mut make: impl FnMut() -> Result<(T, Worked)>,
+    worth: impl Fn(&Worked) -> bool,
+) -> Result<(T, Worked)> {
+    loop {
+        let made = make()?;
+        if worth(&made.1) {
+            return Ok(made);
+        }
+    }
+}
+
+/// Whether the numbers of a row are not all the same: equal scores give equal weights, and nothing to compute.
+fn differ(numbers: &[f64]) -> bool {
+    numbers.iter().any(|x| *x != numbers[0])
+}
+
 fn self_attention(fresh: &mut Fresh) -> Result<Question> {
-    let tokens = fresh.rows(2, 4, 0, 2);
-    let worked = Worked::new("self-attention", &[("tokens", &tokens), ("words", "one two")])?;
+    let make = || {
+        let tokens = fresh.rows(2, 4, 0, 2);
+        let worked = Worked::new("self-attention", &[("tokens", &tokens), ("words", "one two")])?;
+        Ok((tokens, worked))
+    };
+    let (tokens, worked) = until(make, |worked| differ(&worked.numbers("Scores", 0, 0)))?;
     let steps = vec![
         worked.row("the scores of the first token", "Scores", 0, 0),
         worked.row("the same, scaled", "Scaled scores", 0, 0),
@@ -41,9 +63,13 @@ fn self_attention(fresh: &mut Fresh) -> Result<Question> {
 }
 
 fn scaling(fresh: &mut Fresh) -> Result<Question> {
-    let query = text(&fresh.row(4, 0, 4));
-    let keys = fresh.rows(2, 4, 0, 1);
-    let worked = Worked::new("scaling", &[("query", &query), ("keys", &keys)])?;
+    let make = || {
+        let (query, keys) = (text(&fresh.row(4, 0, 4)), fresh.rows(2, 4, 0, 1));
+        let worked = Worked::new("scaling", &[("query", &query), ("keys", &keys)])?;
+        Ok(((query, keys), worked))
+    };
+    let scores = |worked: &Worked| [0, 1].map(|i| worked.numbers("Scores", 2, i)[0]);
+    let ((query, keys), worked) = until(make, |worked| differ(&scores(worked)))?;
     let steps = vec![
         worked.column("the two scores", "Scores", 2, 0),
         worked.column("the weights without scaling", "Softmax without scaling", 0, 1),
@@ -131,11 +157,20 @@ fn z_scores(fresh: &mut Fresh) -> Result<Question> {
 }
 
 fn feed_forward(fresh: &mut Fresh) -> Result<Question> {
-    let row = text(&fresh.row(2, -2, 3));
-    let (w_1, w_2) = (fresh.rows(2, 3, -1, 2), fresh.rows(3, 2, -1, 1));
-    let (b_1, b_2) = (text(&fresh.row(3, -1, 1)), text(&fresh.row(2, -1, 1)));
-    let options = [("rows", &row[..]), ("w-1", &w_1), ("b-1", &b_1), ("w-2", &w_2), ("b-2", &b_2)];
-    let worked = Worked::new("feed-forward", &options)?;
+    let make = || {
+        let row = text(&fresh.row(2, -2, 3));
+        let (w_1, w_2) = (fresh.rows(2, 3, -1, 2), fresh.rows(3, 2, -1, 1));
+        let (b_1, b_2) = (text(&fresh.row(3, -1, 1)), text(&fresh.row(2, -1, 1)));
+        let options = [("rows", &row[..]), ("w-1", &w_1), ("b-1", &b_1), ("w-2", &w_2), ("b-2", &b_2)];
+        let worked = Worked::new("feed-forward", &options)?;
+        Ok(((row, w_1, w_2, b_1, b_2), worked))
+    };
+    // Something passes the bend, and something does not.
+    let bends = |worked: &Worked| {
+        let bent = worked.numbers("Bend", 0, 0);
+        bent.contains(&0.0) && differ(&bent)
+    };
+    let ((row, w_1, w_2, b_1, b_2), worked) = until(make, bends)?;
     let steps = vec![
         worked.row("z = x·W₁ + b₁", "Widen", 3, 0),
         worked.row("h = ReLU(z)", "Bend", 0, 0),
@@ -218,12 +253,21 @@ fn decoding(fresh: &mut Fresh) -> Result<Question> {
 }
 
 fn multi_head(fresh: &mut Fresh) -> Result<Question> {
-    let tokens = fresh.rows(2, 4, 0, 2);
-    let worked = Worked::new("multi-head", &[("tokens", &tokens), ("words", "one two"), ("heads", "2")])?;
+    let make = || {
+        let tokens = fresh.rows(2, 4, 0, 2);
+        let options = [("tokens", &tokens[..]), ("words", "one two"), ("heads", "2")];
+        let worked = Worked::new("multi-head", &options)?;
+        Ok((tokens, worked))
+    };
+    let scores_differ =
+        |worked: &Worked| ["Head 1", "Head 2"].iter().all(|head| differ(&worked.numbers(head, 0, 0)));
+    let (tokens, worked) = until(make, scores_differ)?;
     let steps = vec![
-        worked.row("the scaled scores of the first token in head 1", "Head 1", 0, 0),
-        worked.row("its weights there", "Head 1", 1, 0),
-        worked.row("its output there", "Head 1", 2, 0),
+        worked
+            .row("the scaled scores of the first token in head 1", "Head 1", 0, 0)
+            .with_formula("S = Q·Kᵀ/√2,  √2 = 1.4142, over the columns of the head"),
+        worked.row("its weights there", "Head 1", 1, 0).with_formula("A = softmax(S)"),
+        worked.row("its output there", "Head 1", 2, 0).with_formula("Z₁ = A·V"),
         worked.row("its output in head 2", "Head 2", 2, 0),
         worked.row("both side by side", "Side by side, then mixed", 0, 0),
     ];
@@ -234,9 +278,14 @@ fn multi_head(fresh: &mut Fresh) -> Result<Question> {
 }
 
 fn cross_attention(fresh: &mut Fresh) -> Result<Question> {
-    let (tokens, memory) = (fresh.rows(1, 4, 0, 2), fresh.rows(2, 4, 0, 2));
-    let options = [("tokens", &tokens[..]), ("memory", &memory), ("words", "I"), ("memory-words", "Je suis")];
-    let worked = Worked::new("cross-attention", &options)?;
+    let make = || {
+        let (tokens, memory) = (fresh.rows(1, 4, 0, 2), fresh.rows(2, 4, 0, 2));
+        let options =
+            [("tokens", &tokens[..]), ("memory", &memory), ("words", "I"), ("memory-words", "Je suis")];
+        let worked = Worked::new("cross-attention", &options)?;
+        Ok(((tokens, memory), worked))
+    };
+    let ((tokens, memory), worked) = until(make, |worked| differ(&worked.numbers("Scores", 0, 0)))?;
     let steps = vec![
         worked.row("the scores", "Scores", 0, 0),
         worked.row("the weights", "Weights", 0, 0),
@@ -275,26 +324,29 @@ fn residual(fresh: &mut Fresh) -> Result<Question> {
 }
 
 fn backward(fresh: &mut Fresh) -> Result<Question> {
-    let (tokens, worked, p) = loop {
+    let make = || {
         let tokens = fresh.rows(2, 4, 0, 2);
         let worked = Worked::new("backward", &[("tokens", &tokens), ("words", "one two")])?;
-        let p = worked.numbers("There: loss", 0, 0);
-        // Four decimals of a smaller probability do not give its logarithm; of one near 1, every gradient is nearly 0.
-        if (0.05..0.95).contains(&p[1]) {
-            break (tokens, worked, p);
-        }
+        Ok((tokens, worked))
     };
+    let said = |worked: &Worked| worked.numbers("There: loss", 0, 0);
+    // Four decimals of a smaller probability do not give its logarithm; of one near 1, every gradient is nearly 0.
+    let (tokens, worked) = until(make, |worked| (0.05..0.95).contains(&said(worked)[1]))?;
     let text = format!(
         "Two tokens, X = [{tokens}], attend to each other as in \"Self-attention\", Q = K = V = X, d = 4; the words are \"one\", \"two\" and \".\", and the loss is the mean over T = 2 \
          tokens. For the first token, whose next word is \"two\", the model says p = [{}]; from there comes dZ = [{}] for its row.",
-        decimal_text(&p),
+        decimal_text(&said(&worked)),
         decimal_text(&worked.numbers("Attention's output", 0, 0))
     );
     let steps = vec![
         worked.row("the loss of the first token", "There: loss", 1, 0),
         worked.row("the gradient by its three logits", "Back: logits", 0, 0),
-        worked.row("row 1 of dA, the gradient by its attention weights", "Weights and scores", 0, 0),
-        worked.row("row 1 of the gradient by its scaled scores", "Weights and scores", 1, 0),
+        worked
+            .row("row 1 of dA, the gradient by its attention weights", "Weights and scores", 0, 0)
+            .with_formula("dA = dZ·Vᵀ"),
+        worked
+            .row("row 1 of the gradient by its scaled scores", "Weights and scores", 1, 0)
+            .with_formula("dS_scaled = A ∘ (dA − Σ_j A ∘ dA),  A = softmax(Q·Kᵀ/√d)"),
     ];
     Ok(worked.question("The way back", text, steps))
 }

@@ -61,7 +61,7 @@ impl Run {
         weights: Weights,
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
-        let Validation { loss, bits_per_character, accuracy, macro_f1, .. } = found;
+        let Validation { loss, bits_per_character, accuracy, macro_f1, pair_accuracy, .. } = found;
         let step = self.state.step;
         // Of labels nobody asks how many equally likely ones there would be.
         let perplexity = macro_f1.is_none().then(|| loss.exp());
@@ -72,6 +72,7 @@ impl Run {
             bits_per_character,
             accuracy,
             macro_f1,
+            pair_accuracy,
             best,
             checkpoints_averaged: match weights {
                 Weights::OfStep => None,

@@ -51,7 +51,7 @@ pub const HIDDEN_SHARE: f32 = 0.4;
 /// A story and what happens in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// Six to twelve sentences, in one line.
+    /// Nine to twelve sentences, in one line.
     pub text: String,
     /// Who did what with which result, in one sentence.
     pub summary: String,
