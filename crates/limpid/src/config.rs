@@ -274,7 +274,7 @@ fn check_size(layers: usize, parameters: f64) -> Result<()> {
         return Err(Error::config(format!(
             "a model of this size has {parameters:.1e} parameters: {gigabytes:.0} GB"
         ))
-        .hint("use a smaller width, vocabulary, context or fewer layers"));
+        .hint(format!("a model may have {MOST_PARAMETERS:.0e}: a width {:.0} times smaller would do, or fewer layers, a smaller vocabulary or context", (parameters / MOST_PARAMETERS).sqrt().ceil().max(2.0))));
     }
     Ok(())
 }

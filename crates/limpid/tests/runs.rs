@@ -200,3 +200,42 @@ fn a_best_model_that_cannot_be_read_is_named_and_ends_no_run() {
     assert_eq!(sitting(&config(&folder, &set), &run, &[]), (Ended::Done, vec![]));
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_run_that_is_to_be_replaced_is_kept_until_the_new_one_can_begin() {
+    let folder = scratch("force");
+    let run = folder.join("run");
+    let (good, set) =
+        (config(&folder, &["train.average_last=0"]), ["train.average_last=0", "model.context=100000"]);
+    sitting(&good, &run, &[]);
+    let kept = model(&run);
+    let names = || {
+        let mut names: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.retain(|name| name != ".lock");
+        names.sort();
+        names
+    };
+    let before = names();
+    let force = |config: &RunConfig| {
+        open(config.clone(), &run, Beginning::Force, &mut |_| {}).map(|opened| opened.run.steps())
+    };
+    assert!(force(&config(&folder, &set)).is_err());
+    assert!(model(&run) == kept && names() == before, "{:?}", names());
+    // Killed while it was moved away, and while the new one was prepared.
+    fs::create_dir(run.join(".replacing")).unwrap();
+    fs::rename(run.join("checkpoints"), run.join(".replacing/checkpoints")).unwrap();
+    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    fs::create_dir(run.join(".replaced")).unwrap();
+    for name in names().iter().filter(|name| *name != ".replaced") {
+        fs::rename(run.join(name), run.join(".replaced").join(name)).unwrap();
+    }
+    fs::create_dir(run.join("tokenizer")).unwrap();
+    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    assert!(model(&run) == kept && names() == before, "{:?}", names());
+    // One that can begin takes its place.
+    assert_eq!(force(&good).unwrap(), (0, 40));
+    assert!(
+        !run.join("model").exists() && !run.join(".replaced").exists() && !run.join(".discarded").exists()
+    );
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -66,6 +66,11 @@ pub struct DecodingFlags {
 }
 
 impl DecodingFlags {
+    /// What ends a text: as was said, or as the model's files say.
+    pub fn stops_or(&self, file: Vec<String>) -> Vec<String> {
+        if self.stop.is_empty() { file } else { self.stop.clone() }
+    }
+
     /// What was asked for.
     pub fn request(&self) -> Request {
         let stopping = |stopping| match stopping {

@@ -9,7 +9,7 @@ pub struct Eval {
     /// A model folder, or the folder of a run
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Text, for a language model or an encoder; tables of labelled texts, for a classifier
+    /// Text, for a language model or an encoder; tables of labelled texts, for a classifier; a table of pairs, for a translator
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Sentences to translate, for a translator
@@ -18,6 +18,18 @@ pub struct Eval {
     /// Their translations
     #[arg(long, value_name = "FILE", requires = "source")]
     pub target: Option<PathBuf>,
+    /// Both in one table (TSV, CSV, JSON Lines), for a translator
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "data"])]
+    pub pairs: Option<PathBuf>,
+    /// Pairs: the first line of the table names its columns
+    #[arg(long)]
+    pub header: bool,
+    /// Pairs: the column of the sentences, by name or number [default: as the run was trained, or 1; in JSON Lines source]
+    #[arg(long, value_name = "COLUMN")]
+    pub source_column: Option<String>,
+    /// Pairs: the column of their translations [default: as the run was trained, or 2; in JSON Lines target]
+    #[arg(long, value_name = "COLUMN")]
+    pub target_column: Option<String>,
     /// Stories that `limpid corpus stories` wrote, one a line, beside the best that is possible with them: nats a word, or words hidden one at a time. Needs --data with those it has learnt from, for counts
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub stories: Option<PathBuf>,
@@ -31,11 +43,11 @@ pub struct Eval {
     #[arg(long)]
     pub lines: bool,
     /// Windows of the whole text, also of a run that was trained on lines or pairs
-    #[arg(long, conflicts_with_all = ["lines", "pairs"])]
+    #[arg(long, conflicts_with_all = ["lines", "line_pairs"])]
     pub windows: bool,
     /// Hidden words: a line and the next one, or in half of the cases another; also measures how often the model knows which [default: as the run was trained]
     #[arg(long, conflicts_with = "lines")]
-    pub pairs: bool,
+    pub line_pairs: bool,
     /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]
     #[arg(long, value_name = "SHARE")]
     pub masked: Option<f32>,
@@ -45,7 +57,7 @@ pub struct Eval {
     /// Hidden words: another seed hides other words
     #[arg(long = "mask-seed", default_value_t = 1, value_name = "N")]
     pub mask_seed: u64,
-    /// Labels: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: as the run was trained, or by the file's name]
+    /// Labels and pairs: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: as the run was trained, or by the file's name]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// Labels: the column of the text, by name or number; twice for pairs of texts [default: as the run was trained, or text]
@@ -61,7 +73,7 @@ pub struct Eval {
     #[arg(long)]
     pub lowercase: bool,
     /// The targets are summaries: ROUGE-L and exact match, beside the first sentence of each source as its summary
-    #[arg(long, requires = "source")]
+    #[arg(long)]
     pub summaries: bool,
     /// Write the translations to a file
     #[arg(long, value_name = "FILE")]

@@ -68,7 +68,7 @@ pub enum Command {
     /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
     Score(Score),
     /// Measure a model on text it has not seen: loss, perplexity, bits per character; BLEU and chrF of its translations
-    Eval(Eval),
+    Eval(Box<Eval>),
     /// What a model is: its parts with their shapes and counts
     Info(Info),
     /// Make a page of a run: curves, samples, configuration

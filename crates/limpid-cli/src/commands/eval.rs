@@ -3,19 +3,18 @@
 use super::summarize::print_scores;
 use crate::args::Eval;
 use crate::printer::{self, perplexity, say};
-use limpid::data::parallel::read_parallel;
 use limpid::data::sequences::{documents, pieces};
-use limpid::decode::Request;
+use limpid::decode::{Request, TranslateOptions};
 use limpid::error::{Error, Result};
 use limpid::eval::Case;
 use limpid::eval::loss::{sequences_loss, text_loss};
-use limpid::eval::translator::{TranslatorScores, check_ids, decoding_of, score_translator};
+use limpid::eval::translator::{TranslatorScores, check_ids, manner_of, score_translator};
 use limpid::files::{check_place, write_aside};
 use limpid::hub;
 use limpid::model::{Architecture, Gpt, Model, Translator};
 use limpid::text::{Blocks, Text, Tokenizer, lines_of};
-use limpid::train::RunConfig;
-use limpid::train::config::Unit;
+use limpid::train::config::{PairFiles, Unit};
+use limpid::train::{RunConfig, TaskKind};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -28,17 +27,16 @@ pub fn run(args: Eval) -> Result<()> {
     if let Some(file) = &args.stories {
         return super::eval_stories::run(&args, file, &model, &tokenizer);
     }
-    match (&model.architecture, args.data.is_empty(), &args.source, &args.target) {
-        (Architecture::Gpt(gpt), false, None, None) => text(&args, gpt, &model, &tokenizer),
-        (Architecture::Seq2Seq(seq2seq), true, Some(source), Some(target)) => {
-            translation(&args, (source, target), seq2seq.into(), &model, &tokenizer)
+    let pairs = pair_files(&args, &model.architecture)?;
+    match (&model.architecture, args.data.is_empty(), pairs) {
+        (Architecture::Gpt(gpt), false, None) => text(&args, gpt, &model, &tokenizer),
+        (Architecture::Seq2Seq(seq2seq), _, Some(pairs)) => {
+            translation(&args, &pairs, seq2seq.into(), &model, &tokenizer)
         }
-        (Architecture::Rnn(rnn), true, Some(source), Some(target)) => {
-            translation(&args, (source, target), rnn.into(), &model, &tokenizer)
+        (Architecture::Rnn(rnn), _, Some(pairs)) => {
+            translation(&args, &pairs, rnn.into(), &model, &tokenizer)
         }
-        (Architecture::Bert(bert), false, None, None) => {
-            super::eval_encoder::run(&args, bert, &model, &tokenizer)
-        }
+        (Architecture::Bert(bert), false, None) => super::eval_encoder::run(&args, bert, &model, &tokenizer),
         (architecture, ..) => {
             let flags = match architecture {
                 Architecture::Gpt(_) => "--data FILE",
@@ -55,6 +53,41 @@ pub fn run(args: Eval) -> Result<()> {
     }
 }
 
+/// Where pairs for a translator are, if such were given: two files, or a table that is written as that of the run was.
+fn pair_files(args: &Eval, architecture: &Architecture) -> Result<Option<PairFiles>> {
+    let translates = architecture.translator().is_some();
+    if let (Some(source), Some(target)) = (&args.source, &args.target) {
+        if !args.data.is_empty() && args.stories.is_none() {
+            return Err(Error::config("--data is given, and --source as well").hint("leave one of them out"));
+        }
+        return Ok(Some(PairFiles::Parallel(source.clone(), target.clone())));
+    }
+    let table = match (&args.pairs, &args.data[..]) {
+        (Some(table), _) => table,
+        (None, [table]) if translates => table,
+        (None, [_, _, ..]) if translates => {
+            return Err(Error::config("--data: one table of pairs is measured at a time")
+                .hint("leave the others out"));
+        }
+        _ => return Ok(None),
+    };
+    let mut run = trained_with(&args.model)
+        .filter(|run| run.task == TaskKind::Translate)
+        .unwrap_or_else(|| RunConfig::new(TaskKind::Translate));
+    let of_this_file = [
+        (&args.format, &mut run.table.format),
+        (&args.source_column, &mut run.data.source_column),
+        (&args.target_column, &mut run.data.target_column),
+    ];
+    for (said, setting) in of_this_file {
+        if said.is_some() {
+            *setting = said.clone();
+        }
+    }
+    run.data.header |= args.header;
+    run.pairs_in(table).map(Some)
+}
+
 /// What would be passed over in silence is refused by name.
 fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
     let translates = architecture.translator().is_some();
@@ -64,6 +97,7 @@ fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
     let how = &args.how;
     let writes = how.request() != Request::default() || !how.stop.is_empty() || how.trace.is_some();
     let translator = "a translator, which writes";
+    let table = translates && args.source.is_none();
     let flags = [
         ("--output", args.output.is_some(), translates, translator),
         ("--lowercase", args.lowercase, translates && !args.summaries, "BLEU of a translator"),
@@ -71,11 +105,16 @@ fn check_flags(args: &Eval, architecture: &Architecture) -> Result<()> {
         ("--context", args.context.is_some(), !translates && !stories, "texts and labels"),
         ("--lines", args.lines, reads_text && !stories, "a language model or hidden words, on --data"),
         ("--windows", args.windows, reads_text && !stories, "a language model or hidden words, on --data"),
-        ("--pairs", args.pairs, hides && !stories, "hidden words, on --data"),
+        ("--line-pairs", args.line_pairs, hides && !stories, "hidden words, on --data"),
         ("--masked", args.masked.is_some(), hides && !stories, "hidden words, on --data"),
         ("--whole-words", args.whole_words, hides && !stories, "hidden words, on --data"),
         ("--mask-seed", args.mask_seed != 1, hides && !stories, "hidden words, on --data"),
-        ("--format", args.format.is_some(), labels, "a classifier"),
+        ("--format", args.format.is_some(), labels || table, "a classifier, or pairs in a table"),
+        ("--pairs", args.pairs.is_some(), translates, translator),
+        ("--source-column", args.source_column.is_some(), table, "pairs in a table"),
+        ("--target-column", args.target_column.is_some(), table, "pairs in a table"),
+        ("--header", args.header, table, "pairs in a table"),
+        ("--summaries", args.summaries, translates, translator),
         ("--text-column", !args.text_column.is_empty(), labels, "a classifier"),
         ("--label-column", args.label_column.is_some(), labels, "a classifier"),
         ("--no-header", args.no_header, labels, "a classifier"),
@@ -109,13 +148,7 @@ fn text(args: &Eval, gpt: &Gpt, model: &Model, tokenizer: &Tokenizer) -> Result<
     }
     texts.iter().try_for_each(|ids| check_ids(ids, gpt.config().vocab_size))?;
     let unknown = tokenizer.unknown();
-    let unknown = texts.iter().flatten().filter(|id| Some(**id) == unknown).count();
-    if unknown > 0 {
-        let share = 100.0 * unknown as f64 / all as f64;
-        say(format_args!(
-            "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
-        ));
-    }
+    warn_of_unknown((texts.iter().flatten().filter(|id| Some(**id) == unknown).count(), all));
     // Of a text between end tokens all that is predicted stands for its characters.
     let (loss, tokens) = if by_line {
         let pieces = texts.iter().flat_map(|text| pieces(text, context));
@@ -169,6 +202,16 @@ fn lines(args: &Eval, tokenizer: &Tokenizer) -> Result<(Vec<Vec<u32>>, usize)> {
     Ok((documents(tokenizer, lines.iter().map(String::as_str))?, characters))
 }
 
+/// So many tokens of all are not known.
+fn warn_of_unknown((unknown, all): (usize, usize)) {
+    if unknown > 0 {
+        let share = 100.0 * unknown as f64 / all as f64;
+        say(format_args!(
+            "warning: {unknown} of {all} tokens ({share:.1}%) are not in the model's vocabulary: the figures are of what it makes of them"
+        ));
+    }
+}
+
 /// The settings of the run that a model folder lies in, if it does.
 pub(super) fn trained_with(folder: &Path) -> Option<RunConfig> {
     let folder = folder.canonicalize().ok()?;
@@ -186,7 +229,7 @@ pub(super) fn unit(args: &Eval, trained: Option<&RunConfig>) -> Unit {
     match args {
         Eval { lines: true, .. } => Unit::Lines,
         Eval { windows: true, .. } => Unit::Windows,
-        Eval { pairs: true, .. } => Unit::Pairs,
+        Eval { line_pairs: true, .. } => Unit::Pairs,
         _ => trained.and_then(|run| run.unit().ok()).unwrap_or(Unit::Windows),
     }
 }
@@ -198,13 +241,13 @@ pub(super) fn names(files: &[PathBuf]) -> String {
 
 fn translation(
     args: &Eval,
-    (source, target): (&Path, &Path),
+    files: &PairFiles,
     translator: Translator,
     model: &Model,
     tokenizer: &Tokenizer,
 ) -> Result<()> {
     if let Some(output) = &args.output
-        && [source, target].iter().any(|input| same_file(output, input))
+        && files.files().iter().any(|input| same_file(output, input))
     {
         return Err(Error::config(format!("--output {} is what is read", output.display()))
             .hint("give it a name of its own"));
@@ -212,14 +255,12 @@ fn translation(
     if let Some(output) = &args.output {
         check_place(output)?;
     }
-    let pairs = read_parallel(source, target)?;
-    let how = &args.how;
-    if !how.stop.is_empty() {
-        return Err(Error::config("--stop: a translation is measured to its end").hint(format!(
-            "limpid translate {} --stop … cuts, limpid score measures files",
-            args.model.display()
-        )));
+    let pairs = files.pairs()?.collect::<Result<Vec<_>>>()?;
+    if pairs.is_empty() {
+        return Err(Error::data(format!("{}: there is no pair in it", files.sides()[0].display()))
+            .hint("is it the right file?"));
     }
+    let how = &args.how;
     if how.trace.is_some() {
         return Err(Error::config("--trace: a measurement is of many sentences, a trace of one")
             .hint(format!("limpid translate {} \"…\" --trace FILE", args.model.display())));
@@ -232,7 +273,8 @@ fn translation(
         ))
         .hint(format!("leave {flag} out; limpid translate gives several")));
     }
-    let (decoding, warnings) = decoding_of(&args.model, translator, &args.how.request())?;
+    let ((decoding, as_files_say), warnings) = manner_of(&args.model, translator, &how.request())?;
+    let options = TranslateOptions { stops: how.stops_or(as_files_say.stops), ..as_files_say };
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
     let verb = if args.summaries { "Summarizing" } else { "Translating" };
@@ -243,11 +285,12 @@ fn translation(
     let found = score_translator(
         (translator, &model.params),
         tokenizer,
-        (&pairs, [source, target]),
-        &decoding,
+        (&pairs, files.sides()),
+        &(decoding, options),
         case,
     )?;
-    let TranslatorScores { loss, translations, bleu, chrf, .. } = &found;
+    let TranslatorScores { loss, translations, bleu, chrf, unknown, .. } = &found;
+    warn_of_unknown(*unknown);
     if let Some(path) = &args.output {
         write_aside(path, (translations.join("\n") + "\n").as_bytes())?;
     }

@@ -177,9 +177,10 @@ fn table(args: &Eval) -> Result<TableSpec> {
     let trained = trained_with(&args.model).and_then(|run| run.table().ok()).unwrap_or(usual);
     let texts: Vec<Column> = args.text_column.iter().map(|column| Column::parse(column)).collect();
     let format = args.format.as_deref().map(TableFormat::from_name).transpose()?;
-    // What a file is called says more about it than how another was written, unless that had to be said.
+    // What a file is called says more about it than how another was written.
+    let is_told = args.data.iter().all(|path| TableFormat::of(path).is_ok());
     Ok(TableSpec {
-        format: format.or(trained.format),
+        format: format.or(trained.format.filter(|_| !is_told)),
         header: if args.no_header { Header::Missing } else { trained.header },
         texts: if texts.is_empty() { trained.texts } else { texts },
         label: args.label_column.as_deref().map_or(trained.label, Column::parse),

@@ -66,7 +66,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Classify(args) => classify::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
-        Command::Eval(args) => eval::run(args)?,
+        Command::Eval(args) => eval::run(*args)?,
         Command::Info(args) => info::run(args)?,
         Command::Report(args) => report::run(&args)?,
         Command::Compare(args) => compare::run(&args)?,

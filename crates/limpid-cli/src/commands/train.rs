@@ -283,6 +283,9 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     let (seconds, tokens) = run.measure()?;
     let memory = Memory::of(config, vocab)?.bytes();
     say(format_args!("{}", run.examples().describe()));
+    if let Some(line) = run.tokenizer().unknown().and_then(|id| unknown_line(run.examples().unknown(id))) {
+        say(line);
+    }
     say(format_args!(
         "{} parameters, {vocab} tokens in the vocabulary, about {tokens} tokens a step, {}",
         printer::thousands(run.model().params.count()),
@@ -315,6 +318,20 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
     Ok(())
 }
 
+/// How much of the text the tokenizer does not know, if there is any.
+fn unknown_line(counts: [(usize, usize); 2]) -> Option<String> {
+    let share =
+        |(unknown, all): (usize, usize)| format!("{:.2}%", 100.0 * unknown as f64 / all.max(1) as f64);
+    let [learnt, kept] = counts;
+    (learnt.0 + kept.0 > 0).then(|| {
+        format!(
+            "not in the vocabulary: {} of the tokens to learn from, {} of those for validation; all of them look alike to the model",
+            share(learnt),
+            share(kept)
+        )
+    })
+}
+
 /// What is said of a metric, besides the bar.
 fn line(metric: &Metric) -> Option<String> {
     match metric {
@@ -343,11 +360,18 @@ fn line(metric: &Metric) -> Option<String> {
             ))
         }
         Metric::Sample(sample) => {
-            let expected = |text: &String| format!("\n    (expected: {text})");
+            let expected = |text: &String| format!("\n    (expected: {})", visible(text));
             let reference = sample.reference.as_ref().map_or(String::new(), expected);
-            Some(format!("  {}\n  → {}{reference}", sample.prompt.trim_end(), sample.text.trim()))
+            let (prompt, text) = (visible(sample.prompt.trim_end()), visible(sample.text.trim()));
+            Some(format!("  {prompt}\n  → {text}{reference}"))
         }
     }
+}
+
+/// A model of bytes also writes those that would ring a bell or move the cursor.
+fn visible(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
 }
 
 /// Whether somebody pressed Ctrl-C.

@@ -6,7 +6,8 @@ use crate::args::Translate;
 use crate::printer;
 use limpid::decode::{self, Decoding, Strategy, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
-use limpid::hub::{self, Generation};
+use limpid::eval::translator::manner_of;
+use limpid::hub;
 use limpid::inspect::{Alignment, align, check_attends};
 use limpid::model::{Architecture, Model, Translator};
 use limpid::text::Tokenizer;
@@ -47,21 +48,16 @@ const TRANSLATE: Wording = Wording {
 /// Does what `translate` does, under another name.
 pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
-    let (mut generation, more) = hub::load_generation(&args.model)?;
     printer::warnings(&warnings);
-    printer::warnings(&more);
     let translator = translator(&model, &args.model, wording)?;
     if args.align {
         // Before anything is translated.
         check_attends(translator)?;
     }
-    if generation.ends.is_empty() {
-        generation.ends = vec![translator.end()];
-    }
-    let decoding =
-        args.how.request().resolve_in(&args.model, &generation, translator.decoder_vocab_size())?;
+    let ((decoding, as_files_say), warnings) = manner_of(&args.model, translator, &args.how.request())?;
+    printer::warnings(&warnings);
     let tokenizer = Tokenizer::load(&args.model)?;
-    let options = options(&args, &generation);
+    let options = options(&args, as_files_say);
     let trace = TraceFile::open(&args.how)?;
     let mut job = Job {
         args: &args,
@@ -96,15 +92,13 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     }
 }
 
-fn options(args: &Translate, generation: &Generation) -> TranslateOptions {
-    // Their length counts the start token.
-    let with_start = generation.max_length.map(|length| length.saturating_sub(1));
+fn options(args: &Translate, as_files_say: TranslateOptions) -> TranslateOptions {
     TranslateOptions {
         new_tokens: args.tokens,
-        file_limit: generation.max_new.or(with_start),
-        stops: if args.how.stop.is_empty() { generation.stops.clone() } else { args.how.stop.clone() },
+        stops: args.how.stops_or(as_files_say.stops),
         prefix: args.prefix.clone(),
         trace: args.how.tracing(),
+        ..as_files_say
     }
 }
 
@@ -174,7 +168,7 @@ impl Job<'_> {
             Ok((tokens > longest).then_some(tokens))
         };
         // One that is too long loses its own line, and no other.
-        let mut readable = texts.to_vec();
+        let (mut readable, mut excess_of) = (texts.to_vec(), vec![0; texts.len()]);
         for (i, text) in readable.iter_mut().enumerate() {
             // White space is nothing to translate.
             if text.trim().is_empty() {
@@ -189,6 +183,7 @@ impl Job<'_> {
                 }
                 printer::say(format_args!("{what}: its line is left empty"));
                 text.clear();
+                excess_of[i] = excess;
                 self.too_long += 1;
             }
             printer::unknown_words(&self.tokenizer.unknown_words(text)?, &name(i));
@@ -203,7 +198,7 @@ impl Job<'_> {
             &mut |event| trace.take(&event, first, tokenizer),
         )?;
         for (i, best) in found.iter().enumerate() {
-            self.print(self.done + i, (&texts[i], &readable[i]), best)?;
+            self.print(self.done + i, (&texts[i], &readable[i], excess_of[i]), best)?;
         }
         self.done += texts.len();
         // A pipe wants its lines now, not when the buffer is full.
@@ -212,19 +207,32 @@ impl Job<'_> {
     }
 
     /// One line for each translation: the text alone, or with its number and score (as Moses writes n-best lists) if there are several.
-    /// `source` is the text as it was given, `read` what was read of it.
-    fn print(&self, number: usize, (source, read): (&str, &str), best: &[Translation]) -> Result<()> {
+    /// `source` is the text as it was given, `read` what was read of it, `excess` by how many tokens it is too long.
+    fn print(
+        &self,
+        number: usize,
+        (source, read, excess): (&str, &str, usize),
+        best: &[Translation],
+    ) -> Result<()> {
         let alignments: Vec<Option<Alignment>> =
             best.iter().map(|translation| self.align(read, translation)).collect::<Result<_>>()?;
         if self.args.json || self.args.how.trace_to_stdout() {
-            println!("{}", self.json(source, best, &alignments));
+            let mut value = self.json(source, best, &alignments);
+            if excess > 0 {
+                // Nobody has ended what was never begun.
+                value["ended"] = "too long".into();
+                value["tokens_too_many"] = excess.into();
+            }
+            println!("{value}");
             return Ok(());
         }
         for (translation, alignment) in best.iter().zip(alignments) {
             let mut line = translation.text.clone();
             if self.decoding.outputs() > 1 {
+                // What was not searched for has been found nowhere.
                 let score =
-                    self.score(source, translation).map_or(String::new(), |score| format!(" ||| {score:.6}"));
+                    if excess > 0 { Some(f32::NEG_INFINITY) } else { self.score(source, translation) };
+                let score = score.map_or(String::new(), |score| format!(" ||| {score:.6}"));
                 line = format!("{number} ||| {line}{score}");
             }
             if let Some(alignment) = alignment {

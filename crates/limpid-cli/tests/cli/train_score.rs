@@ -193,3 +193,79 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
     assert!(shown.contains("[model]") && shown.contains("# not set: activation, arch, attention"), "{shown}");
     assert!(limpid::train::RunConfig::parse(&shown, &[]).is_ok(), "what is shown can be used");
 }
+
+#[test]
+fn eval_measures_what_translate_writes_from_two_files_or_from_a_table() {
+    let folder = scratch("eval-as-translate");
+    let (source, target) = pairs(&folder, 100);
+    let run = folder.join("run");
+    finish(&translate_args(&run, &[("--source", &source), ("--target", &target)], &[]));
+    let (source, target) = (part(&source, "t.src", 0..20), part(&target, "t.tgt", 0..20));
+    let whole = eval(&run, &source, &target, &[]);
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let rows: Vec<String> =
+        read(&source).lines().zip(read(&target).lines()).map(|(a, b)| format!("{b}\t{a}\n")).collect();
+    let table = folder.join("t.tsv");
+    fs::write(&table, rows.concat()).unwrap();
+    let (model, table) = (run.to_str().unwrap(), table.to_str().unwrap());
+    for flag in ["--pairs", "--data"] {
+        let args = ["eval", model, flag, table, "--source-column", "2", "--target-column", "1", "--json"];
+        let output = super::run(&args);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(serde_json::from_str::<Value>(&stdout(&output)).unwrap(), whole);
+    }
+    refused(&super::run(&["eval", model, "--pairs", source.to_str().unwrap()]), "t.src", "--format");
+    // Stop strings, by flag and by file; a limit of the file.
+    let translated = |more: &[&str]| {
+        stdout(&super::encoder::piped(&[&["translate", model], more].concat(), &read(&source)))
+    };
+    let evaluated = |more: &[&str]| {
+        let said = folder.join("said");
+        eval(&run, &source, &target, &[more, &["--output", said.to_str().unwrap()]].concat());
+        read(&said)
+    };
+    let plain = translated(&[]);
+    assert_eq!(evaluated(&[]), plain);
+    let stop = ["--stop", "e"];
+    assert_ne!(translated(&stop), plain);
+    assert_eq!(evaluated(&stop), translated(&stop));
+    let file = run.join("model/generation_config.json");
+    let mut settings: Value = serde_json::from_str(&read(&file)).unwrap();
+    settings["max_new_tokens"] = 2.into();
+    fs::write(&file, settings.to_string()).unwrap();
+    assert_ne!(translated(&[]), plain);
+    assert_eq!(evaluated(&[]), translated(&[]));
+}
+
+#[test]
+fn a_tokenizer_of_another_order_gives_its_own_ids_and_one_without_padding_is_refused() {
+    let folder = scratch("translate-tokenizer");
+    let (source, target) = pairs(&folder, 100);
+    let learn = |purpose: &str, kind: &str| {
+        let out = folder.join(format!("{kind}-{purpose}"));
+        let files = [source.to_str().unwrap(), target.to_str().unwrap()];
+        let args = ["tokenizer", "train", kind, "--for", purpose, "--out", out.to_str().unwrap(), "--data"];
+        let output = super::run(&[&args[..], &files].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        format!("tokenizer.from={}", out.display())
+    };
+    let train = |name: &str, from: &str| {
+        let mut args =
+            translate_args(&folder.join(name), &[("--source", &source), ("--target", &target)], &[]);
+        *args.iter_mut().find(|arg| *arg == "tokenizer.kind=word").unwrap() = from.to_string();
+        args
+    };
+    let wrong = start(&train("gpt", &learn("gpt", "word"))).output().unwrap();
+    refused(&wrong, "no token for padding", "--for translate");
+    finish(&train("bert", &learn("bert", "word")));
+    let config: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("bert/model/config.json")).unwrap()).unwrap();
+    let ids = fs::read_to_string(folder.join("bert/model/tokenizer.json")).unwrap();
+    let ids: Value = serde_json::from_str(&ids).unwrap();
+    let id = |token: &str| {
+        let added = ids["added_tokens"].as_array().unwrap();
+        added.iter().find(|entry| entry["content"] == token).unwrap()["id"].clone()
+    };
+    assert_eq!((&config["eos_token_id"], &config["pad_token_id"]), (&id("[SEP]"), &id("[PAD]")));
+    assert!(summary(&folder.join("bert"))["bleu"].as_f64().unwrap() > 0.0);
+}

@@ -74,6 +74,12 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let (said, merci) = (stdout(&output), stdout(&run(&["translate", model, "Merci"])));
     assert_eq!(said, format!("{merci}\n{merci}"));
 
+    let output = super::encoder::piped(&["translate", model, "--json"], &format!("{long}\nMerci\n"));
+    let lines: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["ended"], &lines[0]["translation"]), (&"too long".into(), &"".into()));
+    assert!(lines[0]["tokens_too_many"].as_u64().unwrap() > 0 && lines[1].get("tokens_too_many").is_none());
+
     let output = super::encoder::piped(&["translate", model, "--align"], &format!("{long}\n  \nMerci\n"));
     assert_eq!((output.status.code(), stdout(&output).lines().count()), (Some(2), 3), "{}", stderr(&output));
 

@@ -17,6 +17,11 @@ impl LinePairs {
         Self { with_next: (part.start..part.end.saturating_sub(1)).filter(both).collect() }
     }
 
+    /// Their numbers.
+    pub fn firsts(&self) -> &[usize] {
+        &self.with_next
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.with_next.len()

@@ -7,6 +7,7 @@ use super::speak::{Event, Speaker, Trace, text_of};
 use super::stream::{TextStream, check_stops};
 use super::write::{Choice, Ended, Writing, write};
 use crate::error::{Error, Result};
+use crate::hub::Generation;
 use crate::model::Translator;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
@@ -38,6 +39,16 @@ impl Default for TranslateOptions {
             prefix: String::new(),
             trace: Trace::Off,
         }
+    }
+}
+
+impl TranslateOptions {
+    /// As the model's files say.
+    pub fn of(generation: &Generation) -> Self {
+        // Their length counts the start token.
+        let with_start = generation.max_length.map(|length| length.saturating_sub(1));
+        let file_limit = generation.max_new.or(with_start);
+        Self { file_limit, stops: generation.stops.clone(), ..Self::default() }
     }
 }
 

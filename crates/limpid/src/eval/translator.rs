@@ -26,15 +26,21 @@ pub struct TranslatorScores {
     pub chrf: ChrfScore,
     /// BLEU by words of the source.
     pub by_length: Vec<LengthGroup>,
+    /// Tokens that stand for something that is not in the vocabulary, of all tokens of the pairs.
+    pub unknown: (usize, usize),
 }
 
+/// How a translator writes, and until when.
+pub type Manner = (Decoding, TranslateOptions);
+
 /// How the model in `folder` is to write: as asked, then as its files say.
-pub fn decoding_of(folder: &Path, model: Translator, request: &Request) -> Result<(Decoding, Vec<Warning>)> {
+pub fn manner_of(folder: &Path, model: Translator, request: &Request) -> Result<(Manner, Vec<Warning>)> {
     let (mut generation, warnings) = hub::load_generation(folder)?;
     if generation.ends.is_empty() {
         generation.ends = vec![model.end()];
     }
-    Ok((request.resolve_in(folder, &generation, model.decoder_vocab_size())?, warnings))
+    let decoding = request.resolve_in(folder, &generation, model.decoder_vocab_size())?;
+    Ok(((decoding, TranslateOptions::of(&generation)), warnings))
 }
 
 /// Pairs from these files as ids, if a model with positions for `longest` tokens can read and predict all of them.
@@ -70,7 +76,7 @@ pub fn score_translator(
     (model, params): (Translator, &Params),
     tokenizer: &Tokenizer,
     (pairs, files): (&[(String, String)], [&Path; 2]),
-    decoding: &Decoding,
+    (decoding, options): &Manner,
     case: Case,
 ) -> Result<TranslatorScores> {
     let ids = tokens_to_score(tokenizer, pairs, files, model.end(), model.longest())?;
@@ -80,8 +86,7 @@ pub fn score_translator(
     })?;
     let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
-    let options = TranslateOptions::default();
-    let found = translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;
+    let found = translate_with((model, params), tokenizer, &sources, decoding, options, &mut |_| Ok(()))?;
     let translations: Vec<String> = found.into_iter().map(|mut best| best.swap_remove(0).text).collect();
     let texts: Vec<&str> = translations.iter().map(String::as_str).collect();
     let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
@@ -89,7 +94,10 @@ pub fn score_translator(
     let by_length = bleu_by_length(&bleu, Words::V13a, &LONGEST, &sources, &texts, &references)?;
     let chrf = Chrf { case, ..Chrf::default() }.corpus(&texts, &references)?;
     let bleu = bleu.corpus(&texts, &references)?;
-    Ok(TranslatorScores { loss, translations, bleu, chrf, by_length })
+    let all = ids.iter().flat_map(|(source, target)| source.iter().chain(target));
+    let unknown = tokenizer.unknown();
+    let unknown = (all.clone().filter(|id| Some(**id) == unknown).count(), all.count());
+    Ok(TranslatorScores { loss, translations, bleu, chrf, by_length, unknown })
 }
 
 /// Refuses ids that a model with so many tokens does not know.

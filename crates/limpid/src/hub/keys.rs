@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// The object that a JSON file holds.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>> {
-    let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let value: Value = serde_json::from_str(&text)
+    let bytes = fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+    let value: Value = serde_json::from_slice(&bytes)
         .map_err(|e| Error::format(path, format!("not JSON: {e}")).hint("is it complete? copy it again"))?;
     match value {
         Value::Object(map) => Ok(map),

@@ -147,8 +147,10 @@ impl Run {
             run.config = text;
         }
         if let Some(text) = run.optional("summary.json")? {
-            let wrong =
-                |e| Error::format(&folder.join("summary.json"), format!("not an object in JSON: {e}"));
+            let wrong = |e| {
+                Error::format(&folder.join("summary.json"), format!("not an object in JSON: {e}"))
+                    .hint("remove it: limpid train … --resume writes it again")
+            };
             run.summary = serde_json::from_str(&text).map_err(wrong)?;
         }
         Ok(run)

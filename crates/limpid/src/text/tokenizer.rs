@@ -235,6 +235,11 @@ impl Tokenizer {
         ["</s>", "<|endoftext|>", "[SEP]"].iter().find_map(|token| self.id(token))
     }
 
+    /// The id of the token that fills a batch up; a decoder of ours is given it first.
+    pub fn pad(&self) -> Option<u32> {
+        ["<pad>", "[PAD]"].iter().find_map(|token| self.id(token))
+    }
+
     /// The token for a gap, and how it is written.
     pub fn mask(&self) -> Option<(u32, &'static str)> {
         ["[MASK]", "<mask>"].into_iter().find_map(|token| Some((self.id(token)?, token)))

@@ -35,6 +35,15 @@ pub enum Examples {
     Labelled(LabelledExamples),
 }
 
+/// Which examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// To learn from.
+    Learnt,
+    /// For validation.
+    Kept,
+}
+
 /// One batch of either kind.
 pub enum Batch {
     /// For a language model.
@@ -195,6 +204,24 @@ impl Examples {
             _ => None,
         };
         Validation { loss: found.mean(), tokens: found.tokens, bits_per_character, ..Validation::default() }
+    }
+
+    /// How many tokens stand for something that is not in the vocabulary, of how many: of what is learnt from, and of what is kept back.
+    pub fn unknown(&self, unknown: u32) -> [(usize, usize); 2] {
+        [Part::Learnt, Part::Kept].map(|part| {
+            let mut found = (0, 0);
+            let mut count = |ids: &[u32]| {
+                found.0 += ids.iter().filter(|id| **id == unknown).count();
+                found.1 += ids.len();
+            };
+            match self {
+                Examples::Text(text) => text.each(part, &mut count),
+                Examples::Pairs(pairs) => pairs.each(part, &mut count),
+                Examples::Masked(masked) => masked.each(part, &mut count),
+                Examples::Labelled(labelled) => labelled.each(part, &mut count),
+            }
+            found
+        })
     }
 
     /// How much there is, in words.

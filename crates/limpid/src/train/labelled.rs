@@ -1,7 +1,7 @@
 //! Labelled texts for a classifier.
 
 use super::config::RunConfig;
-use super::examples::USUAL_SHARE;
+use super::examples::{Part, USUAL_SHARE};
 use crate::data::batch::{LabelledBatch, Typed};
 use crate::data::clean::{Cleaner, Cleaning, Duplicates};
 use crate::data::frame::Frame;
@@ -62,12 +62,26 @@ impl Texts {
         (0..self.texts).map(|text| self.file.len_of(first + text) + 1).sum::<usize>() + 1
     }
 
+    fn each(&self, on: &mut dyn FnMut(&[u32])) {
+        let first = |example: &usize| example * (self.texts + 1);
+        let texts = self.which.iter().flat_map(|example| first(example)..first(example) + self.texts);
+        texts.for_each(|text| on(&self.file.get(text)));
+    }
+
     fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.which.len()).map(|i| self.length(i))
     }
 }
 
 impl LabelledExamples {
+    /// All texts of a part.
+    pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
+        match part {
+            Part::Learnt => self.train.each(on),
+            Part::Kept => self.validation.each(on),
+        }
+    }
+
     /// `known` are the labels of a model that is trained further: they stay if they cover what there is.
     pub(super) fn read(
         config: &RunConfig,

@@ -1,9 +1,9 @@
 //! Text for an encoder: windows, lines or pairs of lines, with words hidden.
 
 use super::config::{RunConfig, Unit};
-use super::examples::{Sample, USUAL_SHARE, epoch_of};
+use super::examples::{Part, Sample, USUAL_SHARE, epoch_of};
 use super::lines::{cleaned_lines, describe_lines, divide_lines};
-use super::text::{Kept, token_files};
+use super::text::{Kept, each_chunk, token_files};
 use crate::data::batch::MaskedBatch;
 use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;
@@ -164,6 +164,25 @@ impl MaskedExamples {
         match self.accumulate {
             1 => vec![self.masking.apply(draw, sequences, follows)],
             _ => self.masking.apply_in_parts(draw, sequences, follows, self.batch),
+        }
+    }
+
+    /// All tokens of a part, piece by piece.
+    pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
+        match (&self.source, part) {
+            (Source::Windows { tokens, train, .. }, Part::Learnt) => each_chunk(tokens, train, on),
+            (Source::Windows { tokens, kept: (file, range), .. }, Part::Kept) => {
+                each_chunk(file.as_ref().unwrap_or(tokens), range, on)
+            }
+            (Source::Lines { lines, train, .. }, Part::Learnt) => {
+                train.iter().for_each(|piece| on(&tokens_of(lines, piece)))
+            }
+            (Source::Lines { lines, kept: (file, pieces), .. }, Part::Kept) => {
+                let file = file.as_ref().unwrap_or(lines);
+                pieces.iter().for_each(|piece| on(&tokens_of(file, piece)))
+            }
+            (Source::Pairs { train, .. }, Part::Learnt) => train.each(on),
+            (Source::Pairs { kept, .. }, Part::Kept) => kept.each(on),
         }
     }
 
@@ -340,6 +359,10 @@ impl Lines {
     fn new(file: Arc<SequenceFile>, part: Range<usize>) -> Self {
         let pairs = LinePairs::new(part, |i| file.len_of(i));
         Self { file, pairs }
+    }
+
+    fn each(&self, on: &mut dyn FnMut(&[u32])) {
+        self.pairs.firsts().iter().for_each(|line| on(&self.file.get(*line)));
     }
 
     fn draw(&self, chosen: &[usize], how: (Frame, usize), rng: &mut Stream) -> (Vec<Read>, Vec<u32>) {

@@ -1,7 +1,7 @@
 //! Sentence pairs for an encoder-decoder.
 
 use super::config::{PairFiles, RunConfig};
-use super::examples::USUAL_SHARE;
+use super::examples::{Part, USUAL_SHARE};
 use crate::data::batch::PairBatch;
 use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::order::PairOrder;
@@ -42,10 +42,8 @@ impl PairExamples {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let (data, seed, context) = (&config.data, config.train.seed, config.model.context);
-        let end = tokenizer.end().ok_or_else(|| {
-            Error::config("the tokenizer has no token for the end of a sentence (</s>)")
-                .hint("limpid tokenizer train … --for translate makes one that has")
-        })?;
+        let model = config.translator_for(tokenizer)?;
+        let (start, end) = (model.start(), model.end());
         let mut cut = |files: &PairFiles, policy, name: &str| {
             token_pairs((files, policy), tokenizer, end, &cache.join(name), progress)
         };
@@ -89,7 +87,6 @@ impl PairExamples {
         };
         let lengths: Vec<usize> = train.iter().map(|pair| sides(&tokens, *pair).iter().sum()).collect();
         let order = PairOrder::new(seed, &lengths, config.train.batch_tokens, config.bucketing()?)?;
-        let start = config.translator(tokenizer.vocab_size())?.start();
         Ok(Self {
             tokens,
             train,
@@ -117,6 +114,18 @@ impl PairExamples {
     pub(super) fn validation(&self) -> impl Iterator<Item = TokenPair> + '_ {
         let file = self.kept.as_ref().unwrap_or(&self.tokens);
         self.validation.iter().map(|pair| token_pair(file, *pair))
+    }
+
+    /// All sentences of a part.
+    pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
+        let mut both = |(source, target): TokenPair| {
+            on(&source);
+            on(&target);
+        };
+        match part {
+            Part::Learnt => self.train.iter().for_each(|pair| both(token_pair(&self.tokens, *pair))),
+            Part::Kept => self.validation().for_each(both),
+        }
     }
 
     pub(super) fn describe(&self) -> String {

@@ -78,11 +78,38 @@ fn tokens_of_batch(config: &RunConfig) -> usize {
     }
 }
 
-/// Bytes that this machine has free, where the system tells.
+/// Bytes that this process may still take, where the system tells: what the machine has free, less if a limit (`ulimit -v`) or a control group allows less.
 pub fn available_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes * 1024.0)
+    [free_memory(), address_space(), control_groups()].into_iter().flatten().reduce(f64::min)
+}
+
+/// The number behind a word at the beginning of a line of a file of `/proc`.
+fn number_in(file: &str, line: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|there| there.strip_prefix(line))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+fn free_memory() -> Option<f64> {
+    number_in("/proc/meminfo", "MemAvailable:").map(|kilobytes| kilobytes * 1024.0)
+}
+
+fn address_space() -> Option<f64> {
+    let used = number_in("/proc/self/status", "VmSize:")? * 1024.0;
+    number_in("/proc/self/limits", "Max address space").map(|limit| (limit - used).max(0.0))
+}
+
+/// A group and all above it may have limits.
+fn control_groups() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let root = std::path::Path::new("/sys/fs/cgroup");
+    let number = |path: std::path::PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<f64>().ok();
+    let room = |group: &std::path::Path| {
+        let limit = number(group.join("memory.max"))?;
+        Some((limit - number(group.join("memory.current"))?).max(0.0))
+    };
+    root.join(own).ancestors().take_while(|group| group.starts_with(root)).filter_map(room).reduce(f64::min)
 }
 
 /// Refuses what cannot fit, with the setting that would.
@@ -100,7 +127,7 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
     }
     let room = available - memory.parameters;
     let error = Error::config(format!(
-        "this run needs about {:.1} GB, this machine has {:.1} GB free",
+        "this run needs about {:.1} GB, and {:.1} GB are free for it",
         memory.bytes() / 1e9,
         available / 1e9
     ));

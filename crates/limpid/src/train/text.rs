@@ -1,7 +1,7 @@
 //! Text for a language model: windows from anywhere in it, or lines, each a text of its own.
 
 use super::config::{RunConfig, Unit};
-use super::examples::{Sample, USUAL_SHARE, epoch_of};
+use super::examples::{Part, Sample, USUAL_SHARE, epoch_of};
 use super::lines::{cleaned_lines, describe_lines, divide_lines};
 use crate::data::batch::LmBatch;
 use crate::data::clean::Duplicates;
@@ -96,6 +96,23 @@ impl TextExamples {
             Source::Lines { lines, train, order, .. } => {
                 let piece = |i: &usize| lines.piece(train[*i], self.context);
                 LmBatch::new(&order.batch(n).iter().map(piece).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// All tokens of a part, piece by piece.
+    pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
+        match (&self.source, part) {
+            (Source::Windows { tokens, train, .. }, Part::Learnt) => each_chunk(tokens, train, on),
+            (Source::Windows { tokens, kept: (file, range), .. }, Part::Kept) => {
+                each_chunk(file.as_ref().unwrap_or(tokens), range, on)
+            }
+            (Source::Lines { lines, train, .. }, Part::Learnt) => {
+                train.iter().for_each(|piece| on(&lines.piece(*piece, self.context)))
+            }
+            (Source::Lines { lines, kept: (file, pieces), .. }, Part::Kept) => {
+                let file = file.as_ref().unwrap_or(lines);
+                pieces.iter().for_each(|piece| on(&file.piece(*piece, self.context)))
             }
         }
     }
@@ -242,6 +259,14 @@ pub(super) fn token_files(
     let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
     let (train, range) = (0..tokens.len(), 0..kept.len());
     Ok((tokens, train, (Some(kept), range)))
+}
+
+/// The tokens of a range, some thousand at a time.
+pub(super) fn each_chunk(tokens: &TokenFile, range: &Range<usize>, on: &mut dyn FnMut(&[u32])) {
+    const CHUNK: usize = 1 << 16;
+    for start in range.clone().step_by(CHUNK) {
+        on(&tokens.slice(start..range.end.min(start + CHUNK)));
+    }
 }
 
 /// About how many characters a part of a text has: where it is cut is between tokens, so what they stand for is counted. One that the tokenizer

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::optim::{AdamConfig, Rate, Schedule};
 use crate::text::train::{Shortage, TokenizerSpec};
-use crate::text::{Case, Purpose, TokenizerKind};
+use crate::text::{Case, Purpose, Tokenizer, TokenizerKind};
 use limpid_tensor::kernels::adam::DecayKind;
 
 impl RunConfig {
@@ -201,7 +201,7 @@ impl RunConfig {
         }
     }
 
-    /// The recurrent encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers.
+    /// The recurrent encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers for translation.
     pub fn rnn(&self, vocab: usize) -> Result<RnnConfig> {
         let ModelConfig { layers, width, context, dropout, bidirectional, embedding, .. } = self.model;
         let cell = self.model.cell.as_deref().map_or(Ok(Cell::Gru), cell_from_name)?;
@@ -230,6 +230,29 @@ impl RunConfig {
     }
 }
 
+impl RunConfig {
+    /// The same for a tokenizer: with its own ids for the end of a sentence and for padding, with which a translation begins.
+    pub fn translator_for(&self, tokenizer: &Tokenizer) -> Result<TranslatorConfig> {
+        let missing = |what: &str| {
+            Error::config(format!("the tokenizer has no token for {what}, which a translator needs"))
+                .hint("limpid tokenizer train … --for translate makes one that has; without tokenizer.from one is learnt")
+        };
+        let end = tokenizer.end().ok_or_else(|| missing("the end of a sentence (</s>)"))?;
+        let pad = tokenizer.pad().filter(|pad| *pad != end).ok_or_else(|| missing("padding (<pad>)"))?;
+        let mut config = self.translator(tokenizer.vocab_size())?;
+        let (eos, padding, start) = match &mut config {
+            TranslatorConfig::Transformer(c) => {
+                (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
+            }
+            TranslatorConfig::Rnn(c) => {
+                (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
+            }
+        };
+        (*eos, *padding, *start) = (end, pad, pad);
+        Ok(config)
+    }
+}
+
 /// A model that translates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TranslatorConfig {
@@ -245,6 +268,14 @@ impl TranslatorConfig {
         match self {
             TranslatorConfig::Transformer(config) => config.parameters_about(),
             TranslatorConfig::Rnn(config) => config.parameters_about(),
+        }
+    }
+
+    /// What ends a sentence.
+    pub fn end(&self) -> u32 {
+        match self {
+            TranslatorConfig::Transformer(config) => config.eos_token_id,
+            TranslatorConfig::Rnn(config) => config.eos_token_id,
         }
     }
 

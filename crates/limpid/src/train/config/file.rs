@@ -68,6 +68,7 @@ impl RunConfig {
                     .hint("task = \"gpt\", \"translate\", \"bert\" or \"classify\""));
             }
         };
+        said_once(overrides)?;
         overrides.iter().try_for_each(|change| set(&mut table, change))?;
         steps_or_epochs(&mut table, overrides)?;
         // What the file does not say is as usual for its task.
@@ -149,6 +150,19 @@ impl RunConfig {
             &mut self.model.from,
         ];
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
+    }
+}
+
+/// Of two values for one key one would be passed over in silence.
+fn said_once(overrides: &[String]) -> Result<()> {
+    let key = |change: &String| change.split_once('=').map(|(key, _)| key.trim().to_string());
+    let keys: Vec<Option<String>> = overrides.iter().map(key).collect();
+    match keys.iter().enumerate().find(|(i, key)| key.is_some() && keys[..*i].contains(key)) {
+        Some((_, key)) => {
+            let key = key.clone().unwrap_or_default();
+            Err(Error::config(format!("{key} is said twice")).hint("leave one of the two out"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -47,7 +47,7 @@ impl PairFiles {
     }
 
     /// The file of the source and that of the target.
-    pub(in crate::train) fn sides(&self) -> [&Path; 2] {
+    pub fn sides(&self) -> [&Path; 2] {
         match self {
             PairFiles::Parallel(source, target) => [source, target],
             PairFiles::Table { path, .. } => [path, path],
@@ -113,6 +113,12 @@ impl RunConfig {
     pub fn test_pairs(&self) -> Option<PairFiles> {
         let DataConfig { test_source, test_target, test_pairs, .. } = &self.data;
         self.pair_files(test_source, test_target, test_pairs)
+    }
+
+    /// Pairs in another table, written as those of this run are.
+    pub fn pairs_in(&self, table: &Path) -> Result<PairFiles> {
+        self.pair_format(table)?;
+        Ok(self.pair_table(table))
     }
 
     fn pair_files(

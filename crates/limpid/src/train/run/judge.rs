@@ -184,9 +184,23 @@ impl Run {
         let chosen = if otherwise.is_some() { "of another moment" } else { chosen };
         let mut summary = serde_json::json!({
             "steps": state.step, "tokens": state.tokens, "seconds": state.seconds, "parameters": self.model.params.count(),
-            "validation_loss": loss, "validation_perplexity": loss.map(f64::exp), "best_step": best_step,
+            "validation_loss": loss, "best_step": best_step,
             "model": chosen, "ended": if ended == Ended::Done { "done" } else { "early" }, "threads": team::threads(),
         });
+        // Of labels nobody asks how many equally likely ones there would be.
+        if !matches!(self.examples, Examples::Labelled(_)) {
+            summary["validation_perplexity"] = loss.map(f64::exp).into();
+        }
+        if otherwise.is_none() {
+            let so_far = report::Run::read(&self.folder)?;
+            let kept = so_far.validation().filter(|line| line.best).last();
+            let figures = kept.map_or([None; 3], |line| [line.accuracy, line.macro_f1, line.pair_accuracy]);
+            for (key, figure) in ["accuracy", "macro_f1", "pair_accuracy"].iter().zip(figures) {
+                if let Some(figure) = figure {
+                    summary[format!("validation_{key}")] = figure.into();
+                }
+            }
+        }
         if let (Some(judged), Some(summary)) = (&self.judged, summary.as_object_mut()) {
             summary.extend(judged.summary());
         }

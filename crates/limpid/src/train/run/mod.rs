@@ -107,7 +107,7 @@ impl Run {
         let (vocab, seed) = (tokenizer.vocab_size(), config.train.seed);
         let mut model = match config.task {
             TaskKind::Gpt => Model::gpt(&config.gpt(vocab)?, seed)?,
-            TaskKind::Translate => config.translator(vocab)?.build(seed)?,
+            TaskKind::Translate => config.translator_for(&tokenizer)?.build(seed)?,
             TaskKind::Bert | TaskKind::Classify => {
                 Model::bert(&config.bert(vocab, config.head(examples.labels())?)?, seed)?
             }
@@ -175,6 +175,11 @@ impl Run {
     /// The model as it is now.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// What cuts its text.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
     }
 
     /// What it learns from.

@@ -4,7 +4,7 @@ use super::{News, Run, Signal};
 use crate::decode::Request;
 use crate::error::Result;
 use crate::eval::Case;
-use crate::eval::translator::{TranslatorScores, decoding_of, score_translator};
+use crate::eval::translator::{TranslatorScores, manner_of, score_translator};
 use crate::files::write_aside;
 use crate::hub;
 use crate::model::Model;
@@ -92,17 +92,17 @@ impl Run {
         let score = &self.config.score;
         let request = Request { beams: Some(score.beams), ..Request::default() };
         // What its files say cannot be a surprise: we have written them.
-        let (decoding, _) = decoding_of(&self.folder.join("model"), translator, &request)?;
+        let (manner, _) = manner_of(&self.folder.join("model"), translator, &request)?;
         let case = if score.lowercase { Case::Lower } else { Case::Mixed };
         let pairs = (pairs, ["source", "target"].map(Path::new));
-        score_translator((translator, &model.params), &self.tokenizer, pairs, &decoding, case).map(Some)
+        score_translator((translator, &model.params), &self.tokenizer, pairs, &manner, case).map(Some)
     }
 }
 
 impl Judged {
     /// What `summary.json` says of it.
     pub(super) fn summary(&self) -> Map<String, Value> {
-        let TranslatorScores { loss, translations, bleu, chrf, by_length } = &self.kept;
+        let TranslatorScores { loss, translations, bleu, chrf, by_length, .. } = &self.kept;
         let group = |group: &crate::eval::lengths::LengthGroup| json!({ "from": group.from, "to": group.to, "sentences": group.lines, "bleu": group.score.score });
         let mut summary = json!({
             "judged_on": self.on.name(), "judged_sentences": translations.len(), "beams": self.beams,
