@@ -230,6 +230,7 @@ fn a_run_that_is_to_be_replaced_is_kept_until_the_new_one_can_begin() {
         fs::rename(run.join(name), run.join(".replaced").join(name)).unwrap();
     }
     fs::create_dir(run.join("tokenizer")).unwrap();
+    fs::write(run.join("config.toml"), "task = \"bert\"\n").unwrap();
     assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
     assert!(model(&run) == kept && names() == before, "{:?}", names());
     // One that can begin takes its place.

@@ -68,14 +68,20 @@ impl RunConfig {
                     .hint("task = \"gpt\", \"translate\", \"bert\" or \"classify\""));
             }
         };
-        said_once(overrides)?;
-        overrides.iter().try_for_each(|change| set(&mut table, change))?;
-        steps_or_epochs(&mut table, overrides)?;
         // What the file does not say is as usual for its task.
-        let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
-        merge(&mut whole, table);
-        columns_as_text(&mut whole);
-        whole.try_into().map_err(|e: toml::de::Error| bad(&e))
+        let complete = |table: &toml::Table| -> Result<Self> {
+            let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
+            merge(&mut whole, table.clone());
+            columns_as_text(&mut whole);
+            whole.try_into().map_err(|e: toml::de::Error| bad(&e))
+        };
+        for change in overrides {
+            set(&mut table, change)?;
+            // One by one: a value that cannot be is not hidden by a later one for the same key.
+            complete(&table)?;
+        }
+        steps_or_epochs(&mut table, overrides)?;
+        complete(&table)
     }
 
     /// The same with some keys changed: `train.steps=500`.
@@ -150,19 +156,6 @@ impl RunConfig {
             &mut self.model.from,
         ];
         text.iter_mut().chain(validation_text).chain(one.into_iter().flatten()).for_each(&mut change);
-    }
-}
-
-/// Of two values for one key one would be passed over in silence.
-fn said_once(overrides: &[String]) -> Result<()> {
-    let key = |change: &String| change.split_once('=').map(|(key, _)| key.trim().to_string());
-    let keys: Vec<Option<String>> = overrides.iter().map(key).collect();
-    match keys.iter().enumerate().find(|(i, key)| key.is_some() && keys[..*i].contains(key)) {
-        Some((_, key)) => {
-            let key = key.clone().unwrap_or_default();
-            Err(Error::config(format!("{key} is said twice")).hint("leave one of the two out"))
-        }
-        None => Ok(()),
     }
 }
 

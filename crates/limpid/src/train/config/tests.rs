@@ -150,3 +150,15 @@ fn a_column_may_be_written_as_its_number() {
         ("2".into(), "1".into())
     );
 }
+
+#[test]
+fn of_two_values_for_a_key_the_last_counts_and_one_that_cannot_be_is_refused_wherever_it_stands() {
+    let text = "task = \"gpt\"\n[data]\ntext = [\"a.txt\"]\n";
+    let with = |overrides: &[&str]| {
+        RunConfig::parse(text, &overrides.iter().map(|change| change.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(with(&["train.steps=3", "train.steps=5"]).unwrap().train.steps, 5);
+    for wrong in [["train.steps=abc", "train.steps=5"], ["train.steps=5", "train.steps=abc"]] {
+        assert!(with(&wrong).unwrap_err().to_string().contains("whole number"));
+    }
+}
