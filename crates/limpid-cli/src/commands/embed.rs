@@ -104,17 +104,19 @@ pub fn similarity(args: &Similarity) -> Result<()> {
     let opened = Opened::new(&args.model, CANNOT, HINT)?;
     let how = How::new(&args.model, &args.how)?;
     let encoder = opened.encoder(how.overlong);
-    let (mut texts, mut vectors) = (Vec::new(), Vec::new());
+    let (mut texts, mut vectors, mut first) = (Vec::new(), Vec::new(), None);
     each_text(&args.text, "similarity", &mut |some, origin| {
         vectors.extend(how.embed(&encoder, some, Length::AsIs)?);
-        opened.warn_of_unknown(some, origin)?;
         texts.extend_from_slice(some);
+        first.get_or_insert(origin);
         Ok(())
     })?;
     if texts.len() < 2 {
         return Err(Error::data("one text has nothing to be compared with")
             .hint(format!("limpid similarity {} \"a cat\" \"a dog\"", args.model.display())));
     }
+    // What came first is where the counting begins.
+    first.map_or(Ok(()), |origin| opened.warn_of_unknown(&texts, origin))?;
     let matrix: Vec<Vec<f64>> =
         vectors.iter().map(|a| vectors.iter().map(|b| cosine(a, b)).collect()).collect();
     if args.json {

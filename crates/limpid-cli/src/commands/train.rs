@@ -182,10 +182,6 @@ fn config(args: &Train) -> Result<RunConfig> {
     let named = [("arch", &args.arch), ("cell", &args.cell), ("attention", &args.attention)];
     overrides.extend(named.iter().filter_map(|(key, name)| Some(format!("model.{key}={}", name.as_ref()?))));
     overrides.extend(args.bidirectional.map(|both| format!("model.bidirectional={both}")));
-    if args.steps.is_some() && args.set.iter().any(|set| set.trim_start().starts_with("train.steps")) {
-        return Err(Error::config("--steps and --set train.steps both say how long to train")
-            .hint("leave one of them out"));
-    }
     overrides.extend(args.steps.map(|steps| format!("train.steps={steps}")));
     let task = match args.what.as_str() {
         "gpt" => TaskKind::Gpt,

@@ -11,7 +11,8 @@ fn summarize_is_translate_with_words_of_its_own() {
     let value: Value = serde_json::from_str(&stdout(&run(&["summarize", model, "--json", "Merci"]))).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["ended", "source", "summary", "tokens"]);
-    assert_eq!(value["ended"], "end");
+    // The model has learnt nothing yet: it may go on until it is cut off.
+    assert!(["end", "length"].contains(&value["ended"].as_str().unwrap()), "{value}");
     refused(&run(&["summarize", model, " "]), "text to summarize is empty", "limpid summarize");
     refused(&run(&["summarize", model]), "no lines to summarize", "limpid summarize MODEL");
     let long = ["chat"; 300].join(" ");

@@ -226,7 +226,7 @@ fn eval_measures_what_translate_writes_from_two_files_or_from_a_table() {
     };
     let plain = translated(&[]);
     assert_eq!(evaluated(&[]), plain);
-    let stop = ["--stop", "e"];
+    let stop = ["--stop", "A"];
     assert_ne!(translated(&stop), plain);
     assert_eq!(evaluated(&stop), translated(&stop));
     let file = run.join("model/generation_config.json");

@@ -9,7 +9,7 @@
 //! accuracy of the trained model − that of the same model before training), both after the last layer, is above 0; "layer by layer" if that of
 //! (after the last layer − after the first) is.
 
-use super::lines::{ANY, SHARE, line};
+use super::lines::{NOT_NEGATIVE, SHARE, line};
 use super::stories::{Size, StoryWords, new_bert};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::batch::Typed;
@@ -312,7 +312,7 @@ impl Both {
             "How far a layer turns [CLS]",
             axis(),
             Axis::linear("1 − cosine").including(0.0),
-            vec![line("", points(&self.trained, 1, &|m, l| m.moved[l - 1]), ANY)],
+            vec![line("", points(&self.trained, 1, &|m, l| m.moved[l - 1]), NOT_NEGATIVE)],
         );
         vec![
             Picture::chart("senses", &senses),

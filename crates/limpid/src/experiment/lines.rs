@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 /// A number that may be anything.
 pub(super) const ANY: RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
+/// A loss, a distance: not below 0.
+pub(super) const NOT_NEGATIVE: RangeInclusive<f64> = 0.0..=f64::INFINITY;
 /// A share is between 0 and 1, whatever Student's t says.
 pub(super) const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 

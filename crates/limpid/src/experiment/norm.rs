@@ -7,7 +7,7 @@
 //! The rules: all are judged by the deepest models. A loss counts at most ln v, that of a guess among v words: a training that diverged is
 //! worth that. Gradients are compared as powers of ten; they have vanished, or been kept, by a factor of more than ten.
 
-use super::lines::{ANY, line};
+use super::lines::{ANY, NOT_NEGATIVE, line};
 use super::train::{StoryText, Training, train_from};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, NormPlacement, Normalisation, Residual};
@@ -324,7 +324,7 @@ fn pictures(all: &[Measured], deepest: usize) -> Vec<Picture> {
         let loss = |norm: (Normalisation, NormPlacement)| {
             let kind = Kind::new(norm, residual);
             let mine = mine.iter().filter(|m| m.kind == kind);
-            line(kind.norm_name(), mine.map(|m| (m.depth as f64, Estimate::of(&m.capped()))), ANY)
+            line(kind.norm_name(), mine.map(|m| (m.depth as f64, Estimate::of(&m.capped()))), NOT_NEGATIVE)
         };
         let chart = Chart::new(
             format!("Loss by depth, {title}"),

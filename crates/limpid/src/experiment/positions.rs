@@ -10,7 +10,7 @@
 mod distance;
 
 use self::distance::distances;
-use super::lines::{ANY, line};
+use super::lines::{NOT_NEGATIVE, line};
 use super::train::{StoryText, Trained, Training, train_gpt};
 use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, Positions};
@@ -304,7 +304,11 @@ fn loss_chart(kinds: &[Kind], sizes: &Sizes) -> Chart {
     let middle = |place: &Range<usize>| (place.start + place.end) as f64 / 2.0;
     let of_kind = |kind: &Kind| {
         let losses = sizes.places().into_iter().zip(&kind.places);
-        line(kind.name, losses.filter_map(|(p, loss)| Some((middle(&p), Estimate::of(loss.as_ref()?)))), ANY)
+        line(
+            kind.name,
+            losses.filter_map(|(p, loss)| Some((middle(&p), Estimate::of(loss.as_ref()?)))),
+            NOT_NEGATIVE,
+        )
     };
     let mut series: Vec<Series> = kinds.iter().map(of_kind).collect();
     let heights = |s: &Series| {

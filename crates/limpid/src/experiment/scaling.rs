@@ -8,7 +8,7 @@
 //! of that. The gradient has vanished if, at the largest d and from the same draws, it is less than half of what it is with the division; with the
 //! division it stays within a factor of 1.5. An interval that lies on both sides of such a limit is not clear.
 
-use super::lines::{ANY, line};
+use super::lines::{NOT_NEGATIVE, line};
 use super::train::{StoryText, Training, train_gpt};
 use super::{Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::config::{GptConfig, Scaling};
@@ -104,7 +104,7 @@ fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
     let mut findings = entropy_findings(&entropies);
     findings.extend(gradient_findings(&gradients));
     let of = |name: &str, values: &ByWidth| {
-        line(name, WIDTHS.iter().zip(values).map(|(d, v)| (*d as f64, Estimate::of(v))), ANY)
+        line(name, WIDTHS.iter().zip(values).map(|(d, v)| (*d as f64, Estimate::of(v))), NOT_NEGATIVE)
     };
     let chart = |title: &str, y: Axis, values: &[ByWidth; 2]| {
         let series = vec![of("divided by √d", &values[0]), of("as they are", &values[1])];
@@ -230,7 +230,7 @@ fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
         format!("by {worse} nats a word at width {}", widths[last]),
     );
     let of = |name: &str, losses: &[Vec<f64>]| {
-        line(name, widths.iter().zip(losses).map(|(d, v)| (*d as f64, Estimate::of(v))), ANY)
+        line(name, widths.iter().zip(losses).map(|(d, v)| (*d as f64, Estimate::of(v))), NOT_NEGATIVE)
     };
     let series = vec![of("divided by √d", &losses[0]), of("as they are", &losses[1])];
     let chart = Chart::new(
