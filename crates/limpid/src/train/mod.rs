@@ -13,6 +13,7 @@ mod mend;
 mod metrics;
 mod pairs;
 pub mod plan;
+mod replace;
 mod run;
 pub mod setup;
 mod step;

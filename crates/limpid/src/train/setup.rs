@@ -6,6 +6,7 @@ use super::examples::Examples;
 use super::from::adopt;
 use super::mend::{lost_metrics, mend};
 use super::plan;
+use super::replace;
 use super::run::Run;
 use crate::data::clean::Cleaner;
 use crate::data::labelled::no_examples;
@@ -95,12 +96,12 @@ pub fn open(
     let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
     create_folder(folder)?;
     let lock = lock(folder)?;
-    put_back(folder)?;
+    replace::put_back(folder)?;
     // Again: somebody may have trained here while the files were read.
     let is_run = saved.is_file();
     check_folder(folder, is_run, beginning)?;
     if is_run && beginning == Beginning::Force {
-        set_aside(folder)?;
+        replace::set_aside(folder)?;
     }
     if is_run && beginning == Beginning::Resume {
         check_same(&RunConfig::read(&saved, &[])?, &config)?;
@@ -113,14 +114,14 @@ pub fn open(
         // A mistake in the data leaves no half-made run behind.
         let _ = clear(folder);
         // A run that was to be replaced stays what it was.
-        put_back(folder)?;
+        replace::put_back(folder)?;
         let _ = fs::remove_file(folder.join(LOCK));
         let _ = fs::remove_dir(folder);
         // And the folders around it that had to be made.
         above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
     }
     let (run, damaged) = prepared?;
-    discard(folder)?;
+    replace::discard(folder)?;
     Ok(Opened { run, damaged, lock })
 }
 
@@ -236,7 +237,8 @@ const LOCK: &str = ".lock";
 /// What may be in a folder that is to become a run's; also the configuration that somebody was writing when he was killed.
 fn is_harmless(name: &OsStr) -> bool {
     let text = name.to_string_lossy();
-    [LOCK, FIND_LR, MOVING, ASIDE, DISCARDED].contains(&&*text)
+    [LOCK, FIND_LR].contains(&&*text)
+        || replace::FOLDERS.contains(&&*text)
         || (text.starts_with("config.toml.") && is_aside(name))
 }
 
@@ -264,66 +266,14 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// Where the run that `--force` replaces waits until the new one can begin: first while it is moved, then as a whole, then to be removed. Renaming
-/// the folder is what takes a step, so that a kill at any moment leaves one of the two runs complete.
-const MOVING: &str = ".replacing";
-const ASIDE: &str = ".replaced";
-const DISCARDED: &str = ".discarded";
-
-fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|e| Error::io("rename", from, &e))
-}
-
 /// Everything of a run that is there.
-fn ours(folder: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn ours(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let named: Vec<PathBuf> =
         OURS.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect();
     events(folder).into_iter().chain(named)
 }
 
-/// Moves a run aside.
-fn set_aside(folder: &Path) -> Result<()> {
-    let moving = folder.join(MOVING);
-    create_folder(&moving)?;
-    for path in ours(folder) {
-        rename(&path, &moving.join(path.file_name().unwrap_or_default()))?;
-    }
-    rename(&moving, &folder.join(ASIDE))
-}
-
-/// Moves a run back whose successor never began.
-fn put_back(folder: &Path) -> Result<()> {
-    let (moving, aside) = (folder.join(MOVING), folder.join(ASIDE));
-    remove_discarded(folder);
-    if aside.is_dir() {
-        clear(folder)?;
-        rename(&aside, &moving)?;
-    }
-    if moving.is_dir() {
-        for entry in fs::read_dir(&moving).into_iter().flatten().flatten() {
-            rename(&entry.path(), &folder.join(entry.file_name()))?;
-        }
-        let _ = fs::remove_dir(&moving);
-    }
-    Ok(())
-}
-
-/// Removes it: the new one is ready.
-fn discard(folder: &Path) -> Result<()> {
-    let aside = folder.join(ASIDE);
-    if aside.is_dir() {
-        rename(&aside, &folder.join(DISCARDED))?;
-    }
-    remove_discarded(folder);
-    Ok(())
-}
-
-fn remove_discarded(folder: &Path) {
-    // What cannot be removed now is tried again next time.
-    let _ = fs::remove_dir_all(folder.join(DISCARDED));
-}
-
-fn clear(folder: &Path) -> Result<()> {
+pub(super) fn clear(folder: &Path) -> Result<()> {
     for path in ours(folder) {
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match removed {

@@ -1,0 +1,61 @@
+//! One run in the place of another, with `--force`: the old one waits until the new one can begin, and is put back if it never does.
+
+use super::setup::{clear, ours};
+use crate::error::{Error, Result};
+use crate::files::create_folder;
+use std::fs;
+use std::path::Path;
+
+/// Where the run that `--force` replaces waits until the new one can begin: first while it is moved, then as a whole, then to be removed. Renaming
+/// the folder is what takes a step, so that a kill at any moment leaves one of the two runs complete.
+const MOVING: &str = ".replacing";
+const ASIDE: &str = ".replaced";
+const DISCARDED: &str = ".discarded";
+/// What may stand beside a run, or alone.
+pub(super) const FOLDERS: [&str; 3] = [MOVING, ASIDE, DISCARDED];
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io("rename", from, &e))
+}
+
+/// Moves a run aside.
+pub(super) fn set_aside(folder: &Path) -> Result<()> {
+    let moving = folder.join(MOVING);
+    create_folder(&moving)?;
+    for path in ours(folder) {
+        rename(&path, &moving.join(path.file_name().unwrap_or_default()))?;
+    }
+    rename(&moving, &folder.join(ASIDE))
+}
+
+/// Moves a run back whose successor never began.
+pub(super) fn put_back(folder: &Path) -> Result<()> {
+    let (moving, aside) = (folder.join(MOVING), folder.join(ASIDE));
+    remove_discarded(folder);
+    if aside.is_dir() {
+        clear(folder)?;
+        rename(&aside, &moving)?;
+    }
+    if moving.is_dir() {
+        for entry in fs::read_dir(&moving).into_iter().flatten().flatten() {
+            rename(&entry.path(), &folder.join(entry.file_name()))?;
+        }
+        let _ = fs::remove_dir(&moving);
+    }
+    Ok(())
+}
+
+/// Removes it: the new one is ready.
+pub(super) fn discard(folder: &Path) -> Result<()> {
+    let aside = folder.join(ASIDE);
+    if aside.is_dir() {
+        rename(&aside, &folder.join(DISCARDED))?;
+    }
+    remove_discarded(folder);
+    Ok(())
+}
+
+fn remove_discarded(folder: &Path) {
+    // What cannot be removed now is tried again next time.
+    let _ = fs::remove_dir_all(folder.join(DISCARDED));
+}
