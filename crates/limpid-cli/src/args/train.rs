@@ -20,8 +20,8 @@ pub struct Train {
     /// Sentences and their translations in one file, as its first two columns (.tsv, .csv), or under the keys source and target (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
-    /// A model to begin with, for bert and classify: its encoder, its sizes and its tokenizer are taken over; the learning rate is
-    /// 5e-5 unless --set says otherwise
+    /// A model to begin with, of the same kind (an encoder for bert and classify): its sizes, its tokenizer and its weights are taken over; the
+    /// learning rate is 5e-5 unless --set says otherwise
     #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
     pub from: Option<PathBuf>,
     /// How labelled texts or --pairs are written: tsv, csv, jsonl, or for labelled texts label-first (a label, a space, the text); short for

@@ -154,6 +154,9 @@ impl RunConfig {
 
     /// The language model for a vocabulary.
     pub fn gpt(&self, vocab: usize) -> Result<GptConfig> {
+        if let Some(folder) = &self.model.from {
+            return self.gpt_from(folder, vocab);
+        }
         let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
         let usual = GptConfig::gpt2(vocab, context, layers, heads, width);
         let activation_function = match activation {
@@ -219,6 +222,9 @@ impl RunConfig {
 
     /// The model that translates, of either kind, validated.
     pub fn translator(&self, vocab: usize) -> Result<TranslatorConfig> {
+        if let Some(folder) = &self.model.from {
+            return self.translator_from(folder, vocab);
+        }
         if self.is_recurrent()? {
             let config = self.rnn(vocab)?;
             config.validate()?;
@@ -248,6 +254,17 @@ impl RunConfig {
                 (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
             }
         };
+        if let Some(folder) = &self.model.from {
+            // What it has learnt to end and to begin with.
+            if *eos != end {
+                let folder = folder.display();
+                return Err(Error::config(format!(
+                    "the tokenizer ends a sentence with token {end}, the model in {folder} with {eos}"
+                ))
+                .hint("leave out tokenizer.from: the model's own tokenizer is used"));
+            }
+            return Ok(config);
+        }
         (*eos, *padding, *start) = (end, pad, pad);
         Ok(config)
     }

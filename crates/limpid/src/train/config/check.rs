@@ -145,15 +145,14 @@ impl RunConfig {
             ))
             .hint("[CLS] and [SEP] take two or three places: use 4 or more"));
         }
-        if !encoder && self.model.from.is_some() {
-            return Err(Error::config("model.from is for bert and classify").hint("leave it out"));
+        // What it begins with is looked at when it is opened.
+        if self.model.from.is_some() {
+            return Ok(());
         }
         // The vocabulary is not known yet, and does not matter here.
         match self.task {
             TaskKind::Gpt => self.gpt(100).and_then(|c| c.validate().and_then(|()| check_gpt_file(&c))),
             TaskKind::Translate => self.translator(100).map(|_| ()),
-            // What it begins with is looked at when it is opened.
-            TaskKind::Bert | TaskKind::Classify if self.model.from.is_some() => Ok(()),
             TaskKind::Bert | TaskKind::Classify => {
                 self.bert(100, crate::config::BertHead::MaskedLm).and_then(|c| c.validate())
             }

@@ -145,7 +145,7 @@ pub struct ModelConfig {
     pub scaling: Option<String>,
     /// As Hugging Face names it.
     pub activation: Option<String>,
-    /// A model folder to begin with, for bert and classify: its encoder and its sizes are taken over, and its tokenizer.
+    /// A model folder to begin with: its sizes, its tokenizer and its weights are taken over.
     pub from: Option<PathBuf>,
     /// Whether biases (of layers and norms) are trained. Without, they stay 0, so that files keep their form.
     pub bias: bool,

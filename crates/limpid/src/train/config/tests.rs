@@ -54,7 +54,6 @@ fn what_a_run_cannot_be_is_refused_by_name() {
     assert!(error(&bert, "model.context=3").contains("model.context"));
     assert!(error(&GPT.replace("gpt", "classify"), "table.format=xlsx").contains("xlsx"));
     assert!(error("task = \"classify\"", "").contains("labelled"));
-    assert!(error(GPT, "model.from=there").contains("model.from"));
 }
 
 #[test]

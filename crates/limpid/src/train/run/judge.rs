@@ -118,17 +118,22 @@ impl Run {
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
         let is_gpt = matches!(self.model.architecture, Architecture::Gpt(_));
-        let end = self.learnt_end().filter(|_| is_gpt);
+        let end = if is_gpt { self.learnt_end()? } else { None };
         let generation = end.map(|end| serde_json::json!({ "bos_token_id": end, "eos_token_id": end }));
         hub::save_writer(&self.model, &folder, generation.as_ref())?;
         self.hash_of_model()
     }
 
-    /// The token that a language model has seen before and behind texts: it begins and ends what is written. Windows of a single file have none.
-    fn learnt_end(&self) -> Option<u32> {
+    /// The token that a language model has seen before and behind texts: it begins and ends what is written. Windows of a single file have
+    /// none, but the model it began with may know one.
+    fn learnt_end(&self) -> Result<Option<u32>> {
         let has_ends =
             self.config.unit().is_ok_and(|unit| unit == Unit::Lines) || self.config.data.text.len() > 1;
-        self.tokenizer.end().filter(|_| has_ends)
+        let knew_one = match &self.config.model.from {
+            Some(folder) => !hub::load_generation(folder)?.0.ends.is_empty(),
+            None => false,
+        };
+        Ok(self.tokenizer.end().filter(|_| has_ends || knew_one))
     }
 
     fn hash_of_model(&self) -> Result<u64> {

@@ -18,7 +18,7 @@ pub use score::{Judged, JudgedOn};
 use super::checkpoint::{self, Checkpoint, Keep, State};
 use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples};
-use super::from::copy_weights;
+use super::from::{check_no_bias, copy_weights};
 use super::metrics::Metrics;
 use super::step::{StepReport, Stepper};
 use crate::error::{Error, Result};
@@ -116,6 +116,7 @@ impl Run {
             copy_weights(&mut model, from)?;
         }
         if !config.model.bias {
+            check_no_bias(&model, config.model.from.as_deref())?;
             // They are 0 and stay so.
             model.params.set_roles(|spec| if spec.name.ends_with(".bias") { Role::Fixed } else { spec.role });
         }

@@ -1,31 +1,60 @@
-//! Training that begins with a model that was trained already: its encoder is taken over, its head if it is the same.
+//! Training that begins with a model that was trained already: its sizes, its tokenizer and its weights are taken over, its head if it is the
+//! same.
 
-use super::config::{ModelConfig, RunConfig, TaskKind};
-use crate::config::{BertConfig, BertHead, Positions, Variant, activation_name};
+mod own;
+
+use super::config::{ModelConfig, RunConfig, TaskKind, TranslatorConfig};
+use crate::config::{BertConfig, BertHead, GptConfig, Positions, Variant};
 use crate::error::{Error, Result};
 use crate::hub::{self, AnyConfig};
 use crate::model::Model;
+use crate::nn::FileTensor;
+use own::Own;
 use std::path::Path;
 
-/// What the model in a folder is, if it is an encoder.
-pub(super) fn encoder_config(folder: &Path) -> Result<BertConfig> {
-    match hub::read_config(&folder.join("config.json"))?.0 {
+/// What the model in a folder is, if a task can begin with it.
+fn family(task: TaskKind, folder: &Path) -> Result<AnyConfig> {
+    let there = hub::read_config(&folder.join("config.json"))?.0;
+    let (fits, what, hint) = match task {
+        TaskKind::Gpt => (
+            matches!(there, AnyConfig::Gpt(_)),
+            "a language model (GPT)",
+            "gpt begins with a language model: limpid train gpt --data text.txt makes one",
+        ),
+        TaskKind::Translate => (
+            matches!(there, AnyConfig::Seq2Seq(_) | AnyConfig::Rnn(_)),
+            "an encoder-decoder",
+            "translate begins with a translator: limpid train translate --source a.fr --target a.en makes one",
+        ),
+        TaskKind::Bert | TaskKind::Classify => (
+            matches!(there, AnyConfig::Bert(_)),
+            "an encoder (BERT)",
+            "bert and classify begin with an encoder: limpid train bert --data text.txt makes one",
+        ),
+    };
+    if fits {
+        return Ok(there);
+    }
+    Err(Error::config(format!("{} does not hold {what}", folder.display())).hint(hint))
+}
+
+fn encoder(folder: &Path) -> Result<BertConfig> {
+    match family(TaskKind::Bert, folder)? {
         AnyConfig::Bert(config) => Ok(config),
-        _ => Err(Error::config(format!("{} does not hold an encoder (BERT)", folder.display()))
-            .hint("bert and classify begin with an encoder: limpid train bert --data text.txt makes one")),
+        _ => unreachable!("other families are refused"),
     }
 }
 
 /// The labels of the model that a run begins with, if it is a classifier.
 pub(super) fn known_labels(config: &RunConfig) -> Result<Option<Vec<String>>> {
     let Some(folder) = &config.model.from else { return Ok(None) };
-    Ok(match encoder_config(folder)?.head {
+    Ok(match encoder(folder)?.head {
         BertHead::Classifier(labels) => Some(labels),
         _ => None,
     })
 }
 
-/// The same run with the sizes of the model it begins with. A size that was asked for and is another is refused.
+/// The same run with the sizes of the model it begins with. A setting that was asked for and is another is refused.
 pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
     let Some(mut folder) = config.model.from.clone() else { return Ok(config) };
     // The folder of a run stands for the model in it.
@@ -33,38 +62,25 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
         folder = folder.join("model");
         config.model.from = Some(folder.clone());
     }
-    let there = encoder_config(&folder)?;
-    let usual = RunConfig::new(config.task).model;
-    let sizes = |model: &ModelConfig| {
-        [("layers", model.layers), ("heads", model.heads), ("width", model.width)]
-            .map(|(key, n)| (key, Some(n)))
-    };
-    let own = [there.num_hidden_layers, there.num_attention_heads, there.hidden_size];
-    let asked = sizes(&config.model).into_iter().zip(sizes(&usual)).zip(own.map(Some));
-    let ffn = ((("ffn", config.model.ffn), ("ffn", usual.ffn)), Some(there.intermediate_size));
-    for (((key, asked), (_, usual)), own) in asked.chain([ffn]) {
-        if asked != usual && asked != own {
-            let (asked, own) = (asked.unwrap_or_default(), own.unwrap_or_default());
-            return Err(Error::config(format!(
-                "model.{key} = {asked}, but the model in {} has {own}",
-                folder.display()
-            ))
-            .hint(format!("leave out model.{key}: sizes are those of the model one begins with")));
-        }
-    }
+    let there = family(config.task, &folder)?;
+    let (own, usual) = (Own::of(&there), RunConfig::new(config.task).model);
+    own.check(&config.model, &usual, &folder)?;
     let pairs = match config.task {
         TaskKind::Classify => config.table.text.len() > 1,
         _ => config.unit()? == super::config::Unit::Pairs,
     };
-    if pairs && there.type_vocab_size < 2 {
+    if let AnyConfig::Bert(bert) = &there
+        && pairs
+        && bert.type_vocab_size < 2
+    {
         return Err(Error::config(format!(
             "the model in {} was made for one text at a time",
             folder.display()
         ))
         .hint("begin with a model whose type_vocab_size is 2, or give one text"));
     }
-    if config.model.context > there.max_position_embeddings {
-        let (context, positions) = (config.model.context, there.max_position_embeddings);
+    if let Some(positions) = own.longest.filter(|longest| config.model.context > *longest) {
+        let context = config.model.context;
         if context != usual.context {
             return Err(Error::config(format!(
                 "model.context = {context}, but the model in {} has positions for {positions}",
@@ -74,11 +90,7 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
         }
         config.model.context = positions;
     }
-    config.model.layers = there.num_hidden_layers;
-    config.model.heads = there.num_attention_heads;
-    config.model.width = there.hidden_size;
-    config.model.ffn = Some(there.intermediate_size);
-    config.model.activation = Some(activation_name(there.hidden_act).into());
+    own.adopt(&mut config.model);
     Ok(config)
 }
 
@@ -94,10 +106,10 @@ pub(crate) fn take_over(model: &mut Model, from: &Model) {
         full.strip_prefix("bert.").unwrap_or(full)
     }
     for file in &model.files {
-        let shape = |model: &Model, file: &crate::nn::FileTensor| {
+        let shape = |model: &Model, file: &FileTensor| {
             model.params.shape(file.param).dims().skip(1).chain([file.rows.len()]).collect::<Vec<usize>>()
         };
-        let same = |other: &&crate::nn::FileTensor| {
+        let same = |other: &&FileTensor| {
             name(&other.name) == name(&file.name) && shape(from, other) == shape(model, file)
         };
         let Some(other) = from.files.iter().find(same) else { continue };
@@ -107,7 +119,58 @@ pub(crate) fn take_over(model: &mut Model, from: &Model) {
     }
 }
 
+/// Refuses to do without biases that are there.
+pub(super) fn check_no_bias(model: &Model, from: Option<&Path>) -> Result<()> {
+    let has = |file: &FileTensor| {
+        file.name.ends_with(".bias") && model.params.get(file.param).iter().any(|number| *number != 0.0)
+    };
+    match (from, model.files.iter().find(|file| has(file))) {
+        (Some(folder), Some(file)) => {
+            let (folder, name) = (folder.display(), &file.name);
+            Err(Error::config(format!("model.bias = false, but the model in {folder} has biases ({name})"))
+                .hint("leave out model.bias"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_vocabulary(tokens: usize, known: usize, folder: &Path) -> Result<()> {
+    if tokens <= known {
+        return Ok(());
+    }
+    Err(Error::config(format!(
+        "the tokenizer has {tokens} tokens, the model in {} knows {known}",
+        folder.display()
+    ))
+    .hint("leave out tokenizer.from: the model's own tokenizer is used"))
+}
+
 impl RunConfig {
+    /// The language model that a run begins with, for a vocabulary.
+    pub(super) fn gpt_from(&self, folder: &Path, vocab: usize) -> Result<GptConfig> {
+        let AnyConfig::Gpt(there) = family(TaskKind::Gpt, folder)? else {
+            unreachable!("other families are refused")
+        };
+        check_vocabulary(vocab, there.vocab_size, folder)?;
+        Ok(GptConfig { dropout: self.model.dropout, ..there })
+    }
+
+    /// The translator that a run begins with, for a vocabulary.
+    pub(super) fn translator_from(&self, folder: &Path, vocab: usize) -> Result<TranslatorConfig> {
+        let mut there = match family(TaskKind::Translate, folder)? {
+            AnyConfig::Seq2Seq(config) => TranslatorConfig::Transformer(config),
+            AnyConfig::Rnn(config) => TranslatorConfig::Rnn(config),
+            _ => unreachable!("other families are refused"),
+        };
+        let (dropout, known) = match &mut there {
+            TranslatorConfig::Transformer(c) => (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size)),
+            TranslatorConfig::Rnn(c) => (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size)),
+        };
+        *dropout = self.model.dropout;
+        check_vocabulary(vocab, known, folder)?;
+        Ok(there)
+    }
+
     /// The encoder for a vocabulary, with a head: of the sizes that were asked for, or of the model it begins with.
     pub fn bert(&self, vocab: usize, head: BertHead) -> Result<BertConfig> {
         let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
@@ -120,15 +183,8 @@ impl RunConfig {
             .hint("leave them out; gpt and translate can do without each of them"));
         }
         if let Some(folder) = &self.model.from {
-            let there = encoder_config(folder)?;
-            if vocab > there.vocab_size {
-                return Err(Error::config(format!(
-                    "the tokenizer has {vocab} tokens, the model in {} knows {}",
-                    folder.display(),
-                    there.vocab_size
-                ))
-                .hint("leave out tokenizer.from: the model's own tokenizer is used"));
-            }
+            let there = encoder(folder)?;
+            check_vocabulary(vocab, there.vocab_size, folder)?;
             return Ok(BertConfig { dropout, head, ..there });
         }
         if self.model.norm.as_deref().is_some_and(|norm| norm != "post") {

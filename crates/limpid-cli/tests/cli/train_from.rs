@@ -1,0 +1,146 @@
+//! `limpid train … --from MODEL`: language models and translators that go on learning, and what they refuse. Encoders are in encoder.rs.
+
+use super::train::{finish, gpt_args, pairs, start, text};
+use super::*;
+use serde_json::Value;
+use std::fs;
+
+/// The bytes of a run's best model.
+fn weights(run: &Path) -> Vec<u8> {
+    fs::read(run.join("model/model.safetensors")).unwrap()
+}
+
+fn json(path: PathBuf) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// A run of some steps that begins with a model, with other data and sizes that are not said; a learning rate that changes no number.
+fn still(task: &str, data: &[&str], from: &Path, out: &Path, more: &[&str]) -> Vec<String> {
+    let mut args: Vec<&str> = vec!["train", task];
+    args.extend(data);
+    args.extend(["--from", from.to_str().unwrap(), "--out", out.to_str().unwrap(), "--set", "train.steps=4"]);
+    args.extend(["--set", "train.lr=1e-30", "--set", "train.validate_every=2", "--set", "train.samples=1"]);
+    args.extend(["--set", "train.batch=4", "--set", "train.batch_tokens=300"]);
+    args.extend(more);
+    args.into_iter().map(String::from).collect()
+}
+
+#[test]
+fn a_language_model_goes_on_with_its_sizes_tokens_and_weights() {
+    let folder = scratch("from-gpt");
+    let (data, first) = (text(&folder, 300), folder.join("first"));
+    // Positions of another kind, lines that end: things that a configuration would have to say again.
+    let more =
+        ["--set", "model.positions=sinusoidal", "--set", "data.unit=lines", "--set", "tokenizer.kind=word"];
+    finish(&gpt_args(&data, &first, &more));
+    let other = folder.join("other.txt");
+    fs::write(&other, "the dog saw a cat and sat on the mat.\n".repeat(60)).unwrap();
+    let (data, second) = (["--data", other.to_str().unwrap()], folder.join("second"));
+    // The folder of the run stands for its model; the context is no longer than there are positions.
+    finish(&still("gpt", &data, &first, &second, &["--set", "model.dropout=0.1"]));
+    assert!(weights(&first) == weights(&second));
+    for file in ["config.json", "generation_config.json", "tokenizer.json"] {
+        assert_eq!(json(first.join("model").join(file)), json(second.join("model").join(file)), "{file}");
+    }
+    assert!(json(second.join("model/generation_config.json"))["eos_token_id"].is_u64());
+    // With a learning rate it learns, and it goes on bit for bit after a stop.
+    let learns = |name: &str, steps: &str, more: &[&str]| {
+        let (out, set) = (folder.join(name), ["--set", "train.lr=1e-3", "--set", steps]);
+        finish(
+            &[still("gpt", &data, &first, &out, &set), more.iter().map(|s| s.to_string()).collect()].concat(),
+        );
+        weights(&out)
+    };
+    let whole = learns("whole", "train.steps=40", &[]);
+    assert!(whole != weights(&first));
+    learns(
+        "parts",
+        "train.steps=20",
+        &["--set", "train.checkpoint_every=10", "--set", "train.schedule=constant"],
+    );
+    let parts = ["--resume", "--set", "train.checkpoint_every=10", "--set", "train.schedule=constant"];
+    let resumed = learns("parts", "train.steps=40", &parts);
+    let straight = learns("straight", "train.steps=40", &["--set", "train.schedule=constant"]);
+    assert!(resumed == straight);
+
+    let refuse = |set: &str, error: &str, hint: &str| {
+        let out = folder.join("refused");
+        let args = still("gpt", &data, &first, &out, &["--set", set]);
+        refused(&start(&args).output().unwrap(), error, hint);
+        assert!(!out.exists());
+    };
+    refuse("model.width=64", "model.width = 64, but the model in", "leave out model.width");
+    refuse("model.ffn=48", "has 128", "leave out model.ffn");
+    refuse("model.norm=post", "has pre", "leave out model.norm");
+    refuse("model.positions=learned", "has sinusoidal", "leave out model.positions");
+    refuse("model.activation=relu", "has gelu_new", "leave out model.activation");
+    refuse("model.context=17", "has positions for 16", "model.context=16");
+    refuse("model.bias=false", "has biases", "leave out model.bias");
+    refuse("tokenizer.kind=char", "tokenizer.kind says what is learnt", "leave out");
+    let larger = folder.join("larger");
+    let output = run(&[
+        "tokenizer",
+        "train",
+        "byte",
+        "--data",
+        other.to_str().unwrap(),
+        "--out",
+        larger.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    refuse(&format!("tokenizer.from={}", larger.display()), "the tokenizer has", "leave out tokenizer.from");
+    // Other families.
+    let (source, target) = pairs(&folder, 50);
+    let files = ["--source", source.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let output = start(&still("translate", &files, &first, &folder.join("no"), &[])).output().unwrap();
+    refused(&output, "does not hold an encoder-decoder", "limpid train translate");
+    let output = start(&still("gpt", &data, model(), &folder.join("no"), &[])).output().unwrap();
+    refused(&output, "does not hold a language model", "limpid train gpt");
+}
+
+#[test]
+fn translators_of_both_kinds_go_on_with_their_sizes_tokens_and_weights() {
+    let folder = scratch("from-translator");
+    let (source, target) = pairs(&folder, 200);
+    let files = ["--source", source.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    for (name, own, other, own_value) in [
+        ("transformer", "model.norm=pre", "model.norm=post", "has pre"),
+        ("rnn", "model.cell=lstm", "model.cell=gru", "has lstm"),
+    ] {
+        let (first, second) = (folder.join(name), folder.join(format!("{name}-on")));
+        let arch = format!("model.arch={name}");
+        let small = [
+            "model.layers=1",
+            "model.width=16",
+            "train.steps=8",
+            "train.batch_tokens=400",
+            "tokenizer.kind=word",
+            &arch,
+            own,
+        ];
+        let mut args: Vec<&str> = vec!["train", "translate", "--out", first.to_str().unwrap()];
+        args.extend(files);
+        args.extend(small.iter().flat_map(|set| ["--set", set]));
+        finish(&args.into_iter().map(String::from).collect::<Vec<_>>());
+        finish(&still("translate", &files, &first, &second, &[]));
+        assert!(weights(&first) == weights(&second), "{name}");
+        for file in ["config.json", "tokenizer.json"] {
+            let dropout = |path: &Path| {
+                let mut value = json(path.join("model").join(file));
+                value.as_object_mut().unwrap().remove("dropout");
+                value
+            };
+            assert_eq!(dropout(&first), dropout(&second), "{name} {file}");
+        }
+        let args = still("translate", &files, &first, &folder.join("no"), &["--set", &arch, "--set", other]);
+        refused(&start(&args).output().unwrap(), own_value, "leave out");
+        // Its configuration alone begins the same run.
+        let again = folder.join(format!("{name}-again"));
+        let config = second.join("config.toml");
+        finish(&["train", config.to_str().unwrap(), "--out", again.to_str().unwrap()].map(String::from));
+        assert!(weights(&again) == weights(&second), "{name}");
+    }
+    let mixed =
+        still("translate", &files, &folder.join("rnn"), &folder.join("no"), &["--arch", "transformer"]);
+    refused(&start(&mixed).output().unwrap(), "model.arch = transformer, but", "leave out model.arch");
+}
