@@ -12,7 +12,12 @@ pub fn colour() -> bool {
 
 /// Columns of the terminal, 100 at most (longer lines are hard to read); 80 where there is none.
 pub fn width() -> usize {
-    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(40, 100))
+    terminal_width().map_or(80, |width| width.clamp(40, 100))
+}
+
+/// Columns of the terminal, if there is one.
+pub fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
 /// `error: …` and `hint: …` on standard error.

@@ -91,7 +91,8 @@ impl GptConfig {
     /// About how many parameters that makes: without biases and norms, in a number that cannot overflow.
     pub fn parameters_about(&self) -> f64 {
         let (c, f, l) = (self.n_embd as f64, self.n_inner as f64, self.n_layer as f64);
-        c * (self.vocab_size as f64 + self.n_positions as f64) + l * (4.0 * c * c + 2.0 * c * f)
+        let tables = if self.tie_word_embeddings == Tie::Shared { 1.0 } else { 2.0 } * self.vocab_size as f64;
+        c * (tables + self.n_positions as f64) + l * (4.0 * c * c + 2.0 * c * f)
     }
 
     /// Refuses what cannot work.
@@ -197,8 +198,10 @@ impl Seq2SeqConfig {
     /// About how many parameters (and fixed positions) that makes, in a number that cannot overflow.
     pub fn parameters_about(&self) -> f64 {
         let c = self.d_model as f64;
-        let tables =
-            self.vocab_size as f64 + self.decoder_vocab_size as f64 + self.max_position_embeddings as f64;
+        let target = if self.tie_word_embeddings == Tie::Shared { 1.0 } else { 2.0 };
+        let tables = self.vocab_size as f64
+            + target * self.decoder_vocab_size as f64
+            + self.max_position_embeddings as f64;
         let encoder = self.encoder_layers as f64 * (4.0 * c * c + 2.0 * c * self.encoder_ffn_dim as f64);
         let decoder = self.decoder_layers as f64 * (8.0 * c * c + 2.0 * c * self.decoder_ffn_dim as f64);
         c * tables + encoder + decoder

@@ -7,6 +7,7 @@ use limpid::error::{Error, Result};
 use limpid::files::write_aside;
 use limpid::hub::{self, Letters};
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::Path;
 
 const CANNOT: &str = "has no vectors of texts";
@@ -37,12 +38,14 @@ impl How {
     }
 
     fn embed(&self, encoder: &Encoder, texts: &[String], length: Length) -> Result<Vec<Vec<f32>>> {
+        embed(encoder, &self.read(texts), self.pooling, length)
+    }
+
+    /// The texts as the model reads them.
+    fn read<'a>(&self, texts: &'a [String]) -> Cow<'a, [String]> {
         match self.letters {
-            Letters::AsWritten => embed(encoder, texts, self.pooling, length),
-            Letters::Small => {
-                let small: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
-                embed(encoder, &small, self.pooling, length)
-            }
+            Letters::AsWritten => Cow::Borrowed(texts),
+            Letters::Small => Cow::Owned(texts.iter().map(|text| text.to_lowercase()).collect()),
         }
     }
 }
@@ -77,7 +80,7 @@ pub fn run(args: &Embed) -> Result<()> {
     let (mut lines, mut rows) = (String::new(), Vec::new());
     each_text(&args.text, "embed", &mut |texts, origin| {
         let vectors = how.embed(&encoder, texts, length)?;
-        opened.warn_of_unknown(texts, origin)?;
+        opened.warn_of_unknown(&how.read(texts), origin)?;
         match out {
             Out::Npy(_) => rows.extend(vectors),
             Out::Lines(path) => {
@@ -116,7 +119,7 @@ pub fn similarity(args: &Similarity) -> Result<()> {
             .hint(format!("limpid similarity {} \"a cat\" \"a dog\"", args.model.display())));
     }
     // What came first is where the counting begins.
-    first.map_or(Ok(()), |origin| opened.warn_of_unknown(&texts, origin))?;
+    first.map_or(Ok(()), |origin| opened.warn_of_unknown(&how.read(&texts), origin))?;
     let matrix: Vec<Vec<f64>> =
         vectors.iter().map(|a| vectors.iter().map(|b| cosine(a, b)).collect()).collect();
     if args.json {

@@ -1,13 +1,14 @@
 //! `limpid experiment`: a claim, put to the test.
 
 use crate::args;
-use crate::printer::say;
+use crate::printer::{say, terminal_width};
 use limpid::error::{Error, Result};
 use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Picture, Settings, Table, find, html};
 use limpid::files::{create_folder, write_aside};
 use limpid::train::Signal;
 use limpid::train::plan::available_memory;
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 const OUTCOME: &str = "outcome.json";
@@ -122,15 +123,54 @@ fn print(outcome: &Outcome, effort: Effort) {
 }
 
 fn print_table(table: &Table) {
-    let columns = table.head.len();
-    let lines = || std::iter::once(&table.head).chain(&table.rows);
-    let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
     println!("{}", table.title);
-    for row in lines() {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
-        println!("  {}", cells.join("   "));
-    }
+    // What goes into a file or another program is not folded.
+    let room = if std::io::stdout().is_terminal() { terminal_width() } else { None };
+    lines_of(table, room).iter().for_each(|line| println!("  {line}"));
     println!();
+}
+
+/// A line a row, if they fit into so many columns; else a line a cell, with the head of its column.
+fn lines_of(table: &Table, room: Option<usize>) -> Vec<String> {
+    let rows = || std::iter::once(&table.head).chain(&table.rows);
+    let length = |cell: &String| cell.chars().count();
+    let widest = |column: usize| rows().map(|row| length(&row[column])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.head.len()).map(widest).collect();
+    let fits = |room: usize| 2 + widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) <= room;
+    if room.is_none_or(fits) {
+        let cells = |row: &Vec<String>| -> Vec<String> {
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect()
+        };
+        return rows().map(|row| cells(row).join("   ")).collect();
+    }
+    let names = table.head.iter().skip(1).map(length).max().unwrap_or(0);
+    let block = |row: &Vec<String>| {
+        let cells = table.head.iter().zip(row).skip(1);
+        let cells = cells.map(|(name, cell)| format!("  {name:names$}  {cell}"));
+        std::iter::once(format!("{} {}", table.head[0], row[0]).trim().to_string())
+            .chain(cells)
+            .collect::<Vec<_>>()
+    };
+    table.rows.iter().flat_map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_is_too_wide_is_folded_and_loses_nothing() {
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        let table = Table {
+            title: "t".into(),
+            head: row(["words", "with", "without attention"]),
+            rows: vec![row(["5", "0.25 ± 0.01", "0.5"]), row(["10", "1", "2"])],
+        };
+        let wide = ["words          with   without attention", "    5   0.25 ± 0.01                 0.5"];
+        assert_eq!(lines_of(&table, None)[..2], wide);
+        assert_eq!(lines_of(&table, Some(41)).len(), 3);
+        let folded = lines_of(&table, Some(40));
+        assert_eq!(folded[..3], ["words 5", "  with               0.25 ± 0.01", "  without attention  0.5"]);
+        assert_eq!(folded.len(), 6);
+    }
 }

@@ -54,7 +54,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     if done >= steps {
         say(format_args!("The run in {} has done all of its {steps} steps.", folder.display()));
     } else {
-        announce(&config, &mut run)?;
+        announce(&mut run)?;
     }
     watch_interrupts()?;
     let mut bar = printer::Training::resumed(done, steps);
@@ -272,7 +272,7 @@ pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> R
 }
 
 /// What is going to happen: before the first step.
-fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
+fn announce(run: &mut limpid::train::Run) -> Result<()> {
     let (done, steps) = run.steps();
     let vocab = match &run.model().architecture {
         limpid::model::Architecture::Gpt(gpt) => gpt.config().vocab_size,
@@ -281,7 +281,8 @@ fn announce(config: &RunConfig, run: &mut limpid::train::Run) -> Result<()> {
         limpid::model::Architecture::Rnn(model) => model.config().vocab_size,
     };
     let (seconds, tokens) = run.measure()?;
-    let memory = Memory::of(config, vocab)?.bytes();
+    let config = run.config();
+    let memory = Memory::of(config, run.tokenizer().vocab_size())?.bytes();
     say(format_args!("{}", run.examples().describe()));
     if let Some(line) = run.tokenizer().unknown().and_then(|id| unknown_line(run.examples().unknown(id))) {
         say(line);
@@ -388,4 +389,14 @@ fn watch_interrupts() -> Result<()> {
         say("\nSaving after this step … (Ctrl-C again ends at once)");
     })
     .map_err(|e| Error::data(format!("Ctrl-C cannot be watched: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_moves_no_cursor_and_rings_no_bell() {
+        assert_eq!(visible("a\u{7}b\n\t\u{1b}[2Jé"), "a\u{fffd}b\n\t\u{fffd}[2Jé");
+    }
 }

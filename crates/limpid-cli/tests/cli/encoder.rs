@@ -172,6 +172,22 @@ fn vectors_have_length_one_and_the_file_of_numpy_holds_the_same() {
 }
 
 #[test]
+fn capitals_are_small_letters_where_the_folder_says_so() {
+    let folder = scratch("small-letters");
+    for entry in fs::read_dir(encoder().join("model")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+    }
+    let vector = |text: &str| json(&["embed", folder.to_str().unwrap(), text])["embedding"].clone();
+    assert_ne!(vector("THE CAT SAT"), vector("the cat sat"));
+    let settings = r#"{"max_seq_length": 16, "do_lower_case": true}"#;
+    fs::write(folder.join("sentence_bert_config.json"), settings).unwrap();
+    assert_eq!(vector("THE CAT SAT"), vector("the cat sat"));
+    let said = stderr(&run(&["embed", folder.to_str().unwrap(), "THE CAT SAT"]));
+    assert!(!said.contains("vocabulary"), "{said}");
+}
+
+#[test]
 fn a_text_is_nearest_to_itself() {
     let model = encoder().to_str().unwrap();
     let found = json(&["similarity", model, "the cat", "a dog sat", "the cat", "--json"]);

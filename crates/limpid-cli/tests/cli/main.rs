@@ -21,6 +21,7 @@ mod train_cache;
 mod train_find_lr;
 mod train_from;
 mod train_full_disk;
+mod train_limits;
 mod train_score;
 mod translate;
 

@@ -43,6 +43,19 @@ fn a_language_model_goes_on_with_its_sizes_tokens_and_weights() {
         assert_eq!(json(first.join("model").join(file)), json(second.join("model").join(file)), "{file}");
     }
     assert!(json(second.join("model/generation_config.json"))["eos_token_id"].is_u64());
+    let info = |more: &str| stdout(&run(&["info", second.to_str().unwrap(), "--depth", "0", more]));
+    assert!(info("--threads=1").contains("\npositions: sinusoidal\n"), "{}", info("--threads=1"));
+    let found: Value = serde_json::from_str(&info("--json")).unwrap();
+    assert!(found.to_string().contains("\"positions\":\"sinusoidal\""), "{found}");
+    // A configuration may also name the run; the memory is that of the model, not of the usual sizes.
+    let by_key = folder.join("by-key");
+    let (first_run, second_run) = (format!("model.from={}", first.display()), by_key.to_str().unwrap());
+    let short =
+        ["--out", second_run, "--set", &first_run, "--set", "train.steps=1", "--set", "train.batch=1"];
+    finish(
+        &[&["train", "gpt"][..], &data, &short].concat().into_iter().map(String::from).collect::<Vec<_>>(),
+    );
+    assert!(fs::read_to_string(by_key.join("config.toml")).unwrap().contains("width = 32"));
     // With a learning rate it learns, and it goes on bit for bit after a stop.
     let learns = |name: &str, steps: &str, more: &[&str]| {
         let (out, set) = (folder.join(name), ["--set", "train.lr=1e-3", "--set", steps]);
@@ -124,13 +137,9 @@ fn translators_of_both_kinds_go_on_with_their_sizes_tokens_and_weights() {
         finish(&args.into_iter().map(String::from).collect::<Vec<_>>());
         finish(&still("translate", &files, &first, &second, &[]));
         assert!(weights(&first) == weights(&second), "{name}");
-        for file in ["config.json", "tokenizer.json"] {
-            let dropout = |path: &Path| {
-                let mut value = json(path.join("model").join(file));
-                value.as_object_mut().unwrap().remove("dropout");
-                value
-            };
-            assert_eq!(dropout(&first), dropout(&second), "{name} {file}");
+        for file in ["config.json", "tokenizer.json", "generation_config.json"] {
+            let said = |path: &Path| json(path.join("model").join(file));
+            assert_eq!(said(&first), said(&second), "{name} {file}");
         }
         let args = still("translate", &files, &first, &folder.join("no"), &["--set", &arch, "--set", other]);
         refused(&start(&args).output().unwrap(), own_value, "leave out");
@@ -140,6 +149,42 @@ fn translators_of_both_kinds_go_on_with_their_sizes_tokens_and_weights() {
         finish(&["train", config.to_str().unwrap(), "--out", again.to_str().unwrap()].map(String::from));
         assert!(weights(&again) == weights(&second), "{name}");
     }
+    // A setting of its own kind need not say which kind that is; one of the other kind is refused, and leaves nothing.
+    let on = |name: &str, more: &[&str]| {
+        start(&still("translate", &files, &folder.join("rnn"), &folder.join(name), more)).output().unwrap()
+    };
+    let same = on("same", &["--cell", "lstm"]);
+    assert!(same.status.success(), "{}", stderr(&same));
+    refused(
+        &on("no", &["--set", "model.norm=pre"]),
+        "model.norm is no setting of a recurrent model",
+        "leave it out",
+    );
+    assert!(!folder.join("no").exists());
+    // Without positions it learns longer texts than before.
+    let long = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        fs::write(path, text.lines().map(|line| format!("{line} ").repeat(3) + "\n").collect::<String>())
+            .unwrap();
+    };
+    let short = on("short", &["--set", "model.context=12"]);
+    assert!(short.status.success(), "{}", stderr(&short));
+    [&source, &target].into_iter().for_each(|path| long(path));
+    let longer = start(&still("translate", &files, &folder.join("short"), &folder.join("longer"), &[]));
+    let longer = { longer }.output().unwrap();
+    assert!(longer.status.success(), "{}", stderr(&longer));
+    // Other settings for writing stay what they were, and a run that is begun with is not replaced.
+    let kept = folder.join("longer/model/generation_config.json");
+    let mut settings = json(kept.clone());
+    settings["num_beams"] = 3.into();
+    fs::write(&kept, settings.to_string()).unwrap();
+    finish(&still("translate", &files, &folder.join("longer"), &folder.join("last"), &[]));
+    assert_eq!(json(folder.join("last/model/generation_config.json")), settings);
+    let own = start(&still("translate", &files, &folder.join("last"), &folder.join("last"), &["--force"]));
+    refused(&{ own }.output().unwrap(), "to replace what is in", "--out DIR");
+    fs::remove_file(folder.join("last/model/tokenizer.json")).unwrap();
+    let without = start(&still("translate", &files, &folder.join("last"), &folder.join("no"), &[]));
+    refused(&{ without }.output().unwrap(), "has no tokenizer.json", "tokenizer.from");
     let mixed =
         still("translate", &files, &folder.join("rnn"), &folder.join("no"), &["--arch", "transformer"]);
     refused(&start(&mixed).output().unwrap(), "model.arch = transformer, but", "leave out model.arch");

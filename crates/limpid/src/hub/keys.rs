@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// The object that a JSON file holds.
-pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>> {
+pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>> {
     let bytes = fs::read(path).map_err(|e| Error::io("read", path, &e))?;
     let value: Value = serde_json::from_slice(&bytes)
         .map_err(|e| Error::format(path, format!("not JSON: {e}")).hint("is it complete? copy it again"))?;

@@ -17,6 +17,7 @@ mod weights;
 pub use config::{Warning, read_config, write_config};
 pub use generation::{Generation, load_generation};
 pub(crate) use gpt::check_file as check_gpt_file;
+pub(crate) use keys::read_object;
 pub use pooling::{Letters, SentenceSettings, load_pooling, load_sentence_settings};
 use weights::{check_positions, check_weights, holds};
 pub use weights::{read_weights, write_weights};

@@ -19,6 +19,7 @@ pub mod setup;
 mod step;
 mod text;
 mod translate;
+mod vocabulary;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, Validation};

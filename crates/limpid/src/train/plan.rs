@@ -140,6 +140,8 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
         let parts = size.div_ceil(part);
         let (part, accumulate) = (size.div_ceil(parts), parts * config.train.accumulate);
         format!("--set {key}={part} --set train.accumulate={accumulate} is a step of that size, in parts")
+    } else if config.model.from.is_some() {
+        "begin with a smaller model, or free memory: its sizes are its own".to_string()
     } else {
         match width_that_fits(config, vocab, available) {
             Some(width) => format!("--set model.width={width} fits"),

@@ -37,8 +37,12 @@ pub(super) fn put_back(folder: &Path) -> Result<()> {
         rename(&aside, &moving)?;
     }
     if moving.is_dir() {
-        for entry in fs::read_dir(&moving).into_iter().flatten().flatten() {
-            rename(&entry.path(), &folder.join(entry.file_name()))?;
+        // First what makes the folder a run's: if this ends half-way, the next one who opens it goes on here.
+        let mut names: Vec<_> =
+            fs::read_dir(&moving).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        names.sort_by_key(|name| name != "config.toml");
+        for name in names {
+            rename(&moving.join(&name), &folder.join(&name))?;
         }
         let _ = fs::remove_dir(&moving);
     }

@@ -1,22 +1,20 @@
 //! From a configuration and a folder to a run that is ready to go on.
 
 use super::checkpoint::{self, Checkpoint};
-use super::config::{PairFiles, RunConfig, TaskKind};
+use super::config::RunConfig;
 use super::examples::Examples;
 use super::from::adopt;
 use super::mend::{lost_metrics, mend};
 use super::plan;
 use super::replace;
 use super::run::Run;
-use crate::data::clean::Cleaner;
-use crate::data::labelled::no_examples;
+use super::vocabulary::{in_a_run, tokenizer};
 use crate::error::{Error, Result};
 use crate::files::{create_folder, is_aside, write_aside};
 use crate::hash::hash_file;
 use crate::hub;
 use crate::report::parse_settings;
-use crate::text::train::{Stage, train, train_files};
-use crate::text::{BLOCK, Tokenizer};
+use crate::text::train::Stage;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -91,6 +89,15 @@ pub fn open(
     let config = adopt(config)?;
     let saved = folder.join("config.toml");
     check_folder(folder, saved.is_file(), beginning)?;
+    if let Some(from) = config.model.from.as_ref().filter(|_| beginning == Beginning::Force)
+        && is_within(from, folder)
+    {
+        let (from, folder) = (from.display(), folder.display());
+        return Err(Error::config(format!(
+            "the run is to begin with {from}, and to replace what is in {folder}"
+        ))
+        .hint("give another folder with --out DIR"));
+    }
     let sources = hash_sources(&config)?;
     let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
     let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
@@ -113,8 +120,8 @@ pub fn open(
     if prepared.is_err() && !(is_run && beginning == Beginning::Resume) {
         // A mistake in the data leaves no half-made run behind.
         let _ = clear(folder);
-        // A run that was to be replaced stays what it was.
-        replace::put_back(folder)?;
+        // A run that was to be replaced stays what it was; where that fails now, whoever opens the folder next puts it back.
+        let _ = replace::put_back(folder);
         let _ = fs::remove_file(folder.join(LOCK));
         let _ = fs::remove_dir(folder);
         // And the folders around it that had to be made.
@@ -164,7 +171,15 @@ fn prepare(
         // Curves of a beginning that is not gone on with.
         events(folder).iter().for_each(|path| drop(fs::remove_file(path)));
     }
-    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint)?;
+    let begun = match &config.model.from {
+        Some(from) if checkpoint.is_none() => {
+            let (model, warnings) = hub::load(from)?;
+            noticed.extend(warnings.iter().map(|warning| Error::data(warning.to_string())));
+            Some(model)
+        }
+        _ => None,
+    };
+    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun)?;
     damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
     if best_is_lost {
         // So that nobody who goes on from here believes in it.
@@ -230,6 +245,14 @@ fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()>
             .hint("give a new folder with --out DIR"));
     }
     Ok(())
+}
+
+/// Whether a path is in a folder, however the two are written.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
 }
 
 const LOCK: &str = ".lock";
@@ -323,7 +346,7 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
                 return Err(Error::data(format!("{} is a folder, not a file to learn from", path.display()))
                     .hint("name the files in it: --data a.txt b.txt"));
             }
-            let file = if path.is_dir() { path.join("tokenizer.json") } else { path.clone() };
+            let file = if path.is_dir() { tokens_of(path, &config)? } else { path.clone() };
             if fs::metadata(&file).is_ok_and(|there| !there.is_file()) {
                 return Err(Error::data(format!(
                     "{} is no file that can be read more than once",
@@ -336,81 +359,15 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
         .collect()
 }
 
-/// The flags of `limpid tokenizer train` are keys of a run.
-fn in_a_run(error: Error) -> Error {
-    let keys = error.hint_text().map(|hint| {
-        hint.replace("--vocab ", "--set tokenizer.vocab=")
-            .replace(", or --min-frequency to leave rare characters out", "")
-    });
-    match keys {
-        Some(hint) => error.hint(hint),
-        None => error,
+/// What of a model's folder says how text is cut; nothing of it, if another folder does.
+fn tokens_of(folder: &Path, config: &RunConfig) -> Result<PathBuf> {
+    let file = folder.join("tokenizer.json");
+    if file.is_file() || config.model.from.as_deref() != Some(folder) {
+        return Ok(file);
     }
-}
-
-/// The run's own tokenizer: made once, then kept with it.
-fn tokenizer(config: &RunConfig, folder: &Path, progress: &mut dyn FnMut(Preparing)) -> Result<Tokenizer> {
-    if folder.join("tokenizer.json").is_file() {
-        return Tokenizer::load(folder);
+    match config.tokenizer.from {
+        Some(_) => Ok(folder.join("config.json")),
+        None => Err(Error::data(format!("{} has no tokenizer.json", folder.display()))
+            .hint("--set tokenizer.from=DIR names the folder of the tokenizer it was trained with")),
     }
-    // A model that was trained already knows the tokens it was trained with.
-    let tokenizer = match config.tokenizer.from.as_ref().or(config.model.from.as_ref()) {
-        Some(from) => Tokenizer::load(from)?,
-        None if config.task == TaskKind::Classify => {
-            // The texts alone: labels and other columns are no part of the language.
-            let (table, mut cleaner) = (config.table()?, Cleaner::new(config.duplicates()));
-            let texts = table
-                .cleaned(&config.data.text, &mut cleaner)
-                .map(|example| Ok(example?.texts.iter().map(|text| format!("{text}\n")).collect::<String>()));
-            let mut texts = texts.peekable();
-            if texts.peek().is_none() {
-                return Err(no_examples(&config.data.text));
-            }
-            train(&config.tokenizer_spec()?, in_blocks(texts))?.tokenizer
-        }
-        None => {
-            let (data, spec) = (&config.data, config.tokenizer_spec()?);
-            let mut learn = |files: &[PathBuf]| {
-                train_files(&spec, files, &mut |stage| progress(Preparing::Vocabulary(stage)))
-            };
-            match config.task {
-                TaskKind::Gpt | TaskKind::Bert | TaskKind::Classify => learn(&data.text)?.tokenizer,
-                TaskKind::Translate => {
-                    let files = config.pairs();
-                    // Files that are not each other's translation are refused before anything is learnt from them.
-                    files.pairs()?.try_for_each(|pair| pair.map(drop))?;
-                    match &files {
-                        PairFiles::Parallel(source, target) => {
-                            learn(&[source.clone(), target.clone()])?.tokenizer
-                        }
-                        PairFiles::Table { .. } => {
-                            let lines = files.pairs()?.map(|pair| {
-                                let (source, target) = pair?;
-                                Ok(format!("{source}\n{target}\n"))
-                            });
-                            train(&spec, in_blocks(lines))?.tokenizer
-                        }
-                    }
-                }
-            }
-        }
-    };
-    create_folder(folder)?;
-    tokenizer.save(folder)?;
-    Ok(tokenizer)
-}
-
-/// Texts, as many at a time as a block has room for.
-fn in_blocks(mut texts: impl Iterator<Item = Result<String>>) -> impl Iterator<Item = Result<String>> {
-    std::iter::from_fn(move || {
-        let mut block = String::new();
-        while block.len() < BLOCK {
-            match texts.next() {
-                Some(Ok(text)) => block += &text,
-                Some(Err(error)) => return Some(Err(error)),
-                None => break,
-            }
-        }
-        (!block.is_empty()).then_some(Ok(block))
-    })
 }

@@ -261,7 +261,7 @@ impl RunConfig {
                 return Err(Error::config(format!(
                     "the tokenizer ends a sentence with token {end}, the model in {folder} with {eos}"
                 ))
-                .hint("leave out tokenizer.from: the model's own tokenizer is used"));
+                .hint(self.own_tokenizer()));
             }
             return Ok(config);
         }

@@ -183,6 +183,10 @@ impl RunConfig {
     fn check_arch(&self) -> Result<()> {
         let model = &self.model;
         let rnn = self.is_recurrent()?;
+        if self.task == TaskKind::Translate && model.from.is_some() && model.arch.is_none() {
+            // It is what the model is that it begins with.
+            return Ok(());
+        }
         if rnn && self.task != TaskKind::Translate {
             return Err(Error::config("model.arch = 'rnn' is for translation")
                 .hint("limpid train translate --arch rnn, or leave model.arch out"));

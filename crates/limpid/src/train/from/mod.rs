@@ -10,6 +10,7 @@ use crate::hub::{self, AnyConfig};
 use crate::model::Model;
 use crate::nn::FileTensor;
 use own::Own;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// What the model in a folder is, if a task can begin with it.
@@ -91,16 +92,12 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
         config.model.context = positions;
     }
     own.adopt(&mut config.model);
+    // Settings of another kind of model, now that it is known which kind this is.
+    config.validate()?;
     Ok(config)
 }
 
 /// Takes over every tensor that both have under one name and with one shape (with or without the first word of its name).
-pub(super) fn copy_weights(model: &mut Model, folder: &Path) -> Result<()> {
-    take_over(model, &hub::load(folder)?.0);
-    Ok(())
-}
-
-/// The same from a model in memory.
 pub(crate) fn take_over(model: &mut Model, from: &Model) {
     fn name(full: &str) -> &str {
         full.strip_prefix("bert.").unwrap_or(full)
@@ -119,6 +116,16 @@ pub(crate) fn take_over(model: &mut Model, from: &Model) {
     }
 }
 
+/// How the model in a folder is to write, as JSON; older folders say in `config.json` how it begins and ends.
+pub(super) fn generation_of(folder: &Path) -> Result<Option<Value>> {
+    let path = folder.join("generation_config.json");
+    if path.is_file() {
+        return hub::read_object(&path).map(|keys| Some(Value::Object(keys)));
+    }
+    let (said, _) = hub::load_generation(folder)?;
+    Ok((!said.ends.is_empty()).then(|| json!({ "bos_token_id": said.start, "eos_token_id": said.ends })))
+}
+
 /// Refuses to do without biases that are there.
 pub(super) fn check_no_bias(model: &Model, from: Option<&Path>) -> Result<()> {
     let has = |file: &FileTensor| {
@@ -134,24 +141,32 @@ pub(super) fn check_no_bias(model: &Model, from: Option<&Path>) -> Result<()> {
     }
 }
 
-fn check_vocabulary(tokens: usize, known: usize, folder: &Path) -> Result<()> {
-    if tokens <= known {
-        return Ok(());
-    }
-    Err(Error::config(format!(
-        "the tokenizer has {tokens} tokens, the model in {} knows {known}",
-        folder.display()
-    ))
-    .hint("leave out tokenizer.from: the model's own tokenizer is used"))
-}
-
 impl RunConfig {
+    fn check_vocabulary(&self, tokens: usize, known: usize, folder: &Path) -> Result<()> {
+        if tokens <= known {
+            return Ok(());
+        }
+        Err(Error::config(format!(
+            "the tokenizer has {tokens} tokens, the model in {} knows {known}",
+            folder.display()
+        ))
+        .hint(self.own_tokenizer()))
+    }
+
+    /// What would work where tokenizer and model do not go together.
+    pub(super) fn own_tokenizer(&self) -> &'static str {
+        match self.tokenizer.from {
+            Some(_) => "leave out tokenizer.from: the model's own tokenizer is used",
+            None => "its tokenizer.json is not the one it was trained with: tokenizer.from names another",
+        }
+    }
+
     /// The language model that a run begins with, for a vocabulary.
     pub(super) fn gpt_from(&self, folder: &Path, vocab: usize) -> Result<GptConfig> {
         let AnyConfig::Gpt(there) = family(TaskKind::Gpt, folder)? else {
             unreachable!("other families are refused")
         };
-        check_vocabulary(vocab, there.vocab_size, folder)?;
+        self.check_vocabulary(vocab, there.vocab_size, folder)?;
         Ok(GptConfig { dropout: self.model.dropout, ..there })
     }
 
@@ -162,12 +177,19 @@ impl RunConfig {
             AnyConfig::Rnn(config) => TranslatorConfig::Rnn(config),
             _ => unreachable!("other families are refused"),
         };
-        let (dropout, known) = match &mut there {
-            TranslatorConfig::Transformer(c) => (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size)),
-            TranslatorConfig::Rnn(c) => (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size)),
+        let known = match &mut there {
+            TranslatorConfig::Transformer(c) => {
+                c.dropout = self.model.dropout;
+                c.vocab_size.min(c.decoder_vocab_size)
+            }
+            TranslatorConfig::Rnn(c) => {
+                c.dropout = self.model.dropout;
+                // It has no positions, so it can learn longer texts than it was asked to read before.
+                c.max_length = c.max_length.max(self.model.context);
+                c.vocab_size.min(c.decoder_vocab_size)
+            }
         };
-        *dropout = self.model.dropout;
-        check_vocabulary(vocab, known, folder)?;
+        self.check_vocabulary(vocab, known, folder)?;
         Ok(there)
     }
 
@@ -184,7 +206,7 @@ impl RunConfig {
         }
         if let Some(folder) = &self.model.from {
             let there = encoder(folder)?;
-            check_vocabulary(vocab, there.vocab_size, folder)?;
+            self.check_vocabulary(vocab, there.vocab_size, folder)?;
             return Ok(BertConfig { dropout, head, ..there });
         }
         if self.model.norm.as_deref().is_some_and(|norm| norm != "post") {

@@ -18,6 +18,8 @@ pub(super) struct Own {
     pub(super) longest: Option<usize>,
     /// Other settings: the key and its value; missing are those that the family does not have.
     named: Vec<(&'static str, String)>,
+    /// Only those come in two kinds.
+    is_translator: bool,
 }
 
 impl Own {
@@ -30,6 +32,7 @@ impl Own {
                 ffn: Some([c.n_inner; 2]),
                 longest: Some(c.n_positions),
                 named: transformer(activation_name(c.activation_function), c.norm, &c.variant),
+                is_translator: false,
             },
             AnyConfig::Seq2Seq(c) => Self {
                 layers: [c.encoder_layers, c.decoder_layers],
@@ -38,6 +41,7 @@ impl Own {
                 ffn: Some([c.encoder_ffn_dim, c.decoder_ffn_dim]),
                 longest: Some(c.max_position_embeddings),
                 named: transformer(activation_name(c.activation_function), c.norm, &c.variant),
+                is_translator: true,
             },
             AnyConfig::Bert(c) => Self {
                 layers: [c.num_hidden_layers; 2],
@@ -51,6 +55,7 @@ impl Own {
                     ("norm", "post".into()),
                     ("arch", "transformer".into()),
                 ],
+                is_translator: false,
             },
             AnyConfig::Rnn(c) => Self {
                 layers: [c.num_layers; 2],
@@ -65,6 +70,7 @@ impl Own {
                     ("bidirectional", (c.directions == Directions::Both).to_string()),
                     ("embedding", c.embedding_size.to_string()),
                 ],
+                is_translator: true,
             },
         }
     }
@@ -112,7 +118,7 @@ impl Own {
         for (key, own) in &self.named {
             match *key {
                 "activation" => model.activation = Some(own.clone()),
-                "arch" if own == "rnn" => model.arch = Some(own.clone()),
+                "arch" if self.is_translator => model.arch = Some(own.clone()),
                 _ => {}
             }
         }

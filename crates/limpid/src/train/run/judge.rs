@@ -11,6 +11,7 @@ use crate::train::checkpoint::{self, Checkpoint};
 use crate::train::config::Unit;
 use crate::train::examples::{Examples, Validation};
 use limpid_tensor::team;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Whose loss it is.
@@ -117,23 +118,25 @@ impl Run {
         let folder = self.folder.join("model");
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        let is_gpt = matches!(self.model.architecture, Architecture::Gpt(_));
-        let end = if is_gpt { self.learnt_end()? } else { None };
-        let generation = end.map(|end| serde_json::json!({ "bos_token_id": end, "eos_token_id": end }));
+        let generation = self.generation();
         hub::save_writer(&self.model, &folder, generation.as_ref())?;
         self.hash_of_model()
     }
 
-    /// The token that a language model has seen before and behind texts: it begins and ends what is written. Windows of a single file have
-    /// none, but the model it began with may know one.
-    fn learnt_end(&self) -> Result<Option<u32>> {
+    /// How the model is to write, where that is not what is usual for its family: as the model it began with did.
+    fn generation(&self) -> Option<Value> {
+        let is_gpt = matches!(self.model.architecture, Architecture::Gpt(_));
+        let Some(end) = self.learnt_end().filter(|_| is_gpt) else { return self.begun_generation.clone() };
+        let mut keys = self.begun_generation.clone().unwrap_or_else(|| json!({}));
+        (keys["bos_token_id"], keys["eos_token_id"]) = (json!(end), json!(end));
+        Some(keys)
+    }
+
+    /// The token that a language model has seen before and behind texts: it begins and ends what is written. Windows of a single file have none.
+    fn learnt_end(&self) -> Option<u32> {
         let has_ends =
             self.config.unit().is_ok_and(|unit| unit == Unit::Lines) || self.config.data.text.len() > 1;
-        let knew_one = match &self.config.model.from {
-            Some(folder) => !hub::load_generation(folder)?.0.ends.is_empty(),
-            None => false,
-        };
-        Ok(self.tokenizer.end().filter(|_| has_ends || knew_one))
+        self.tokenizer.end().filter(|_| has_ends)
     }
 
     fn hash_of_model(&self) -> Result<u64> {

@@ -18,11 +18,12 @@ pub use score::{Judged, JudgedOn};
 use super::checkpoint::{self, Checkpoint, Keep, State};
 use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples};
-use super::from::{check_no_bias, copy_weights};
+use super::from::{check_no_bias, generation_of, take_over};
 use super::metrics::Metrics;
 use super::step::{StepReport, Stepper};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::hub;
+use crate::model::{Architecture, Model};
 use crate::report::{self, Metric};
 use crate::text::Tokenizer;
 use limpid_tensor::kernels::elementwise::move_towards;
@@ -89,11 +90,13 @@ pub struct Run {
     metrics: Metrics,
     state: State,
     steps: u64,
+    /// How the model it began with was to write.
+    begun_generation: Option<serde_json::Value>,
     judged: Option<Judged>,
 }
 
 impl Run {
-    /// Prepares a run in `folder`: from its newest checkpoint if there is one, else from the beginning.
+    /// Prepares a run in `folder`: from its newest checkpoint if there is one, else from the beginning, which may be a model.
     ///
     /// `sources` are the files it learns from, with their hashes; a run goes on only with what it began with.
     pub fn open(
@@ -103,6 +106,7 @@ impl Run {
         mut examples: Examples,
         sources: Vec<(String, u64)>,
         checkpoint: Option<Checkpoint>,
+        begun: Option<Model>,
     ) -> Result<Self> {
         let (vocab, seed) = (tokenizer.vocab_size(), config.train.seed);
         let mut model = match config.task {
@@ -112,9 +116,15 @@ impl Run {
                 Model::bert(&config.bert(vocab, config.head(examples.labels())?)?, seed)?
             }
         };
-        if let (Some(from), None) = (&config.model.from, &checkpoint) {
-            copy_weights(&mut model, from)?;
+        if let Some(begun) = begun {
+            take_over(&mut model, &begun);
         }
+        // What no file can hold is refused now, not when it has been learnt.
+        hub::write_config(&model.architecture)?;
+        let begun_generation = match &config.model.from {
+            Some(folder) if !matches!(model.architecture, Architecture::Bert(_)) => generation_of(folder)?,
+            _ => None,
+        };
         if !config.model.bias {
             check_no_bias(&model, config.model.from.as_deref())?;
             // They are 0 and stay so.
@@ -164,6 +174,7 @@ impl Run {
             metrics,
             state,
             steps,
+            begun_generation,
             judged: None,
         })
     }
@@ -171,6 +182,11 @@ impl Run {
     /// Steps done, and steps in all.
     pub fn steps(&self) -> (u64, u64) {
         (self.state.step, self.steps)
+    }
+
+    /// What it is, with the sizes of the model it began with.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
     }
 
     /// The model as it is now.
