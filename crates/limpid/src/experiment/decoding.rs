@@ -307,26 +307,36 @@ fn table(ways: &[Way], all: &[Vec<Measured>]) -> Table {
 
 fn pictures(all: &[Vec<Measured>]) -> Vec<Picture> {
     let mean = |i: usize, get: fn(&Measured) -> f64| Estimate::of(&values(&all[i], get)).mean;
-    let at = |i: usize| (mean(i, |m| m.distinct[1]), mean(i, |m| m.nats).exp());
-    let series = |name: &str, range: std::ops::Range<usize>| {
-        Series::line(name, range.map(at).collect()).marked(Mark::Dots)
-    };
     let (first_k, first_p) = (1 + TEMPERATURES.len(), 1 + TEMPERATURES.len() + TOP_K.len());
-    let curve = Chart {
-        subtitle: "each curve from the most cautious setting to the boldest".into(),
-        ..Chart::new(
-            "Coherence against diversity",
-            Axis::linear("distinct-2: more diverse to the right"),
-            Axis::log("perplexity under the model: more coherent below"),
-            vec![
-                series("temperature", 1..first_k),
-                series("top-k", first_k..first_p),
-                series("top-p", first_p..all.len() - 1),
-                series("greedy", GREEDY..1),
-                series("stories themselves", all.len() - 1..all.len()),
-            ],
-        )
+    // Two measures of coherence: what the grammar allows, and what the model itself finds likely.
+    let curve = |title: &str, height: Axis, get: &dyn Fn(usize) -> f64| {
+        let series = |name: &str, range: std::ops::Range<usize>| {
+            let at = |i: usize| (mean(i, |m| m.distinct[1]), get(i));
+            Series::line(name, range.map(at).collect()).marked(Mark::Dots)
+        };
+        let ways = vec![
+            series("temperature", 1..first_k),
+            series("top-k", first_k..first_p),
+            series("top-p", first_p..all.len() - 1),
+            series("greedy", GREEDY..1),
+            series("stories themselves", all.len() - 1..all.len()),
+        ];
+        let subtitle = "each curve from the most cautious setting to the boldest".into();
+        Chart {
+            subtitle,
+            ..Chart::new(title, Axis::linear("distinct-2: more diverse to the right"), height, ways)
+        }
     };
+    let coherence = curve(
+        "Coherence against diversity",
+        Axis::linear("share of texts that are stories: more coherent above").including(0.0),
+        &|i| mean(i, |m| m.stories),
+    );
+    let likelihood = curve(
+        "Likelihood against diversity",
+        Axis::log("perplexity under the model: more likely below"),
+        &|i| mean(i, |m| m.nats).exp(),
+    );
     // Greedy is temperature 0.
     let share = |name: &str, get: fn(&Measured) -> f64| {
         let points = [0.0].iter().chain(&TEMPERATURES).enumerate();
@@ -346,5 +356,9 @@ fn pictures(all: &[Vec<Measured>]) -> Vec<Picture> {
             ],
         )
     };
-    vec![Picture::chart("coherence-diversity", &curve), Picture::chart("temperature", &shares)]
+    vec![
+        Picture::chart("coherence-diversity", &coherence),
+        Picture::chart("likelihood-diversity", &likelihood),
+        Picture::chart("temperature", &shares),
+    ]
 }
