@@ -18,8 +18,6 @@ pub(super) struct Own {
     pub(super) longest: Option<usize>,
     /// Other settings: the key and its value; missing are those that the family does not have.
     named: Vec<(&'static str, String)>,
-    /// Only those come in two kinds.
-    is_translator: bool,
 }
 
 impl Own {
@@ -32,7 +30,6 @@ impl Own {
                 ffn: Some([c.n_inner; 2]),
                 longest: Some(c.n_positions),
                 named: transformer(activation_name(c.activation_function), c.norm, &c.variant),
-                is_translator: false,
             },
             AnyConfig::Seq2Seq(c) => Self {
                 layers: [c.encoder_layers, c.decoder_layers],
@@ -40,8 +37,12 @@ impl Own {
                 width: c.d_model,
                 ffn: Some([c.encoder_ffn_dim, c.decoder_ffn_dim]),
                 longest: Some(c.max_position_embeddings),
-                named: transformer(activation_name(c.activation_function), c.norm, &c.variant),
-                is_translator: true,
+                named: {
+                    let mut named = transformer(activation_name(c.activation_function), c.norm, &c.variant);
+                    // Only translators come in two kinds.
+                    named.push(("arch", "transformer".into()));
+                    named
+                },
             },
             AnyConfig::Bert(c) => Self {
                 layers: [c.num_hidden_layers; 2],
@@ -50,12 +51,7 @@ impl Own {
                 ffn: Some([c.intermediate_size; 2]),
                 longest: Some(c.max_position_embeddings),
                 // Of the variants there is none that a BERT could have; the others are refused elsewhere.
-                named: vec![
-                    ("activation", activation_name(c.hidden_act).into()),
-                    ("norm", "post".into()),
-                    ("arch", "transformer".into()),
-                ],
-                is_translator: false,
+                named: vec![("activation", activation_name(c.hidden_act).into()), ("norm", "post".into())],
             },
             AnyConfig::Rnn(c) => Self {
                 layers: [c.num_layers; 2],
@@ -70,7 +66,6 @@ impl Own {
                     ("bidirectional", (c.directions == Directions::Both).to_string()),
                     ("embedding", c.embedding_size.to_string()),
                 ],
-                is_translator: true,
             },
         }
     }
@@ -118,7 +113,7 @@ impl Own {
         for (key, own) in &self.named {
             match *key {
                 "activation" => model.activation = Some(own.clone()),
-                "arch" if self.is_translator => model.arch = Some(own.clone()),
+                "arch" => model.arch = Some(own.clone()),
                 _ => {}
             }
         }
@@ -133,7 +128,6 @@ fn transformer(activation: &str, norm: NormPlacement, variant: &Variant) -> Vec<
     vec![
         ("activation", activation.into()),
         ("norm", norm.into()),
-        ("arch", "transformer".into()),
         ("positions", variant.positions.name().into()),
         ("normalisation", variant.normalisation.name().into()),
         ("residual", variant.residual.name().into()),
