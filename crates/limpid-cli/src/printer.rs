@@ -82,7 +82,7 @@ pub fn thousands(n: usize) -> String {
 
 /// So many of them: "1 step", "1,000 steps".
 pub fn counted(n: usize, what: &str) -> String {
-    format!("{} {what}{}", thousands(n), if n == 1 { "" } else { "s" })
+    limpid::report::counted(n as u64, what)
 }
 
 /// Bytes as a person says them.

@@ -1,9 +1,9 @@
 //! `limpid experiment`: a claim, put to the test.
 
 use crate::args;
-use crate::printer::{say, terminal_width};
+use crate::printer::{Progress, say, terminal_width};
 use limpid::error::{Error, Result};
-use limpid::experiment::{ALL, Effort, Experiment, Lab, Outcome, Picture, Settings, Table, find, html};
+use limpid::experiment::{ALL, Effort, Experiment, Lab, News, Outcome, Picture, Settings, Table, find, html};
 use limpid::files::{create_folder, write_aside};
 use limpid::train::Signal;
 use limpid::train::plan::available_memory;
@@ -33,8 +33,19 @@ pub fn run(args: &args::Experiment) -> Result<()> {
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
     say(format_args!("{}\n", experiment.claim));
     let begin = std::time::Instant::now();
-    let mut news = |text: &str| {
-        say(format_args!("  {:>5.0} s  {text}", begin.elapsed().as_secs_f64()));
+    let mut bar: Option<Progress> = None;
+    let mut news = |news: News| {
+        match news {
+            News::Begins(text) => {
+                say(format_args!("  {:>5.0} s  {text}", begin.elapsed().as_secs_f64()));
+            }
+            News::Steps { done, of } => {
+                bar.get_or_insert_with(|| Progress::count("       ", of)).set(done);
+                if done == of {
+                    bar.take().into_iter().for_each(Progress::finish);
+                }
+            }
+        }
         Signal::GoOn
     };
     let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;

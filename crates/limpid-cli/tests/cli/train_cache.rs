@@ -92,3 +92,38 @@ fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
     let again = super::run(&["train", config.to_str().unwrap(), "--resume"]);
     assert!(stderr(&again).contains("has done all of its 20 steps"), "{}", stderr(&again));
 }
+
+#[test]
+fn a_run_goes_on_when_its_files_have_moved_but_not_with_others_or_in_another_order() {
+    let folder = scratch("train-moved");
+    let (data, run, whole) = (text(&folder, 300), folder.join("run"), folder.join("whole"));
+    let args = |data: &Path, out: &Path, steps: &str| {
+        gpt_args(data, out, &["--resume", "--set", "train.schedule=constant", "--steps", steps])
+    };
+    finish(&args(&data, &whole, "14"));
+    finish(&args(&data, &run, "7"));
+    let away = folder.join("elsewhere.txt");
+    fs::rename(&data, &away).unwrap();
+    finish(&args(&away, &run, "14"));
+    assert!(result(&run) == result(&whole));
+    // Other contents are another run's, wherever they lie.
+    let other = folder.join("other.txt");
+    fs::write(&other, fs::read_to_string(&away).unwrap().replace("cat", "cow")).unwrap();
+    let changed = start(&args(&other, &run, "21")).output().unwrap();
+    refused(&changed, "elsewhere.txt and is now", "--out");
+    // The same files, but one of them moved from what is validated on to what is learnt from.
+    let kept = folder.join("kept.txt");
+    fs::write(&kept, fs::read_to_string(&away).unwrap().replace("cat", "dog")).unwrap();
+    let lists = |text: &[&Path], validation: &[&Path], steps: &str| {
+        let list = |key: &str, files: &[&Path]| {
+            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.display())).collect();
+            format!("data.{key}=[{}]", names.join(", "))
+        };
+        let (text, validation) = (list("text", text), list("validation_text", validation));
+        let more = ["--resume", "--steps", steps, "--set", &text, "--set", &validation];
+        gpt_args(&away, &folder.join("lists"), &more)
+    };
+    finish(&lists(&[&away, &other], &[&kept], "7"));
+    let moved = start(&lists(&[&away], &[&other, &kept], "14")).output().unwrap();
+    refused(&moved, "data.validation_text was", "--out");
+}

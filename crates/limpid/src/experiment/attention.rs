@@ -82,6 +82,7 @@ struct Data {
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let sizes = sizes(lab);
     let data = Data::new(&sizes, lab)?;
+    lab.plan(Kind::ALL.len());
     let mut results = Vec::new();
     for kind in Kind::ALL {
         let mut reached = Reached::new(kind);
@@ -199,8 +200,8 @@ impl Reached {
         let name = format!("{}, seed {seed}", self.kind.name());
         let mut model = self.kind.model(data.tokenizer.vocab_size(), sizes.width, seed)?;
         self.parameters = model.params.count();
-        lab.say(&format!("{name}: {} steps", sizes.steps))?;
-        self.losses.push(train(&mut model, data, sizes, seed)?);
+        lab.training(&format!("{name}: {} steps", sizes.steps))?;
+        self.losses.push(train(lab, &mut model, data, sizes, seed)?);
         lab.say(&format!("{name}: translating {} groups of {} texts", GROUPS.len(), sizes.test))?;
         let (mut scores, mut draws) = (Vec::new(), Vec::new());
         let bleu = Bleu::default();
@@ -241,7 +242,7 @@ impl Reached {
 }
 
 /// Trains a model; gives the mean loss of the last tenth.
-fn train(model: &mut Model, data: &Data, sizes: &Sizes, seed: u64) -> Result<f64> {
+fn train(lab: &mut Lab, model: &mut Model, data: &Data, sizes: &Sizes, seed: u64) -> Result<f64> {
     let steps = sizes.steps;
     let settings = TranslateSettings {
         batch_tokens: sizes.batch_tokens,
@@ -255,6 +256,7 @@ fn train(model: &mut Model, data: &Data, sizes: &Sizes, seed: u64) -> Result<f64
     let mut losses = Vec::new();
     train_translator(translator, &mut model.params, &data.train, &settings, |progress| {
         losses.push(f64::from(progress.loss));
+        lab.step(progress.step, progress.steps);
     })?;
     Ok(Estimate::of(&losses[losses.len() - losses.len() / 10..]).mean)
 }

@@ -1,5 +1,8 @@
 //! The vector of a word that stands still, and the one that knows its sentence: for words with two senses, is the same sense nearer?
 //!
+//! The models learn from stories and from diaries: three days with one word in one sense. Without those nothing would tell which sentences belong
+//! together (each sense has three, and the rest of a story does not depend on them), and no model could know. Days begin otherwise than what is asked.
+//!
 //! Three sentences with one word, two of them with one sense. A vector is right about a triple if the cosine of the two is larger than
 //! that of the first and the third; equal ones count half. The table of embeddings has one vector for the word, so it is right half of the
 //! time by definition. Beside it `[CLS]`, layer by layer: how far it moves, and whether the nearest other story has the same plot.
@@ -13,12 +16,12 @@ use super::lines::{NOT_NEGATIVE, SHARE, line};
 use super::stories::{Size, StoryWords, new_bert};
 use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict};
 use crate::data::batch::Typed;
-use crate::data::corpus::stories::{HIDDEN_SHARE, SenseTriple, Story, triple};
+use crate::data::corpus::stories::{HIDDEN_SHARE, SenseTriple, Story, diary, triple};
 use crate::data::sequences::framed;
 use crate::encode::{Read, cosine};
 use crate::error::Result;
 use crate::model::Bert;
-use crate::report::{Axis, Chart};
+use crate::report::{Axis, Chart, counted};
 use crate::text::{Purpose, Tokenizer};
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::Tape;
@@ -144,28 +147,36 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let size = Size { layers, heads, width, steps, lr: 2e-3, batch_tokens };
     let words = StoryWords::new(count, held_out, Purpose::Encoder)?;
     let triples: Vec<SenseTriple> = (0..triples).map(|n| triple(1, n)).collect();
+    let diaries: Vec<String> = (0..count as u64).map(|n| diary(1, n)).collect();
+    let mut texts = words.framed(&words.splits.train)?;
+    texts.extend(framed(&words.tokenizer, diaries.iter().map(String::as_str))?);
     let (mut found, mut untrained) = (Vec::new(), Vec::new());
+    lab.plan(1);
     for seed in lab.seeds() {
         // What `train_bert` begins with.
         let (blank, unread) = new_bert(&words.bert_config(size), seed)?;
         untrained.push(measure((&blank, &unread.params), &words.tokenizer, &triples, &words.splits.test)?);
-        lab.say(&format!("a BERT learns masked words of stories, seed {seed}: {steps} steps"))?;
-        let (bert, model) = words.train_bert(size, seed)?;
+        lab.training(&format!(
+            "a BERT learns masked words of stories and diaries, seed {seed}: {steps} steps"
+        ))?;
+        let (bert, model) = words.train_bert(lab, &texts, size, seed)?;
         lab.say(&format!("{} triples, {held_out} stories", triples.len()))?;
         found.push(measure((&bert, &model.params), &words.tokenizer, &triples, &words.splits.test)?);
     }
     let method = format!(
-        "BERTs of {layers} layers and width {width}, trained on masked words ({HIDDEN_SHARE} of all) of {count} built-in stories ({steps} steps). {} triples of sentences with \
+        "BERTs of {} and width {width}, trained on masked words ({HIDDEN_SHARE} of all) of {count} built-in stories and as many diaries ({steps} steps); a diary is three days, each with the same \
+         two-sense word in the same sense. {} triples of sentences with \
          one of twenty two-sense words: two with one sense, said differently, and one with the other; right if the cosine of the first two \
-         is the larger, half right if both are equal. The sentences are new, but made of the templates that training stories are made of, too: three a sense; \
+         is the larger, half right if both are equal. The sentences are new, but made of the templates that stories and diaries are made of, too: three a sense; \
          so this is not about sentences of a new kind. {held_out} test stories: the plot (one of ten) of the story with the nearest vector; the same \
          for the models with their first, random weights. Three \
          seeds; intervals are 95%, by Student's t.",
+        counted(layers as u64, "layer"),
         triples.len()
     );
     let chance = expected_by_chance(&words.splits.test);
     let both = Both { trained: found, untrained };
-    let mut findings = findings(&both.trained, layers, chance);
+    let mut findings = both.findings(layers, chance);
     findings.extend(both.cls_findings(layers));
     Ok(Outcome { method, findings, pictures: both.pictures(layers), tables: vec![both.table(layers)] })
 }
@@ -180,31 +191,6 @@ fn values(found: &[Measured], get: impl Fn(&Measured) -> f64) -> Vec<f64> {
     found.iter().map(get).collect()
 }
 
-fn findings(found: &[Measured], last: usize, chance: f64) -> Vec<Finding> {
-    let fixed = values(found, |m| m.fixed);
-    let contextual = Estimate::of(&values(found, |m| m.contextual[last]));
-    let first_cls = values(found, |m| m.cls[0]);
-    // Up to the order of additions.
-    let empty = first_cls.iter().all(|share| (share - chance).abs() < 1e-9);
-    vec![
-        Finding::new(
-            "a static embedding cannot tell the senses: exactly half of the triples, by ties",
-            Verdict::of(fixed.iter().all(|share| *share == 0.5)),
-            format!("{:.3} for each model", fixed[0]),
-        ),
-        Finding::new(
-            "with the contextual vectors of the last layer the same sense is nearer in at least 90% of triples",
-            contextual.is_above(0.9),
-            format!("in a share of {contextual}"),
-        ),
-        Finding::new(
-            "before the first layer [CLS] is the same for every text",
-            Verdict::of(empty),
-            format!("plot of the nearest story: {:.3}, by chance {chance:.3}", first_cls[0]),
-        ),
-    ]
-}
-
 /// The models, seed by seed, after their training and before it.
 struct Both {
     trained: Vec<Measured>,
@@ -212,6 +198,32 @@ struct Both {
 }
 
 impl Both {
+    fn findings(&self, last: usize, chance: f64) -> Vec<Finding> {
+        let fixed = values(&self.trained, |m| m.fixed);
+        let of = |models: &[Measured]| Estimate::of(&values(models, |m| m.contextual[last]));
+        let (contextual, unread) = (of(&self.trained), of(&self.untrained));
+        let first_cls = values(&self.trained, |m| m.cls[0]);
+        // Up to the order of additions.
+        let empty = first_cls.iter().all(|share| (share - chance).abs() < 1e-9);
+        vec![
+            Finding::new(
+                "a static embedding cannot tell the senses: exactly half of the triples, by ties",
+                Verdict::of(fixed.iter().all(|share| *share == 0.5)),
+                format!("{:.3} for each model", fixed[0]),
+            ),
+            Finding::new(
+                "with the contextual vectors of the last layer the same sense is nearer in at least 90% of triples",
+                contextual.is_above(0.9),
+                format!("in a share of {contextual}; before training {unread}"),
+            ),
+            Finding::new(
+                "before the first layer [CLS] is the same for every text",
+                Verdict::of(empty),
+                format!("plot of the nearest story: {:.3}, by chance {chance:.3}", first_cls[0]),
+            ),
+        ]
+    }
+
     fn cls_findings(&self, last: usize) -> Vec<Finding> {
         let after = |layer: usize| values(&self.trained, |m| m.cls[layer]);
         let unread = values(&self.untrained, |m| m.cls[last]);
@@ -255,6 +267,7 @@ impl Both {
             vec![
                 name,
                 of(&self.trained, &|m| m.contextual[l]),
+                of(&self.untrained, &|m| m.contextual[l]),
                 of(&self.trained, &|m| m.cls[l]),
                 of(&self.untrained, &|m| m.cls[l]),
                 of(&self.trained, &|m| m.mean[l]),
@@ -263,10 +276,11 @@ impl Both {
             ]
         };
         let mut table_row = vec!["table of embeddings".to_string(), of(&self.trained, &|m| m.fixed)];
-        table_row.resize(7, String::new());
+        table_row.resize(8, String::new());
         let head = [
             "vector after",
             "senses told apart",
+            "the same, untrained",
             "plot, by [CLS]",
             "the same, untrained",
             "plot, by the mean of words",
@@ -295,6 +309,7 @@ impl Both {
             Axis::linear("share of triples"),
             vec![
                 line("contextual", trained(&|m, l| m.contextual[l]), SHARE),
+                line("contextual, untrained", points(&self.untrained, 0, &|m, l| m.contextual[l]), SHARE),
                 line("static", trained(&|m, _| m.fixed), SHARE),
             ],
         );

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::eval::diversity::{distinct, repeated};
 use crate::eval::loss::sequences_loss;
 use crate::model::Gpt;
-use crate::report::{Axis, Chart, Mark, Series};
+use crate::report::{Axis, Chart, Mark, Series, counted};
 use crate::text::{Purpose, Tokenizer};
 use limpid_tensor::params::Params;
 
@@ -162,9 +162,10 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     // By way, then by seed; the stories themselves last.
     let mut all: Vec<Vec<Measured>> = vec![Vec::new(); ways.len() + 1];
     let (mut deterministic, mut example) = (true, Vec::new());
+    lab.plan(1);
     for seed in lab.seeds() {
-        lab.say(&format!("a GPT learns to write stories, seed {seed}: {steps} steps"))?;
-        let (gpt, model) = words.train_gpt(size, seed)?;
+        lab.training(&format!("a GPT learns to write stories, seed {seed}: {steps} steps"))?;
+        let (gpt, model) = words.train_gpt(lab, size, seed)?;
         let writer =
             Writer { gpt: &gpt, params: &model.params, tokenizer: &words.tokenizer, prompts: &beginnings };
         let mut texts = Vec::new();
@@ -186,11 +187,12 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         }
     }
     let method = format!(
-        "GPTs of {layers} layers and width {width}, trained on {count} built-in stories ({steps} steps), go on after the first sentence of {prompts} \
+        "GPTs of {} and width {width}, trained on {count} built-in stories ({steps} steps), go on after the first sentence of {prompts} \
          test stories, in {} ways, until they end the story or have {LONGEST} words. Perplexity is that of the continuation under the model \
          itself, without filters; \"stories\" is the share of texts that the grammar could have written, word by word, and \"nats a word\" \
          what those cost under the grammar; distinct-n is over the first {COMPARED} words of all continuations, repeated 4-grams within each, whole. Three seeds, for training and \
          drawing; intervals are 95%, by Student's t. The last row is the test stories themselves; {unreadable} of them have words that stand in no training story, which makes them none of the grammar's.",
+        counted(layers as u64, "layer"),
         ways.len()
     );
     let findings = findings(&all, deterministic);

@@ -14,7 +14,7 @@ use crate::data::batch::{LmBatch, Packed};
 use crate::error::Result;
 use crate::eval::loss::text_loss;
 use crate::model::{Gpt, Model};
-use crate::report::{Axis, Bar, Bars, Chart, Mark, Series};
+use crate::report::{Axis, Bar, Bars, Chart, Mark, Series, counted};
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Probe, Tape};
 use limpid_tensor::tensor::Tensor;
@@ -64,12 +64,13 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let training = Training { steps: lab.steps(lab.effort.pick(20, 5_000)), batch: 8, lr: 4e-3 };
     let mut losses = Vec::new();
     let mut watched = Vec::new();
+    lab.plan(sizes.counts.len());
     for heads in sizes.counts {
         let vocabulary = text.tokenizer.vocab_size();
         let config = GptConfig::gpt2(vocabulary, sizes.context, sizes.layers, *heads, sizes.width);
         let mut found = Vec::new();
         for seed in lab.seeds() {
-            let name = format!("{heads} heads of width {}", sizes.width / heads);
+            let name = format!("{} of width {}", counted(*heads as u64, "head"), sizes.width / heads);
             let trained = train_gpt(lab, &name, &config, &text, training, seed)?;
             found.push(trained.validation);
             if *heads == sizes.many {
@@ -89,10 +90,10 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     findings.extend(looking(&watched, &sizes));
     findings.extend(turning_off(&watched));
     let method = format!(
-        "GPTs of {} layers and width {}, trained for {} steps of 8 windows of {} words of built-in stories. Looks: weights of the models with {} heads \
+        "GPTs of {} and width {}, trained for {} steps of 8 windows of {} words of built-in stories. Looks: weights of the models with {} heads \
          in {} windows of other stories, from word {} on. Off: loss on {} words of other stories. Tables and pictures of single heads are those of the first \
          seed. Three seeds; intervals are 95%, by Student's t.",
-        sizes.layers,
+        counted(sizes.layers as u64, "layer"),
         sizes.width,
         training.steps,
         sizes.context,

@@ -97,6 +97,20 @@ impl Settings {
     }
 }
 
+/// What an experiment tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News<'a> {
+    /// Something begins.
+    Begins(&'a str),
+    /// Of the training that has begun.
+    Steps {
+        /// Steps done.
+        done: u64,
+        /// Steps in all.
+        of: u64,
+    },
+}
+
 /// Where an experiment takes place.
 pub struct Lab<'a> {
     /// How long it may take.
@@ -104,7 +118,9 @@ pub struct Lab<'a> {
     /// The first seed; others follow it.
     pub seed: u64,
     settings: Settings,
-    news: &'a mut dyn FnMut(&str) -> Signal,
+    /// Trainings that have begun, and that there will be.
+    trainings: (usize, usize),
+    news: &'a mut dyn FnMut(News) -> Signal,
 }
 
 impl<'a> Lab<'a> {
@@ -113,9 +129,9 @@ impl<'a> Lab<'a> {
         effort: Effort,
         seed: u64,
         settings: Settings,
-        news: &'a mut dyn FnMut(&str) -> Signal,
+        news: &'a mut dyn FnMut(News) -> Signal,
     ) -> Self {
-        Self { effort, seed, settings, news }
+        Self { effort, seed, settings, trainings: (0, 0), news }
     }
 
     /// Steps of a training: as asked for, or as usual.
@@ -133,9 +149,28 @@ impl<'a> Lab<'a> {
         [self.seed, self.seed + 1, self.seed + 2]
     }
 
+    /// There will be so many trainings with each seed.
+    pub fn plan(&mut self, trainings: usize) {
+        self.trainings.1 += trainings * self.seeds().len();
+    }
+
+    /// Tells that one of them begins.
+    pub fn training(&mut self, text: &str) -> Result<()> {
+        self.trainings.0 += 1;
+        let (this, all) = self.trainings;
+        assert!(this <= all, "training {this} of {all}: a training that was not planned");
+        self.say(&format!("training {this} of {all}: {text}"))
+    }
+
+    /// Tells how far it is.
+    pub fn step(&mut self, done: u64, of: u64) {
+        // Who wants an end gets it when the next thing begins.
+        let _ = (self.news)(News::Steps { done, of });
+    }
+
     /// Tells what is going on; an error if that is to be the end.
     pub fn say(&mut self, text: &str) -> Result<()> {
-        match (self.news)(text) {
+        match (self.news)(News::Begins(text)) {
             Signal::GoOn => Ok(()),
             Signal::Stop => Err(Error::config("the experiment was stopped")
                 .hint("nothing was written; --quick takes seconds")),

@@ -31,7 +31,7 @@ mod transfer;
 mod translators;
 
 pub use estimate::Estimate;
-pub use lab::{Effort, Lab, Setting, Settings};
+pub use lab::{Effort, Lab, News, Setting, Settings};
 pub use outcome::{Finding, Outcome, Picture, Table, Verdict};
 pub use page::html;
 

@@ -111,6 +111,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         Training { steps: lab.steps(lab.effort.pick(6, 1_000)), batch: lab.effort.pick(4, 8), lr: 2e-3 };
     let vocabulary = text.tokenizer.vocab_size();
     let mut all = Vec::new();
+    lab.plan(2 * NORMS.len() * depths.len());
     for residual in [Residual::Added, Residual::None] {
         for norm in NORMS {
             let kind = Kind::new(norm, residual);

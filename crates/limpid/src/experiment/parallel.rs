@@ -17,7 +17,7 @@ use crate::data::batch::PairBatch;
 use crate::error::Result;
 use crate::model::Model;
 use crate::optim::AdamConfig;
-use crate::report::{Axis, Chart, Mark, Series};
+use crate::report::{Axis, Chart, Mark, Series, counted};
 use crate::train::Stepper;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::rng::Stream;
@@ -55,14 +55,14 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         "Encoder-decoders of {}, {} and {} parameters ({}, {}, {}), the recurrent ones with one layer of GRU a side, read both ways at once; \
          random tokens of a vocabulary of {VOCABULARY}, {tokens} of source and {tokens} of target a batch, all sentences of a batch equally long. \
          A training step is the way forward, the way back and Adam. {ROUNDS} rounds, in each every model at every length, taking turns; medians, with the interval \
-         from the second smallest to the second largest, which holds the true median 96 times in 100. {} threads.",
+         from the second smallest to the second largest, which holds the true median 96 times in 100. {}.",
         parameters[0],
         parameters[1],
         parameters[2],
         Kind::ALL[0].name(),
         Kind::ALL[1].name(),
         Kind::ALL[2].name(),
-        limpid_tensor::team::threads(),
+        counted(limpid_tensor::team::threads() as u64, "thread"),
     );
     let pictures = vec![
         picture("time", "Time of a training step", "microseconds a token", lengths, |kind, at| {

@@ -17,7 +17,7 @@ use crate::config::{GptConfig, Positions};
 use crate::data::batch::LmBatch;
 use crate::error::Result;
 use crate::model::{Architecture, Gpt, Model};
-use crate::report::{Axis, Chart, Series};
+use crate::report::{Axis, Chart, Series, counted};
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -89,6 +89,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let mut learned_tables = Vec::new();
     let mut refusal = None;
     let mut same_numbers = true;
+    lab.plan(KINDS.len());
     for positions in KINDS {
         let mut config = GptConfig::gpt2(text.tokenizer.vocab_size(), l, layers, heads, l);
         config.variant.positions = positions;
@@ -119,11 +120,14 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let (more, distances) = distances(&learned_tables, l);
     findings.extend(more);
     let method = format!(
-        "GPTs of {layers} layers, width {l} and {heads} heads, trained for {} steps on windows of {l} words of built-in stories. Each of {} words of \
+        "GPTs of {}, width {l} and {heads} heads, trained for {} steps on windows of {l} words of built-in stories. Each of {} words of \
          other stories is predicted at each place (the second half of the known positions, and blocks behind position {l}), from all words \
          before it; position {l} and the one behind it are compared on {} words. A longer table of waves is computed, one of trained vectors is filled up with untrained \
          rows. Three seeds; intervals are 95%, by Student's t.",
-        training.steps, sizes.words, sizes.single
+        counted(layers as u64, "layer"),
+        training.steps,
+        sizes.words,
+        sizes.single
     );
     let pictures =
         vec![Picture::chart("loss", &loss_chart(&kinds, &sizes)), Picture::chart("distance", &distances)];

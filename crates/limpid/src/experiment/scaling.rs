@@ -207,6 +207,7 @@ fn trained_models(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Picture)> {
     let training = Training { steps: lab.steps(lab.effort.pick(30, 600)), batch: 8, lr: 2e-3 };
     let mut rows = Vec::new();
     let mut losses = vec![Vec::new(); 2];
+    lab.plan(2 * widths.len());
     for width in widths {
         let mut row = vec![width.to_string()];
         for (i, scaling) in [Scaling::SqrtWidth, Scaling::None].into_iter().enumerate() {

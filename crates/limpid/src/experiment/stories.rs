@@ -1,5 +1,6 @@
 //! Stories one by one, as the experiments on writing and on encoders read them.
 
+use super::Lab;
 use crate::config::{BertConfig, GptConfig};
 use crate::data::corpus::stories::{HIDDEN_SHARE, Splits, Story, generate, texts};
 use crate::data::masking::{Hide, Masking};
@@ -60,13 +61,13 @@ impl StoryWords {
     }
 
     /// A GPT, trained on the training stories.
-    pub(super) fn train_gpt(&self, size: Size, seed: u64) -> Result<(Gpt, Model)> {
+    pub(super) fn train_gpt(&self, lab: &mut Lab, size: Size, seed: u64) -> Result<(Gpt, Model)> {
         let vocabulary = self.tokenizer.vocab_size();
         let config = GptConfig::gpt2(vocabulary, LONGEST, size.layers, size.heads, size.width);
         let mut model = Model::gpt(&config, seed)?;
         let Architecture::Gpt(gpt) = model.architecture.clone() else { unreachable!("a GPT was made") };
         let sequences = self.documents(&self.splits.train)?;
-        train_gpt(&gpt, &mut model.params, &sequences, &size.settings(seed), |_| {})?;
+        train_gpt(&gpt, &mut model.params, &sequences, &size.settings(seed), |p| lab.step(p.step, p.steps))?;
         Ok((gpt, model))
     }
 
@@ -75,12 +76,19 @@ impl StoryWords {
         BertConfig::new(self.tokenizer.vocab_size(), LONGEST, size.layers, size.heads, size.width)
     }
 
-    /// A BERT, trained on words that are masked in the training stories.
-    pub(super) fn train_bert(&self, size: Size, seed: u64) -> Result<(Bert, Model)> {
+    /// A BERT, trained on words that are masked in these texts.
+    pub(super) fn train_bert(
+        &self,
+        lab: &mut Lab,
+        texts: &[Read],
+        size: Size,
+        seed: u64,
+    ) -> Result<(Bert, Model)> {
         let (bert, mut model) = new_bert(&self.bert_config(size), seed)?;
         let masking = Masking::new(&self.tokenizer, HIDDEN_SHARE, Hide::Tokens, seed)?;
-        let sequences = self.framed(&self.splits.train)?;
-        train_masked(&bert, &mut model.params, &sequences, &masking, &size.settings(seed), |_| {})?;
+        train_masked(&bert, &mut model.params, texts, &masking, &size.settings(seed), |p| {
+            lab.step(p.step, p.steps)
+        })?;
         Ok((bert, model))
     }
 }

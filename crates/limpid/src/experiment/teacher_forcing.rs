@@ -130,12 +130,13 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     // Feeding, seed.
     let mut taught: [Vec<Taught>; 2] = [Vec::new(), Vec::new()];
     let mut parameters = 0;
+    lab.plan(Feeding::BOTH.len());
     for seed in lab.seeds() {
         for (feeding, taught) in Feeding::BOTH.into_iter().zip(&mut taught) {
-            lab.say(&format!("{}, seed {seed}: {} steps", feeding.name(), sizes.steps))?;
+            lab.training(&format!("{}, seed {seed}: {} steps", feeding.name(), sizes.steps))?;
             let mut model = Kind::Transformer.model(data.tokenizer.vocab_size(), sizes.width, seed)?;
             parameters = model.params.count();
-            let (losses, passes) = train(&mut model, &data, &sizes, feeding, seed)?;
+            let (losses, passes) = train(lab, &mut model, &data, &sizes, feeding, seed)?;
             lab.say(&format!("{}, seed {seed}: translating {} sentences", feeding.name(), data.test.len()))?;
             let loss = Feeding::BOTH.map(|feeding| test_loss(&model, &data.test, feeding));
             let [right, own] = loss;
@@ -193,6 +194,7 @@ fn batch(
 
 /// Loss of every step, and passes through the decoder in all. A training that diverges is an error: neither should.
 fn train(
+    lab: &mut Lab,
     model: &mut Model,
     data: &Data,
     sizes: &Sizes,
@@ -215,6 +217,7 @@ fn train(
         let report =
             stepper.step(&mut model.params, rate.at(step + 1), None, |t| translator.loss(t, &batch, spec))?;
         losses.push(f64::from(report.loss));
+        lab.step(step + 1, total);
         passes.counted += own + 1;
         passes.expected += match feeding {
             Feeding::RightTokens => 1,

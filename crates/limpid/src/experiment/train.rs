@@ -79,7 +79,7 @@ pub(super) fn train_from(
     training: Training,
     seed: u64,
 ) -> Result<Trained> {
-    lab.say(&format!("{name}, seed {seed}: {} steps", training.steps))?;
+    lab.training(&format!("{name}, seed {seed}: {} steps", training.steps))?;
     let Architecture::Gpt(gpt) = model.architecture.clone() else { unreachable!("a GPT was made") };
     let mut stepper = Stepper::new(&model.params, AdamConfig::default(), seed);
     let Training { steps, batch, lr } = training;
@@ -94,9 +94,13 @@ pub(super) fn train_from(
         let windows: Vec<&[u32]> = starts.iter().map(|at| &text.train[*at..at + context + 1]).collect();
         let batch = LmBatch::new(&windows);
         match stepper.step(&mut model.params, rate.at(step + 1), None, |t| gpt.loss(t, &batch, spec)) {
-            Ok(report) => losses.push(report.loss),
+            Ok(report) => {
+                losses.push(report.loss);
+                lab.step(step + 1, steps);
+            }
             Err(_) => {
                 diverged = true;
+                lab.step(steps, steps);
                 break;
             }
         }

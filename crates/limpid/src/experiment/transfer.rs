@@ -17,7 +17,7 @@ use crate::encode::Read;
 use crate::error::Result;
 use crate::eval::encoder::{MaskedScore, class_score};
 use crate::model::{Bert, Model};
-use crate::report::{Axis, Chart};
+use crate::report::{Axis, Chart, counted};
 use crate::text::Purpose;
 use crate::train::{MemorySettings, take_over, train_classifier};
 use limpid_tensor::params::Params;
@@ -44,6 +44,15 @@ enum Begin {
     Scratch,
 }
 
+impl Begin {
+    fn name(self) -> &'static str {
+        match self {
+            Begin::Pretrained => "pretrained",
+            Begin::Scratch => "from scratch",
+        }
+    }
+}
+
 /// What one training reached, in shares that are right.
 struct Reached {
     test: f64,
@@ -59,12 +68,18 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    fn run(&self, begin: Begin, examples: &[(Read, u32)], test: &[(Read, u32)]) -> Result<Reached> {
+    fn run(
+        &self,
+        lab: &mut Lab,
+        begin: Begin,
+        examples: &[(Read, u32)],
+        test: &[(Read, u32)],
+    ) -> Result<Reached> {
         let (bert, mut model) = new_bert(&self.config, self.seed)?;
         if begin == Begin::Pretrained {
             take_over(&mut model, self.pretrained);
         }
-        train_classifier(&bert, &mut model.params, examples, &self.settings, |_| {})?;
+        train_classifier(&bert, &mut model.params, examples, &self.settings, |p| lab.step(p.step, p.steps))?;
         let model = (&bert, &model.params);
         Ok(Reached { test: accuracy(model, test), learnt: accuracy(model, examples) })
     }
@@ -107,39 +122,43 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let size = Size { layers, heads, width, steps: pretraining, lr: 2e-3, batch_tokens };
     let words = StoryWords::new(stories, held_out, Purpose::Encoder)?;
     let (train, test) = (labelled(&words, &words.splits.train)?, labelled(&words, &words.splits.test)?);
+    let read: Vec<Read> = train.iter().map(|(read, _)| read.clone()).collect();
     let head = BertHead::Classifier(plot_names().map(String::from).to_vec());
     let config = BertConfig { head, dropout: 0.1, ..words.bert_config(size) };
     // [pretrained, scratch] → by number of labels → by seed; and the loss of masked words before and after.
     let mut accuracies = vec![vec![Vec::new(); counts.len()]; 2];
     let mut learnt = accuracies.clone();
     let (mut before, mut after) = (Vec::new(), Vec::new());
+    lab.plan(1 + 2 * counts.len());
     for seed in lab.seeds() {
-        lab.say(&format!("a BERT learns masked words, seed {seed}: {pretraining} steps"))?;
+        lab.training(&format!("a BERT learns masked words, seed {seed}: {pretraining} steps"))?;
         let (blank, unread) = new_bert(&words.bert_config(size), seed)?;
         before.push(masked_loss(&words, (&blank, &unread))?);
-        let (bert, pretrained) = words.train_bert(size, seed)?;
+        let (bert, pretrained) = words.train_bert(lab, &read, size, seed)?;
         after.push(masked_loss(&words, (&bert, &pretrained))?);
         let mut order: Vec<usize> = (0..train.len()).collect();
         Stream::new(seed, LABELS).shuffle(&mut order);
         for (i, count) in counts.iter().enumerate() {
             let examples: Vec<(Read, u32)> = order[..*count].iter().map(|i| train[*i].clone()).collect();
-            lab.say(&format!("{count} labels, seed {seed}: twice {steps} steps"))?;
             // Smaller batches than those of masked words: some eight stories.
             let tuning = Size { steps, lr: 1e-3, batch_tokens: batch_tokens / 2, ..size };
             let settings = tuning.settings(seed);
             let trial = Trial { config: config.clone(), pretrained: &pretrained, settings, seed };
             for (which, begin) in [Begin::Pretrained, Begin::Scratch].into_iter().enumerate() {
-                let reached = trial.run(begin, &examples, &test)?;
+                let name = begin.name();
+                lab.training(&format!("{count} labels, {name}, seed {seed}: {steps} steps"))?;
+                let reached = trial.run(lab, begin, &examples, &test)?;
                 accuracies[which][i].push(reached.test);
                 learnt[which][i].push(reached.learnt);
             }
         }
     }
     let method = format!(
-        "BERTs of {layers} layers and width {width}; pretrained: {pretraining} steps of masked words ({HIDDEN_SHARE} of all) on {stories} built-in stories, no labels. Then both \
+        "BERTs of {} and width {width}; pretrained: {pretraining} steps of masked words ({HIDDEN_SHARE} of all) on {stories} built-in stories, no labels. Then both \
          learn to tell the plot of a story (one of ten) from labelled stories of the same set, with dropout 0.1, one learning rate and {steps} \
          steps each, whatever the number of labels. Accuracy on {held_out} test stories. Three seeds, for weights and for which stories have labels; intervals are \
-         95%, by Student's t."
+         95%, by Student's t.",
+        counted(layers as u64, "layer")
     );
     let mut findings = vec![words_learnt(&before, &after)];
     findings.extend(judge(counts, &accuracies));

@@ -126,8 +126,12 @@ fn show(value: f64, kind: Kind) -> String {
     }
 }
 
-/// 1234567 as 1,234,567.
-/// A number with commas between its thousands.
+/// So many of them: "1 step", "1,000 steps".
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
+/// A number with commas between its thousands: 1234567 as 1,234,567.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =

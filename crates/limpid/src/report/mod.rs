@@ -22,7 +22,7 @@ pub mod tensorboard;
 pub use bars::{Bar, Bars};
 pub use chart::{Chart, Mark, Series};
 pub use compare::{Comparison, compare};
-pub use figures::{Figure, all_figures, figures, summary, thousands};
+pub use figures::{Figure, all_figures, counted, figures, summary, thousands};
 pub use html::html;
 pub(crate) use html::{chart_grid, page, section, table};
 pub(crate) use run::parse_settings;

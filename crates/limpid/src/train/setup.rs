@@ -78,6 +78,20 @@ const MAY_CHANGE: [&str; 12] = [
     "score.sentences",
 ];
 
+/// Keys that say where something lies.
+const PATHS: [&str; 10] = [
+    "data.text",
+    "data.source",
+    "data.target",
+    "data.pairs",
+    "data.validation_text",
+    "data.validation_source",
+    "data.validation_target",
+    "data.validation_pairs",
+    "tokenizer.from",
+    "model.from",
+];
+
 /// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.
 pub fn open(
     config: RunConfig,
@@ -111,9 +125,9 @@ pub fn open(
         replace::set_aside(folder)?;
     }
     if is_run && beginning == Beginning::Resume {
-        check_same(&RunConfig::read(&saved, &[])?, &config)?;
         // A kill may have come between two renames: then the only checkpoint has another name.
         checkpoint::mend(folder)?;
+        check_same(&RunConfig::read(&saved, &[])?, &config, || learnt_from_the_same(folder, &sources))?;
         check_not_finished_for_good(folder)?;
     }
     let prepared = prepare(config, folder, sources, progress);
@@ -307,9 +321,19 @@ pub(super) fn clear(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every key that differs and may not.
-fn check_same(then: &RunConfig, now: &RunConfig) -> Result<()> {
+/// Whether the newest checkpoint says that files of the same contents were learnt from, wherever they lay.
+fn learnt_from_the_same(folder: &Path, sources: &[(String, u64)]) -> Result<bool> {
+    let hashes = |of: &[(String, u64)]| of.iter().map(|(_, hash)| *hash).collect::<Vec<u64>>();
+    let newest = Checkpoint::newest(folder)?.0;
+    Ok(newest.is_some_and(|there| hashes(&there.state.sources) == hashes(sources)))
+}
+
+/// Every key that differs and may not. Paths may, if `same_contents`: who moves his files need not begin again.
+fn check_same(then: &RunConfig, now: &RunConfig, same_contents: impl FnOnce() -> Result<bool>) -> Result<()> {
     let settings = |config: &RunConfig| parse_settings(&config.to_toml(), Path::new("config.toml"));
+    // Contents are compared in the order of the files: as many must be learnt from, and validated on.
+    let counts = |config: &RunConfig| (config.data.text.len(), config.data.validation_text.len());
+    let as_many = counts(then) == counts(now);
     let (then, now) = (settings(then)?, settings(now)?);
     let of = |side: &[(String, String)], key: &str| {
         side.iter().find(|(k, _)| k == key).map_or("nothing".to_string(), |(_, value)| value.clone())
@@ -317,14 +341,16 @@ fn check_same(then: &RunConfig, now: &RunConfig) -> Result<()> {
     let mut keys: Vec<&String> = then.iter().chain(&now).map(|(key, _)| key).collect();
     keys.sort();
     keys.dedup();
-    let changed: Vec<String> = keys
-        .into_iter()
-        .filter(|key| !MAY_CHANGE.contains(&key.as_str()) && of(&then, key) != of(&now, key))
-        .map(|key| format!("{key} was {} and is now {}", of(&then, key), of(&now, key)))
-        .collect();
-    if changed.is_empty() {
+    keys.retain(|key| !MAY_CHANGE.contains(&key.as_str()) && of(&then, key) != of(&now, key));
+    let is_said = |key: &str| [&then, &now].iter().all(|side| side.iter().any(|(k, _)| k == key));
+    let has_moved = |key: &&String| PATHS.contains(&key.as_str()) && is_said(key);
+    if keys.is_empty() || (as_many && keys.iter().all(has_moved) && same_contents()?) {
         return Ok(());
     }
+    let changed: Vec<String> = keys
+        .into_iter()
+        .map(|key| format!("{key} was {} and is now {}", of(&then, key), of(&now, key)))
+        .collect();
     Err(Error::config(format!("this is not the run that was begun: {}", changed.join("; ")))
         .hint("resume with the same settings, or begin another run with --out DIR"))
 }

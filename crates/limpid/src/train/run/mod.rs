@@ -147,7 +147,8 @@ impl Run {
                 if let Some(average) = &mut average {
                     checkpoint.read("ema", average.flat_mut())?;
                 }
-                checkpoint.state.clone()
+                // The files may have moved.
+                State { sources, ..checkpoint.state.clone() }
             }
         };
         if state.step > steps {
@@ -344,9 +345,11 @@ fn seconds_since_1970() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
+/// File by file the contents must be the same; where they lie may differ.
 fn check_sources(then: &[(String, u64)], now: &[(String, u64)]) -> Result<()> {
+    let is_other = |(i, source): &(usize, &(String, u64))| then.get(*i).is_none_or(|old| old.1 != source.1);
     let changed: Vec<&str> =
-        now.iter().filter(|source| !then.contains(source)).map(|(name, _)| &name[..]).collect();
+        now.iter().enumerate().filter(is_other).map(|(_, (name, _))| &name[..]).collect();
     if changed.is_empty() && then.len() == now.len() {
         return Ok(());
     }

@@ -34,7 +34,7 @@ mod write;
 pub use entropy::Entropy;
 pub use measure::{Guess, MaskedCeiling, ceiling, entropy, log_probability, masked, summarize, words};
 pub use splits::{Splits, generate};
-pub use triples::{SenseTriple, TwoSenseWord, triple, two_sense_words};
+pub use triples::{SenseTriple, TwoSenseWord, diary, triple, two_sense_words};
 
 use grammar::{Grammar, Node, Slot};
 use lexicon::{SLOTS, TABLES};
@@ -85,7 +85,9 @@ struct Tree {
     grammar: Grammar,
     story: Node,
     summary: Node,
-    /// "One morning, Nora", and for each sense of each word its predicates.
+    /// How the sentence with a two-sense word begins, in the order of `DAY`; "One morning, Nora", as none of them does; and for each sense of each word
+    /// its predicates.
+    days: Vec<Node>,
     named_day: Node,
     uses: Vec<Vec<Node>>,
     /// The slot that chooses the plot.
@@ -109,7 +111,8 @@ impl Tree {
         let named_day = templates.parse("One morning, {hero}", Place::Start);
         let uses = sense_uses(&mut templates);
         let by_sense = Node::Case(sense, uses.iter().cloned().map(Node::Choice).collect());
-        let aside = Node::Sequence(vec![templates.choice(DAY), by_sense]);
+        let days: Vec<Node> = DAY.iter().map(|day| templates.parse(day, Place::Start)).collect();
+        let aside = Node::Sequence(vec![Node::Choice(days.clone()), by_sense]);
         let told = PLOTS.map(|plot| {
             let steps = templates.steps(plot.steps);
             let endings = plot.endings.iter().map(|ending| templates.steps(ending.steps)).collect();
@@ -122,7 +125,7 @@ impl Tree {
             Node::Case(ending, endings)
         });
         let story = Node::Sequence(vec![opening, aside, Node::Case(plot, told.to_vec()), recall, closing]);
-        Self { grammar, story, summary: Node::Case(plot, summaries.to_vec()), named_day, uses, plot }
+        Self { grammar, story, summary: Node::Case(plot, summaries.to_vec()), days, named_day, uses, plot }
     }
 }
 

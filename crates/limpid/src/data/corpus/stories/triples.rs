@@ -1,12 +1,16 @@
-//! Triples to see whether vectors know the sense of a word: two sentences with one sense, a third with the other.
+//! Words with two senses, one at a time. Diaries, to learn from: a word keeps its sense within a text, as it does in texts of people. Triples, to see
+//! whether vectors know the sense: two sentences with one sense, a third with the other.
 
 use super::grammar::Node;
+use super::plots::DAY;
 use super::senses::WORDS;
 use super::{TREE, measure, write};
 use limpid_tensor::rng::Stream;
 
 /// Templates are picked from numbers of their own.
 const PICK: u64 = 0x7469_7072_6c65_7331;
+/// So are those of diaries.
+const DIARY: u64 = 0x6469_6172_6965_7331;
 
 /// A word with two senses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +47,30 @@ pub fn two_sense_words() -> [TwoSenseWord; WORDS.len()] {
 
 fn last(phrase: &'static str) -> &'static str {
     phrase.rsplit(' ').next().expect("a word is not empty")
+}
+
+/// Diary number `n` of a seed: three days of one hero, each with the same word in the same sense. Word and sense go round, so that 40 of them have
+/// each once.
+///
+/// In stories nothing but the sentence itself depends on the sense, so they cannot tell which sentences belong together; diaries can. The days begin
+/// as in stories, so no sentence of a [`triple`] stands in one.
+pub fn diary(seed: u64, n: u64) -> String {
+    let tree = &*TREE;
+    let mut rng = Stream::new(seed ^ DIARY, n);
+    let mut filled = vec![None; tree.grammar.slots.len()];
+    // The first day says who it is about, and none begins as another does.
+    let names = |day: &usize| DAY[*day].contains("{hero}");
+    let mut days: Vec<usize> = (0..DAY.len()).collect();
+    let mut of = rng.below(days.iter().filter(|day| names(day)).count());
+    of = days.iter().enumerate().filter(|(_, day)| names(day)).nth(of).expect("counted").0;
+    let mut uses: Vec<&Node> = tree.uses[(n % 40) as usize].iter().collect();
+    let mut told = Vec::new();
+    while !uses.is_empty() {
+        told.push(tree.days[days.swap_remove(of)].clone());
+        told.push(uses.swap_remove(rng.below(uses.len())).clone());
+        of = rng.below(days.len());
+    }
+    tree.grammar.text(&write::write(&tree.grammar, &Node::Sequence(told), &mut filled, &mut rng))
 }
 
 /// Triple number `n` of a seed; word and sense go round, so that 40 of them have each once.

@@ -171,6 +171,35 @@ fn a_triple_has_its_word_three_times_in_two_senses_said_in_three_ways() {
 }
 
 #[test]
+fn a_diary_says_a_word_three_times_in_one_sense_and_no_sentence_of_a_triple() {
+    let asked: HashSet<String> = (0..800).flat_map(|n| triple(1, n).sentences).collect();
+    let mut first_words = HashSet::new();
+    for n in 0..400 {
+        let text = diary(1, n);
+        assert_eq!(text, diary(1, n));
+        let days: Vec<String> = text.split_inclusive('.').map(|day| day.trim_start().to_owned()).collect();
+        assert_eq!(days.iter().collect::<HashSet<_>>().len(), 3, "{text}");
+        first_words.insert(words(&text)[0].to_owned());
+        let uses = &TREE.uses[(n % 40) as usize];
+        // Each of the three ways, once, in some order; read with the days of stories.
+        let day = Node::Choice(TREE.days.clone());
+        let ways: HashSet<usize> = days
+            .iter()
+            .map(|text| {
+                let reads = |use_: &Node| {
+                    let node = Node::Sequence(vec![day.clone(), use_.clone()]);
+                    measure::total(&TREE.grammar, &node, &seen(&TREE.grammar, &words(text))).is_some()
+                };
+                uses.iter().position(reads).unwrap_or_else(|| panic!("of another sense: {text}"))
+            })
+            .collect();
+        assert_eq!(ways.len(), 3, "{text}");
+        assert!(days.iter().all(|day| !asked.contains(day)), "{text}");
+    }
+    assert_eq!(first_words.len(), 2, "a first day says who it is about");
+}
+
+#[test]
 fn no_story_of_one_set_is_in_another_whatever_the_seeds() {
     let (a, b) = (generate(400, 50, 1), generate(300, 40, 2));
     assert_eq!((a.train.len(), a.validation.len(), a.test.len()), (400, 50, 50));
