@@ -338,3 +338,36 @@ fn one_head_is_plain_attention_and_numbers_can_be_changed() {
         "notes on others' numbers"
     );
 }
+
+/// Attention of one row over others by itself, in f64: softmax(x·Xᵀ/2)·X.
+fn mixed(word: &[f64], all: &[&[f64]]) -> (Vec<f64>, Vec<f64>) {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let exps: Vec<f64> = all.iter().map(|other| (dot(word, other) / 2.0).exp()).collect();
+    let weights: Vec<f64> = exps.iter().map(|e| e / exps.iter().sum::<f64>()).collect();
+    let mix = |d: usize| weights.iter().zip(all).map(|(w, other)| w * other[d]).sum();
+    (weights.clone(), (0..word.len()).map(mix).collect())
+}
+
+#[test]
+fn a_word_has_one_static_vector_and_another_contextual_one_in_each_sentence() {
+    let e = usual("context");
+    let table = numbers(&e, "Static vectors", 0);
+    assert_eq!(table.len(), 7, "the cat sat on mat lay rug: each word once");
+    let twice = numbers(&e, "The same word twice", 0);
+    assert_eq!(twice[0], twice[1]);
+    assert_eq!(twice[0], table[1]);
+    let row = |i: usize| &table[i][..];
+    // the cat sat on the mat; the cat lay on the rug.
+    for (i, sentence) in [[0, 1, 2, 3, 0, 4], [0, 1, 5, 3, 0, 6]].iter().enumerate() {
+        let (weights, mixture) = mixed(row(1), &sentence.map(row));
+        near(&column(&numbers(&e, "Who is looked at", i), 0), &weights);
+        near(&numbers(&e, "Contextual vectors", 0)[i], &mixture);
+    }
+    // Words of one's own, and one that is not there.
+    let flags = [("first", "a red flag"), ("second", "one more flag"), ("word", "flag")];
+    let own = numbers(&with("context", &flags), "The same word twice", 0);
+    assert_eq!(own[0], own[1]);
+    let missing = Inputs::parse("context", &[("word", "dog")]).unwrap();
+    let error = explain("context", &missing).unwrap_err();
+    assert_eq!(error.to_string(), "--first: 'the cat sat on the mat' does not have the word 'dog'");
+}

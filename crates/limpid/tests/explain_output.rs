@@ -19,7 +19,7 @@ fn the_examples_are_the_promised_ones_in_reading_order() {
     let names: Vec<&str> = examples().iter().map(|example| example.name).collect();
     assert_eq!(
         names.join(" "),
-        "self-attention scaling causal-mask padding-mask multi-head cross-attention positions layer-norm feed-forward \
+        "self-attention scaling causal-mask padding-mask multi-head cross-attention context positions layer-norm feed-forward \
          residual output-layer teacher-forcing cross-entropy backward soft-retrieval roulette decoding"
     );
 }

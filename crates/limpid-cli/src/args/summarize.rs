@@ -24,6 +24,6 @@ pub struct Summarize {
 impl From<Summarize> for Translate {
     fn from(args: Summarize) -> Self {
         let Summarize { model, text, tokens, json, how } = args;
-        Translate { model, text, align: false, prefix: String::new(), tokens, json, how }
+        Translate { model, text, align: false, attention: false, prefix: String::new(), tokens, json, how }
     }
 }

@@ -14,6 +14,9 @@ pub struct Translate {
     /// Which source word each word came from, by attention: pairs source-target of words counted from 0, after a tab
     #[arg(long)]
     pub align: bool,
+    /// Where the decoder looked for each token: a picture below each translation, of the layer that looks most sharply
+    #[arg(long)]
+    pub attention: bool,
     /// What every translation begins with
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,

@@ -74,7 +74,7 @@ fn masked(args: &Eval, (bert, model): (&Bert, &Model), tokenizer: &Tokenizer, co
         Unit::Lines => (singles(&lines(args, tokenizer)?, frame, context), "lines"),
         Unit::Pairs if bert.config().head != BertHead::PreTraining => {
             return Err(Error::config(format!(
-                "--pairs: {} has no head for pairs of texts",
+                "--line-pairs: {} has no head for pairs of texts",
                 args.model.display()
             ))
             .hint("limpid train bert --set data.unit=pairs trains one; --lines takes each line for itself"));

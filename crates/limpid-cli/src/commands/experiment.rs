@@ -50,7 +50,7 @@ pub fn run(args: &args::Experiment) -> Result<()> {
     };
     let outcome = (experiment.run)(&mut Lab::new(effort, args.seed, settings, &mut news))?;
     let found = outcome.json(experiment, effort, args.seed, settings);
-    write(&folder, &found, &html(experiment, effort, &outcome), &outcome)?;
+    write(&folder, &found, &html(experiment, effort, settings, &outcome), &outcome)?;
     let is_new = |old: &String| outcome.pictures.iter().any(|picture| *old == picture_file(picture));
     for old in old_pictures.iter().filter(|old| !is_new(old)) {
         // One that is gone already, or stays, is no reason to lose what was found.
@@ -59,7 +59,7 @@ pub fn run(args: &args::Experiment) -> Result<()> {
     if args.json {
         println!("{found}");
     } else {
-        print(&outcome, effort);
+        print(&outcome, effort, settings);
     }
     say(format_args!("\n{} has the pictures and all figures.", folder.join(REPORT).display()));
     Ok(())
@@ -120,7 +120,7 @@ fn write(folder: &Path, found: &Value, page: &str, outcome: &Outcome) -> Result<
     write_aside(&folder.join(REPORT), page.as_bytes())
 }
 
-fn print(outcome: &Outcome, effort: Effort) {
+fn print(outcome: &Outcome, effort: Effort, settings: Settings) {
     for table in &outcome.tables {
         print_table(table);
     }
@@ -129,7 +129,10 @@ fn print(outcome: &Outcome, effort: Effort) {
     }
     match effort {
         Effort::Quick => println!("\nA quick run, which proves nothing: the claim is not judged."),
-        Effort::Full => println!("\nThe claim: {}.", outcome.verdict().words()),
+        Effort::Full => {
+            let sizes = settings.asked().map_or(String::new(), |asked| format!(", of models with {asked}"));
+            println!("\nThe claim{sizes}: {}.", outcome.verdict().words());
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use limpid::decode::{self, Decoding, Strategy, TranslateOptions, Translation};
 use limpid::error::{Error, Result};
 use limpid::eval::translator::manner_of;
 use limpid::hub;
-use limpid::inspect::{Alignment, align, check_attends};
+use limpid::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends, heat_map};
 use limpid::model::{Architecture, Model, Translator};
 use limpid::text::Tokenizer;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -50,7 +50,7 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
     let translator = translator(&model, &args.model, wording)?;
-    if args.align {
+    if args.align || args.attention {
         // Before anything is translated.
         check_attends(translator)?;
     }
@@ -218,6 +218,10 @@ impl Job<'_> {
             best.iter().map(|translation| self.align(read, translation)).collect::<Result<_>>()?;
         if self.args.json || self.args.how.trace_to_stdout() {
             let mut value = self.json(source, best, &alignments);
+            if let Some(looked) = best.first().map(|first| self.looked(read, first)).transpose()?.flatten() {
+                let TranslationAttention { source, target, layer, weights, .. } = looked;
+                value["attention"] = serde_json::json!({ "source": source, "target": target, "layer": layer + 1, "weights": weights });
+            }
             if excess > 0 {
                 // Nobody has ended what was never begun.
                 value["ended"] = "too long".into();
@@ -240,8 +244,20 @@ impl Job<'_> {
                 line = format!("{line}\t{}", pairs.join(" "));
             }
             println!("{line}");
+            if let Some(looked) = self.looked(read, translation)? {
+                println!("{}", heat_map(&looked.target, &looked.source, &looked.weights));
+            }
         }
         Ok(())
+    }
+
+    /// Where the decoder looked, if that was asked for; for what was not read it did not look.
+    fn looked(&self, source: &str, translation: &Translation) -> Result<Option<TranslationAttention>> {
+        if !self.args.attention || source.is_empty() {
+            return Ok(None);
+        }
+        let model = (self.translator, &self.model.params);
+        attention_of(model, self.tokenizer, source, &translation.tokens).map(Some)
     }
 
     /// What a search says of it. An empty line is not searched for: that nothing is said of nothing is certain.

@@ -11,6 +11,7 @@ fn every_example_is_listed_and_explained_as_text_and_as_json() {
         "padding-mask",
         "multi-head",
         "cross-attention",
+        "context",
         "positions",
         "layer-norm",
         "feed-forward",

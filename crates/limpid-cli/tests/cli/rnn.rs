@@ -100,6 +100,15 @@ fn every_cell_and_attention_is_trained_and_used_by_the_same_verbs() {
         } else {
             let line = stdout(&aligned);
             assert!(aligned.status.success() && line.contains('\t'), "{line}{}", stderr(&aligned));
+            // A row for each token and the end; the words of the source above.
+            let picture = ask(&["translate", &run, "the cat sat", "--attention"]);
+            let rows: Vec<&str> = picture.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+            assert!(rows[0].contains("cat") && rows.last().unwrap().contains("</s>"), "{picture}");
+            let value = ask(&["translate", &run, "the cat sat", "--attention", "--json"]);
+            let looked = serde_json::from_str::<serde_json::Value>(&value).unwrap()["attention"].take();
+            let weights: Vec<Vec<f64>> = serde_json::from_value(looked["weights"].clone()).unwrap();
+            assert_eq!(weights.len(), rows.len() - 1);
+            assert!(weights.iter().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-5), "{looked}");
         }
     }
 }

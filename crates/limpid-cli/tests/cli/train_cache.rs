@@ -76,7 +76,8 @@ fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
     cut("metrics.jsonl", 60);
     fs::write(run.join("cache/train.tokens.1.tmp"), "half").unwrap();
     let said = finish(&args(&run, "20"));
-    for part in ["train.tokens", "made again from the text", "tokenizer.json", "metrics.jsonl has 60 of the"]
+    for part in
+        ["train.tokens", "made again from the text", "tokenizer.json", "metrics.jsonl: it has 60 of the"]
     {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -110,7 +111,7 @@ fn a_run_goes_on_when_its_files_have_moved_but_not_with_others_or_in_another_ord
     let other = folder.join("other.txt");
     fs::write(&other, fs::read_to_string(&away).unwrap().replace("cat", "cow")).unwrap();
     let changed = start(&args(&other, &run, "21")).output().unwrap();
-    refused(&changed, "elsewhere.txt and is now", "--out");
+    refused(&changed, "data.text was [", "--out");
     // The same files, but one of them moved from what is validated on to what is learnt from.
     let kept = folder.join("kept.txt");
     fs::write(&kept, fs::read_to_string(&away).unwrap().replace("cat", "dog")).unwrap();
@@ -126,4 +127,46 @@ fn a_run_goes_on_when_its_files_have_moved_but_not_with_others_or_in_another_ord
     finish(&lists(&[&away, &other], &[&kept], "7"));
     let moved = start(&lists(&[&away], &[&other, &kept], "14")).output().unwrap();
     refused(&moved, "data.validation_text was", "--out");
+}
+
+#[test]
+fn what_lies_in_the_folder_of_the_best_model_is_of_this_run_or_is_made_again() {
+    let folder = scratch("train-kept");
+    let (data, run, kept) = (text(&folder, 300), folder.join("run"), folder.join("kept"));
+    let args = gpt_args(&data, &run, &["--resume", "--set", "train.steps=14"]);
+    finish(&args);
+    let best = run.join("model");
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    };
+    copy(&best, &kept);
+    let same = |name: &str| fs::read(best.join(name)).unwrap() == fs::read(kept.join(name)).unwrap();
+    // What stands beside the weights is known to the run.
+    for name in ["config.json", "tokenizer.json"] {
+        fs::write(best.join(name), "{\"model_type\": ").unwrap();
+        let said = finish(&args);
+        assert!(said.contains(name) && said.contains("is written again"), "{said}");
+        assert!(same(name) && same("model.safetensors"));
+    }
+    assert!(!finish(&args).contains("warning"));
+    // Models of another kind or size are not taken for its own.
+    let other = folder.join("other");
+    finish(&gpt_args(&data, &other, &["--set", "train.steps=1", "--set", "model.width=64"]));
+    for foreign in [model().to_path_buf(), other.join("model")] {
+        copy(&foreign, &best);
+        let said = finish(&args);
+        assert!(said.contains("holds another model than this run's: the best weights so far"), "{said}");
+        assert!(same("config.json") && same("model.safetensors"), "the last step was the best");
+    }
+    // A line of metrics that nobody can read costs that line.
+    let path = run.join("metrics.jsonl");
+    let lines = fs::read_to_string(&path).unwrap();
+    fs::write(&path, lines.replacen("{\"kind\":\"train\"", "gar\u{1}bage", 1)).unwrap();
+    let said = finish(&args);
+    assert!(said.contains("1 of its ") && said.contains("lines could not be read"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count() + 1, lines.lines().count());
 }

@@ -189,3 +189,39 @@ fn translators_of_both_kinds_go_on_with_their_sizes_tokens_and_weights() {
         still("translate", &files, &folder.join("rnn"), &folder.join("no"), &["--arch", "transformer"]);
     refused(&start(&mixed).output().unwrap(), "model.arch = transformer, but", "leave out model.arch");
 }
+
+#[test]
+fn the_head_of_a_classifier_is_taken_over_with_its_labels_or_not_at_all() {
+    let folder = scratch("from-classifier");
+    let table = |name: &str, labels: [&str; 2]| {
+        let lines = fs::read_to_string(text(&folder, 100)).unwrap();
+        let row = |(i, line): (usize, &str)| format!("{line}\t{}\n", labels[i % 2]);
+        let rows: String = lines.lines().enumerate().map(row).collect();
+        fs::write(folder.join(name), format!("text\tlabel\n{rows}")).unwrap();
+        folder.join(name).display().to_string()
+    };
+    let (first, other) = (table("first.tsv", ["bad", "good"]), table("other.tsv", ["x", "y"]));
+    let made = folder.join("made");
+    let small = ["model.layers=1", "model.width=16", "model.heads=2", "train.steps=4", "tokenizer.kind=word"];
+    let mut args: Vec<&str> = vec!["train", "classify", "--data", &first, "--out", made.to_str().unwrap()];
+    args.extend(small.iter().flat_map(|set| ["--set", set]));
+    finish(&args.into_iter().map(String::from).collect::<Vec<_>>());
+    // With a rate of 0 nothing is learnt: what is saved is what was taken over.
+    let again = |data: &str, name: &str| {
+        let out = folder.join(name);
+        let said = finish(&still("classify", &["--data", data], &made, &out, &[]));
+        (said, weights(&out))
+    };
+    let (said, same) = again(&first, "same");
+    assert!(same == weights(&made) && !said.contains("other labels"), "{said}");
+    let (said, _) = again(&other, "new");
+    assert!(said.contains("tells other labels apart: its head begins anew"), "{said}");
+    let head = |run: &str| {
+        let (model, _) = limpid::hub::load(&folder.join(run).join("model")).unwrap();
+        let of = |name: &str| model.params.get(model.params.find(name).unwrap()).to_vec();
+        [of("classifier.weight"), of("classifier.bias"), of("bert.pooler.dense.weight")]
+    };
+    let ([weight, bias, pooler], [new_weight, new_bias, new_pooler]) = (head("made"), head("new"));
+    assert!(weight != new_weight && bias != new_bias && pooler == new_pooler);
+    assert!(new_bias.iter().all(|number| number.abs() < 1e-20), "{new_bias:?}");
+}

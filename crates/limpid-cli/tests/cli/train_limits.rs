@@ -72,3 +72,22 @@ fn data_that_can_be_read_only_once_is_refused() {
     refused(&output, "no file that can be read more than once", "save it to a file");
     assert!(!folder.join("run").exists());
 }
+
+#[test]
+fn a_context_is_measured_by_the_text_and_pairs_that_are_all_too_long_are_counted() {
+    let folder = scratch("too-long");
+    let (data, out) = (text(&folder, 200), folder.join("run"));
+    let far = start(&gpt_args(&data, &out, &["--set", "model.context=10000000"])).output().unwrap();
+    refused(&far, "bytes of text are too few for a context of 10000000", "--set model.context=128");
+    let (source, target) = pairs(&folder, 200);
+    let files = ["--source", source.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let refuse = |set: &str, error: &str, hint: &str| {
+        let args =
+            [&["train", "translate", "--out", out.to_str().unwrap(), "--set", set][..], &files].concat();
+        refused(&run(&[&args[..], &WORDS].concat()), error, hint);
+        assert!(!out.exists());
+    };
+    refuse("data.max_tokens=3", "all 180 have more than 3 tokens on a side", "data.max_tokens=");
+    refuse("model.context=3", "all 180 have more than 3 tokens on a side", "model.context=");
+    refuse("model.context=30000000", "GB are free for it", "--set model.context=");
+}

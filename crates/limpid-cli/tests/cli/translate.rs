@@ -197,6 +197,10 @@ fn a_prefix_begins_every_translation_and_lengths_are_kept() {
     for how in [&[][..], &["--beams", "2"]] {
         let text = translate(&[&["--prefix", "You are", "--min-tokens", "3", "--tokens", "3"], how].concat());
         assert!(text.starts_with("You are "), "{text}");
+        // What nobody has written stops nothing.
+        let stops = ["--prefix", "You are", "--stop", "are", "--stop", "You"];
+        let text = translate(&[&stops, how].concat());
+        assert!(text.starts_with("You are"), "{text}");
     }
     refused(
         &run(&["translate", model, "Merci", "--tokens", "300"]),

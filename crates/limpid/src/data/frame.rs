@@ -17,7 +17,7 @@ impl Frame {
         let id = |token: &str| {
             tokenizer.id(token).ok_or_else(|| {
                 Error::config(format!("the tokenizer has no {token}, which an encoder needs"))
-                    .hint("limpid tokenizer train … --for bert makes one that has; without tokenizer.from one is learnt")
+                    .hint("limpid tokenizer train … --for bert makes one that has; `train bert` learns one if it is given none")
             })
         };
         Ok(Self { cls: id("[CLS]")?, sep: id("[SEP]")? })

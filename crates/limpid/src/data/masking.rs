@@ -53,7 +53,7 @@ impl Masking {
     pub fn new(tokenizer: &Tokenizer, share: f32, hide: Hide, seed: u64) -> Result<Self> {
         let (mask, _) = tokenizer.mask().ok_or_else(|| {
             Error::config("the tokenizer has no token for a mask ([MASK])")
-                .hint("limpid tokenizer train … --for bert makes one that has; without tokenizer.from one is learnt")
+                .hint("limpid tokenizer train … --for bert makes one that has; `train bert` learns one if it is given none")
         })?;
         let vocab = tokenizer.vocab_size();
         let mut ordinary = vec![true; vocab];

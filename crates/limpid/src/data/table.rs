@@ -159,7 +159,8 @@ fn json_lines(text: Text, path: Arc<Path>, columns: Vec<Column>) -> Rows {
                 Column::Name(name) => match object.get(name) {
                     Some(Value::String(text)) => Ok(text.clone()),
                     Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
-                    Some(_) => Err(bad(format!("\"{name}\" is neither a text nor a number"))),
+                    Some(_) => Err(bad(format!("\"{name}\" is neither a text nor a number"))
+                        .hint("write it between quotation marks, or leave the line out")),
                     None => Err(bad(format!("there is no \"{name}\"")).hint(keys(&object))),
                 },
             };

@@ -170,7 +170,9 @@ impl<'a> Job<'a> {
             let found =
                 beam_search(&mut session, prompts, limits, &beams, &self.decoding.rules, &mut speaker)?;
             for (best, prompt) in found.into_iter().zip(prompts) {
-                let text = |tokens: &[u32]| text_of(self.tokenizer, &self.options.stops, prompt, tokens);
+                let text = |tokens: &[u32]| {
+                    text_of(TextStream::new(self.tokenizer, &self.options.stops, prompt), tokens)
+                };
                 let outputs = best.into_iter().map(|h| {
                     Ok(Generated {
                         text: text(&h.tokens)?,

@@ -124,9 +124,8 @@ impl Listener for Speaker<'_, '_> {
     }
 }
 
-/// The text of some tokens, up to the first stop string.
-pub(super) fn text_of(tokenizer: &Tokenizer, stops: &[String], given: &[u32], new: &[u32]) -> Result<String> {
-    let mut stream = TextStream::new(tokenizer, stops, given);
+/// The text of a stream after some more tokens, up to the first stop string.
+pub(super) fn text_of(mut stream: TextStream, new: &[u32]) -> Result<String> {
     for token in new {
         stream.push(*token)?;
         if stream.stopped() {

@@ -29,6 +29,8 @@ pub struct TextStream<'a> {
     from: usize,
     known: usize,
     text: String,
+    /// Where to begin to look for stop strings: what was given is not searched.
+    given: usize,
     sent: usize,
     stopped: bool,
 }
@@ -38,7 +40,17 @@ impl<'a> TextStream<'a> {
     pub fn new(tokenizer: &'a Tokenizer, stops: &'a [String], prompt: &[u32]) -> Self {
         let ids = prompt[prompt.len().saturating_sub(COMPANY)..].to_vec();
         let known = ids.len();
-        Self { tokenizer, stops, ids, from: 0, known, text: String::new(), sent: 0, stopped: false }
+        Self { tokenizer, stops, ids, from: 0, known, text: String::new(), given: 0, sent: 0, stopped: false }
+    }
+
+    /// Tokens that the text begins with, which nobody writes: a stop string in them stops nothing.
+    pub fn give(&mut self, tokens: &[u32]) -> Result<()> {
+        let stops = std::mem::take(&mut self.stops);
+        for token in tokens {
+            self.push(*token)?;
+        }
+        (self.stops, self.given) = (stops, self.text.len());
+        Ok(())
     }
 
     /// Appends a token, and gives the text that is certain now.
@@ -88,7 +100,7 @@ impl<'a> TextStream<'a> {
         self.text.push_str(piece);
         // A stop string may have begun before this piece.
         let longest = self.stops.iter().map(String::len).max().unwrap_or(0);
-        let from = self.text.floor_char_boundary(looked_at.saturating_sub(longest));
+        let from = self.text.floor_char_boundary(looked_at.saturating_sub(longest)).max(self.given);
         let found = self.stops.iter().filter_map(|stop| self.text[from..].find(stop.as_str())).min();
         if let Some(at) = found {
             self.text.truncate(from + at);

@@ -196,7 +196,11 @@ impl Job<'_> {
         let tokens = [self.prefix, new].concat();
         let text = match self.options.stops.is_empty() {
             true => self.tokenizer.decode(&tokens)?,
-            false => text_of(self.tokenizer, &self.options.stops, &[], &tokens)?,
+            false => {
+                let mut stream = TextStream::new(self.tokenizer, &self.options.stops, &[]);
+                stream.give(self.prefix)?;
+                text_of(stream, new)?
+            }
         };
         Ok(Translation { text, tokens, ended, score })
     }
@@ -217,11 +221,7 @@ impl Job<'_> {
         let (tokenizer, stops, trace) = (self.tokenizer, &self.options.stops[..], self.options.trace);
         let mut streams: Vec<TextStream> =
             names.iter().map(|_| TextStream::new(tokenizer, stops, &[])).collect();
-        for stream in &mut streams {
-            for token in self.prefix {
-                stream.push(*token)?;
-            }
-        }
+        streams.iter_mut().try_for_each(|stream| stream.give(self.prefix))?;
         Ok(Speaker { tokenizer, stops, trace, names, given: Vec::new(), streams, on, failed: None })
     }
 }

@@ -58,15 +58,14 @@ pub fn tokens_to_score(
         Some(i) => {
             let (source, target) = (ids[i].0.len(), ids[i].1.len());
             let (file, tokens) = if source > longest { (source_file, source) } else { (target_file, target) };
-            Err(Error::format(
-                file,
-                format!(
-                    "line {} has {tokens} tokens, {} more than the {longest} the model reads",
-                    i + 1,
-                    tokens - longest
-                ),
-            )
-            .hint("leave the line out"))
+            // In a table a pair may have several lines, and a header one more.
+            let what = if source_file == target_file { "pair" } else { "line" };
+            let excess = tokens - longest;
+            let message = format!(
+                "{what} {} has {tokens} tokens, {excess} more than the {longest} the model reads",
+                i + 1
+            );
+            Err(Error::format(file, message).hint(format!("leave the {what} out")))
         }
     }
 }

@@ -141,13 +141,13 @@ fn measure(
 
 fn run(lab: &mut Lab) -> Result<Outcome> {
     let (layers, heads, width, steps, batch_tokens) =
-        lab.effort.pick((2, 2, 32, 15, 512), (2, 4, 128, 4_000, 2_048));
+        lab.effort.pick((2, 2, 32, 15, 512), (4, 4, 128, 4_000, 2_048));
     let (width, steps) = (lab.width(width), lab.steps(steps));
     let (count, held_out, triples) = lab.effort.pick((100, 30, 40), (12_000, 400, 800));
-    let size = Size { layers, heads, width, steps, lr: 2e-3, batch_tokens };
+    let size = Size { layers, heads, width, steps, lr: 1.5e-3, batch_tokens };
     let words = StoryWords::new(count, held_out, Purpose::Encoder)?;
     let triples: Vec<SenseTriple> = (0..triples).map(|n| triple(1, n)).collect();
-    let diaries: Vec<String> = (0..count as u64).map(|n| diary(1, n)).collect();
+    let diaries: Vec<String> = (0..2 * count as u64).map(|n| diary(1, n)).collect();
     let mut texts = words.framed(&words.splits.train)?;
     texts.extend(framed(&words.tokenizer, diaries.iter().map(String::as_str))?);
     let (mut found, mut untrained) = (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
         found.push(measure((&bert, &model.params), &words.tokenizer, &triples, &words.splits.test)?);
     }
     let method = format!(
-        "BERTs of {} and width {width}, trained on masked words ({HIDDEN_SHARE} of all) of {count} built-in stories and as many diaries ({steps} steps); a diary is three days, each with the same \
+        "BERTs of {} and width {width}, trained on masked words ({HIDDEN_SHARE} of all) of {count} built-in stories and twice as many diaries ({steps} steps); a diary is three days, each with the same \
          two-sense word in the same sense. {} triples of sentences with \
          one of twenty two-sense words: two with one sense, said differently, and one with the other; right if the cosine of the first two \
          is the larger, half right if both are equal. The sentences are new, but made of the templates that stories and diaries are made of, too: three a sense; \

@@ -49,6 +49,14 @@ const FEWEST_STEPS: u64 = 10;
 const MOST_STEPS: u64 = 1_000_000;
 
 impl Settings {
+    /// What was asked for, as it is typed: a judgement is about models of that size, not of the usual one.
+    pub fn asked(&self) -> Option<String> {
+        let steps = self.steps.map(|steps| format!("--steps {steps}"));
+        let width = self.width.map(|width| format!("--width {width}"));
+        let all: Vec<String> = steps.into_iter().chain(width).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
     /// Refuses sizes that an experiment does not have, or that `available` bytes of memory do not hold.
     pub fn check(&self, experiment: &Experiment, available: Option<f64>) -> Result<()> {
         let asked = [

@@ -1,14 +1,19 @@
 //! An experiment as one page.
 
-use super::{Effort, Experiment, Outcome, Verdict};
+use super::{Effort, Experiment, Outcome, Settings, Verdict};
 use crate::report::{chart_grid, escape, page, section, table};
 
 /// `report.html` of an experiment: one file, without network and without script.
-pub fn html(experiment: &Experiment, effort: Effort, outcome: &Outcome) -> String {
+pub fn html(experiment: &Experiment, effort: Effort, settings: Settings, outcome: &Outcome) -> String {
     let title = format!("Experiment: {}", experiment.name);
     let mut body = format!("<h1>{}</h1>\n<p>{}</p>\n", escape(&title), escape(experiment.claim));
     if effort == Effort::Quick {
         body += "<p class=\"note\">A quick run, to see that it works: its figures prove nothing.</p>\n";
+    }
+    if let Some(asked) = settings.asked() {
+        let note =
+            format!("Run with {asked} in place of the usual sizes: what is judged is models of this size.");
+        body += &format!("<p class=\"note\">{}</p>\n", escape(&note));
     }
     let findings =
         outcome.findings.iter().map(|f| vec![f.what.clone(), f.verdict.words().into(), f.evidence.clone()]);

@@ -92,10 +92,15 @@ pub fn save(model: &Model, folder: &Path) -> Result<()> {
 pub fn save_writer(model: &Model, folder: &Path, generation: Option<&Value>) -> Result<()> {
     create_folder(folder)?;
     write_aside(&folder.join("model.safetensors"), &write_weights(model)?)?;
-    let (config, usual) = write_config(&model.architecture)?;
+    save_config(&model.architecture, folder, generation)
+}
+
+/// The same without the weights.
+pub fn save_config(architecture: &Architecture, folder: &Path, generation: Option<&Value>) -> Result<()> {
+    let (config, usual) = write_config(architecture)?;
     let generation = generation.map_or(usual, |given| format!("{given:#}\n"));
     // An encoder does not write.
-    if !matches!(model.architecture, Architecture::Bert(_)) {
+    if !matches!(architecture, Architecture::Bert(_)) {
         write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;
     }
     // Last: a folder with a config.json is complete.

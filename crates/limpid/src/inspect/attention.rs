@@ -52,11 +52,23 @@ pub fn translation_attention<'a>(
     let mut session = model.session(params, &[&source], longest + 1);
     let written = greedy(&mut session, &[vec![start]], Some(end), &never(model), &[longest])?.remove(0);
 
-    let target = with_end(model, &written);
+    attention_of((model, params), tokenizer, text, &written)
+}
+
+/// Where the decoder looked while it wrote a translation, given by its tokens without the end token.
+pub fn attention_of<'a>(
+    (model, params): (impl Into<Translator<'a>>, &Params),
+    tokenizer: &Tokenizer,
+    text: &str,
+    translation: &[u32],
+) -> Result<TranslationAttention> {
+    let model = model.into();
+    let source = source_ids(model, tokenizer, 0, text)?;
+    let target = with_end(model, translation);
     let (layer, weights) = cross_attention(model, params, &source, &target)?;
     let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
     Ok(TranslationAttention {
-        translation: tokenizer.decode(&written)?,
+        translation: tokenizer.decode(translation)?,
         source: tokens(&source),
         target: tokens(&target),
         layer,

@@ -1,7 +1,9 @@
 //! The table of examples: names, summaries, options and their usual values, in reading order.
 
 use super::catalogue::{Example, ExampleOption, Takes, Usual};
-use super::examples::{attention, backward, blocks, decoding, heads, masks, norms, positions, training};
+use super::examples::{
+    attention, backward, blocks, context, decoding, heads, masks, norms, positions, training,
+};
 
 const ANY: Takes = Takes::Row { min: -1e6, max: 1e6 };
 
@@ -114,6 +116,18 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
         see_also: &["self-attention", "teacher-forcing"],
         compute: heads::cross_attention,
+    },
+    Example {
+        name: "context",
+        title: "one word, two vectors",
+        summary: "A table has one vector for a word; attention makes another of it in every sentence.",
+        options: &[
+            option("first", Takes::Words, "the cat sat on the mat", "a sentence"),
+            option("second", Takes::Words, "the cat lay on the rug", "another one"),
+            option("word", Takes::Words, "cat", "a word that both have"),
+        ],
+        see_also: &["self-attention", "output-layer"],
+        compute: context::context,
     },
     Example {
         name: "positions",

@@ -27,7 +27,7 @@ pub mod quiz;
 mod render;
 
 pub use align::{Alignment, align};
-pub use attention::{TranslationAttention, check_attends, heat_map, translation_attention};
+pub use attention::{TranslationAttention, attention_of, check_attends, heat_map, translation_attention};
 pub use catalogue::{Example, ExampleOption, Takes, Usual, examples, find};
 pub use inputs::Inputs;
 pub use maths::Matrix;

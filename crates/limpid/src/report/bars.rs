@@ -36,7 +36,12 @@ impl Bars {
         let ends = |bar: &Bar| bar.interval.map_or([bar.height; 3], |(low, high)| [low, bar.height, high]);
         let heights = self.bars.iter().flat_map(ends);
         // Room for the number above the highest.
-        let axis = Axis::linear("").including(0.0).fit(heights.map(|height| 1.06 * height), Ends::Round);
+        let mut heights: Vec<f64> = heights.map(|height| 1.06 * height).collect();
+        if heights.iter().all(|height| *height == 0.0) {
+            // Bars begin at the bottom, also where none has a height.
+            heights.push(1.0);
+        }
+        let axis = Axis::linear("").including(0.0).fit(heights.into_iter(), Ends::Round);
         let mut page = Page::new(&self.title, "", &[], &self.y);
         page.rows(&axis);
         let slot = (RIGHT - LEFT) / self.bars.len().max(1) as f64;

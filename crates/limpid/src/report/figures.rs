@@ -41,7 +41,7 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     add("steps", steps.map(|step| step as f64), Kind::Count);
     add("epochs", run.train().filter_map(|line| line.epoch).last(), Kind::Measure);
     add("tokens", run.train().filter_map(|line| line.tokens).last().map(|n| n as f64), Kind::Count);
-    add("time", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
+    add("time of training", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
     let mut speeds: Vec<f64> = run.train().filter_map(|line| line.tokens_per_second).collect();
     speeds.sort_by(f64::total_cmp);
     add("tokens a second, median", speeds.get(speeds.len() / 2).copied(), Kind::Count);
@@ -68,11 +68,14 @@ pub fn figures(run: &Run) -> Vec<Figure> {
 }
 
 /// Keys of `summary.json` that say what a figure of the metrics says already.
-pub(super) const TWICE: [(&str, &str); 4] = [
+pub(super) const TWICE: [(&str, &str); 7] = [
     ("best_step", "best step"),
-    ("seconds", "time"),
+    ("seconds", "time of training"),
     ("validation_loss", "validation loss, best"),
     ("validation_perplexity", "perplexity at best"),
+    ("validation_accuracy", "accuracy on validation, best"),
+    ("validation_macro_f1", "macro F1 on validation, best"),
+    ("validation_pair_accuracy", "order of pairs on validation, best"),
 ];
 
 /// All of a run's figures. What the summary calls otherwise and says the same of is there once.
@@ -184,7 +187,7 @@ mod tests {
         let expected = [
             ("steps", "3,700"),
             ("tokens", "3,700,000"),
-            ("time", "1 h 1 min"),
+            ("time of training", "1 h 1 min"),
             ("tokens a second, median", "1,000"),
             ("training loss, last", "2"),
             ("validation loss, best", "2.5"),

@@ -62,7 +62,7 @@ fn headline(run: &Run) -> String {
     let all = figures(run);
     let shown =
         |name: &str| all.iter().find(|figure| figure.name == name).map(|figure| figure.shown.as_str());
-    let mut text = match (shown("steps"), shown("time")) {
+    let mut text = match (shown("steps"), shown("time of training")) {
         (Some(steps), Some(time)) => format!("{steps} steps in {time}"),
         (Some(steps), None) => format!("{steps} steps"),
         _ => return "Nothing was measured yet.".to_string(),

@@ -114,7 +114,7 @@ impl Iterator for Lines {
 }
 
 /// Bytes as text, or what is wrong with them; they begin in line `first` of the file.
-pub(super) fn checked(path: &Path, first: usize, bytes: Vec<u8>) -> Result<String> {
+pub(crate) fn checked(path: &Path, first: usize, bytes: Vec<u8>) -> Result<String> {
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
         let (line, _) = place(&bytes, at, first);
         return Err(Error::format(path, format!("line {line} holds a zero byte: this is not a text file"))

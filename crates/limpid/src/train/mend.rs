@@ -3,7 +3,8 @@
 use super::checkpoint;
 use crate::data::tokens::TokenFile;
 use crate::error::{Error, Result};
-use crate::files::remove_asides;
+use crate::files::{remove_asides, write_aside};
+use crate::report::parse_metrics;
 use crate::text::Tokenizer;
 use std::fs;
 use std::path::Path;
@@ -37,14 +38,28 @@ pub(super) fn mend(folder: &Path) -> Result<Vec<Error>> {
     Ok(damaged)
 }
 
-/// What is said if `metrics.jsonl` has lost some of the bytes that a checkpoint knows of.
-pub(super) fn lost_metrics(folder: &Path, known: u64) -> Option<Error> {
+/// What is said if `metrics.jsonl` has lost some of the bytes that a checkpoint knows of. Lines that nobody can read are removed.
+pub(super) fn lost_metrics(folder: &Path, known: u64) -> Result<Option<Error>> {
     let path = folder.join("metrics.jsonl");
-    let there = fs::metadata(&path).map_or(0, |file| file.len());
-    (there < known).then(|| {
-        Error::data(format!(
-            "{} has {there} of the {known} bytes that were written: curves will lack what is lost, the weights lack nothing",
-            path.display()
-        ))
-    })
+    let mut text = fs::read(&path).unwrap_or_default();
+    let there = text.len() as u64;
+    // What came later is going to happen again.
+    text.truncate(known as usize);
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let is_readable = |line: &&&[u8]| parse_metrics(line, &path).is_ok();
+    let readable: Vec<&[u8]> = lines.iter().filter(is_readable).copied().collect();
+    let what = if readable.len() < lines.len() {
+        write_aside(&path, &readable.concat())?;
+        format!(
+            "{} of its {} lines could not be read and are removed",
+            lines.len() - readable.len(),
+            lines.len()
+        )
+    } else if there < known {
+        format!("it has {there} of the {known} bytes that were written")
+    } else {
+        return Ok(None);
+    };
+    let message = format!("{what}: curves will lack what is lost, the weights lack nothing");
+    Ok(Some(Error::format(&path, message)))
 }

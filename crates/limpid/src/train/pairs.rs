@@ -62,7 +62,15 @@ impl PairExamples {
         };
         let mut validation_cleaning = kept.as_ref().map(SequenceFile::cleaning);
         let longest = data.max_tokens.unwrap_or(context).min(context);
+        let before = train.len();
         let train = no_longer_than(longest, &tokens, train, &mut cleaning);
+        if train.is_empty() && before > 0 {
+            let key = if longest < context { "data.max_tokens" } else { "model.context" };
+            return Err(Error::data(format!(
+                "no pair is left to learn from: all {before} have more than {longest} tokens on a side"
+            ))
+            .hint(format!("a larger --set {key}=…, or shorter sentences")));
+        }
         let counted = validation_cleaning.as_mut().unwrap_or(&mut cleaning);
         let validation = no_longer_than(context, kept.as_ref().unwrap_or(&tokens), validation, counted);
         if validation.is_empty() {

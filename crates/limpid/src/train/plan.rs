@@ -114,10 +114,26 @@ fn control_groups() -> Option<f64> {
 
 /// Refuses what cannot fit, with the setting that would.
 pub(super) fn check_memory(config: &RunConfig, vocab: usize) -> Result<()> {
+    check_context(config)?;
     match available_memory() {
         Some(available) => fits(config, vocab, available),
         None => Ok(()),
     }
+}
+
+/// A window that is longer than the text (a token has a byte at least) would need memory for nothing.
+fn check_context(config: &RunConfig) -> Result<()> {
+    let is_text = matches!(config.task, TaskKind::Gpt | TaskKind::Bert);
+    if !is_text || config.unit()? != Unit::Windows {
+        return Ok(());
+    }
+    let bytes: u64 = config.data.text.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let context = config.model.context;
+    if context as u64 <= bytes {
+        return Ok(());
+    }
+    Err(Error::data(format!("{bytes} bytes of text are too few for a context of {context}"))
+        .hint(format!("--set model.context={}, or more text", (bytes / 8).clamp(4, 128))))
 }
 
 fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
@@ -142,12 +158,26 @@ fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
         format!("--set {key}={part} --set train.accumulate={accumulate} is a step of that size, in parts")
     } else if config.model.from.is_some() {
         "begin with a smaller model, or free memory: its sizes are its own".to_string()
+    } else if let Some(context) = context_that_fits(config, vocab, available) {
+        format!("--set model.context={context} fits")
     } else {
         match width_that_fits(config, vocab, available) {
             Some(width) => format!("--set model.width={width} fits"),
             None => "use a smaller vocabulary: --set tokenizer.vocab=…".to_string(),
         }
     }))
+}
+
+/// If positions are what does not fit: half as many, or a quarter, and so on, down to what is usual.
+fn context_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
+    let usual = RunConfig::new(config.task).model.context;
+    let fits = |context: usize| {
+        let mut config = config.clone();
+        config.model.context = context;
+        Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
+    };
+    let halves = std::iter::successors(Some(config.model.context / 2), |context| Some(context / 2));
+    halves.take_while(|context| *context >= usual).find(|context| fits(*context))
 }
 
 /// The widest model with as many heads that fits as it is otherwise, its batch included.

@@ -3,7 +3,7 @@
 use super::checkpoint::{self, Checkpoint};
 use super::config::RunConfig;
 use super::examples::Examples;
-use super::from::adopt;
+use super::from::{adopt, has_other_labels};
 use super::mend::{lost_metrics, mend};
 use super::plan;
 use super::replace;
@@ -165,7 +165,7 @@ fn prepare(
     create_folder(&cache)?;
     let examples =
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
-    let (mut checkpoint, damaged) = Checkpoint::newest(folder)?;
+    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
         let all: Vec<String> = damaged.iter().map(|(_, error)| error.to_string()).collect();
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
@@ -175,12 +175,13 @@ fn prepare(
         let message = format!("{} holds no checkpoint: the run begins again", folder.display());
         noticed.push(Error::data(message));
     }
-    let best_is_lost = checkpoint.as_mut().is_some_and(|there| forget_lost_best(there, folder, &mut noticed));
     let passed_over = |(_, error): &(PathBuf, Error)| {
         Error::data(format!("{error}; an older checkpoint is used, and this one renamed"))
     };
     noticed.extend(damaged.iter().map(passed_over));
-    noticed.extend(checkpoint.as_ref().and_then(|there| lost_metrics(folder, there.state.metrics_bytes)));
+    if let Some(there) = &checkpoint {
+        noticed.extend(lost_metrics(folder, there.state.metrics_bytes)?);
+    }
     if checkpoint.is_none() {
         // Curves of a beginning that is not gone on with.
         events(folder).iter().for_each(|path| drop(fs::remove_file(path)));
@@ -193,12 +194,13 @@ fn prepare(
         }
         _ => None,
     };
-    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun)?;
-    damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
-    if best_is_lost {
-        // So that nobody who goes on from here believes in it.
-        run.checkpoint()?;
+    let other_head = |run: &Run| begun.as_ref().is_some_and(|begun| has_other_labels(run.model(), begun));
+    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun.as_ref())?;
+    if other_head(&run) {
+        noticed.push(Error::data("the model to begin with tells other labels apart: its head begins anew"));
     }
+    damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
+    noticed.extend(run.mend_model()?);
     write_aside(&saved, text.as_bytes())?;
     Ok((run, noticed))
 }
@@ -208,39 +210,16 @@ fn check_not_finished_for_good(folder: &Path) -> Result<()> {
     if !folder.join("summary.json").is_file() || !checkpoint::list(folder)?.is_empty() {
         return Ok(());
     }
-    let usable = if best_model(folder).is_file() { "its model can be used as it is; " } else { "" };
+    let usable = if folder.join("model").join("model.safetensors").is_file() {
+        "its model can be used as it is; "
+    } else {
+        ""
+    };
     Err(Error::data(format!(
         "{} holds a finished run without its checkpoints: it cannot go on",
         folder.display()
     ))
     .hint(format!("{usable}--force begins anew, --out DIR names another folder")))
-}
-
-fn best_model(folder: &Path) -> PathBuf {
-    folder.join("model").join("model.safetensors")
-}
-
-/// If the best weights so far are gone, or cannot be read any more, the run must not go on as if they were there. Says whether that is so.
-fn forget_lost_best(checkpoint: &mut Checkpoint, folder: &Path, noticed: &mut Vec<Error>) -> bool {
-    let state = &mut checkpoint.state;
-    let (file, model) = (best_model(folder), folder.join("model"));
-    // What has another hash may be of a later moment; it stays if it is a model.
-    let is_kept = |saved: u64| hash_file(&file, 0).is_ok_and(|(_, there)| there == saved);
-    let what = match state.best_hash {
-        _ if state.best().is_none() => return false,
-        _ if !file.is_file() => format!("{} is gone", model.display()),
-        Some(saved) if !is_kept(saved) => match hub::load(&model) {
-            Ok(_) => return false,
-            Err(error) => format!("{error}"),
-        },
-        _ => return false,
-    };
-    noticed.push(Error::data(format!(
-        "{what}: the best weights so far (of step {}) are lost, the best from now on will be kept",
-        state.best_step
-    )));
-    (state.best_bits, state.best_hash, state.since_best) = (None, None, 0);
-    true
 }
 
 fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {

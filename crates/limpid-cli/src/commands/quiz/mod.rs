@@ -69,12 +69,15 @@ fn tell_score(args: &Quiz, session: &Session<impl std::io::BufRead>) {
         (_, 0) => "Thank you for thinking along.",
         _ if answered == 0 => "Nothing was answered this time; --answers shows everything.",
         (right, steps) if right == steps => "All of them: very well done.",
-        (right, _) if right < answered => {
-            "What was missed is explained above, with the command that shows it."
-        }
+        (right, _) if right < answered => "What was missed is explained above.",
         _ => "What you answered was right.",
     };
-    println!("{remark} With other numbers: {call} quiz --seed {}", args.seed.wrapping_add(1));
+    if steps == 0 {
+        println!("{remark}");
+        return;
+    }
+    let chosen: String = args.numbers.iter().map(|number| format!(" {number}")).collect();
+    println!("{remark} With other numbers: {call} quiz{chosen} --seed {}", args.seed.wrapping_add(1));
 }
 
 /// Everything that was asked, said and right, as data.

@@ -3,6 +3,7 @@
 pub(super) mod attention;
 pub(super) mod backward;
 pub(super) mod blocks;
+pub(super) mod context;
 pub(super) mod decoding;
 pub(super) mod heads;
 pub(super) mod masks;

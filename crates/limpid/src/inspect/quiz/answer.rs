@@ -142,8 +142,8 @@ fn read(typed: &str) -> Result<Vec<f64>, String> {
 }
 
 fn number(word: &str) -> Result<f64, String> {
-    let plain = |text: &str| match text {
-        "-inf" => Some(f64::NEG_INFINITY),
+    let plain = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
         _ => text.parse::<f64>().ok().filter(|x| x.is_finite()),
     };
     let value = match word.split_once('/') {

@@ -134,8 +134,10 @@ impl RunConfig {
         self.table()?;
         let share_asked = self.masking.share;
         if !(share_asked > 0.0 && share_asked < 1.0) {
-            return Err(Error::config(format!("masking.share = {share_asked} is not between 0 and 1"))
-                .hint("usual is 0.15"));
+            return Err(Error::config(format!(
+                "masking.share = {share_asked} hides none or all: it must be more than 0 and less than 1"
+            ))
+            .hint("usual is 0.15"));
         }
         let encoder = matches!(self.task, TaskKind::Bert | TaskKind::Classify);
         if encoder && self.model.context < 4 {

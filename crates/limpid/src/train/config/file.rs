@@ -2,6 +2,7 @@
 
 use super::{DataConfig, RunConfig, TaskKind};
 use crate::error::{Error, Result};
+use crate::text::checked;
 use std::path::{Path, PathBuf};
 
 /// Stands at the beginning of a path for the folder that this variable names.
@@ -11,7 +12,8 @@ impl RunConfig {
     /// Reads a TOML file, with `overrides` such as `train.steps=500` applied to it. Its paths become relative to its folder; those of the
     /// overrides stay relative to where the command is typed.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        let text = checked(path, 1, bytes)?;
         let mut config = Self::unchecked(&text, &[]).map_err(|e| e.in_file(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.each_path(|file| {
@@ -72,7 +74,7 @@ impl RunConfig {
         let complete = |table: &toml::Table| -> Result<Self> {
             let mut whole = toml::Table::try_from(Self::new(task)).map_err(|e| bad(&e))?;
             merge(&mut whole, table.clone());
-            columns_as_text(&mut whole);
+            as_meant(&mut whole);
             whole.try_into().map_err(|e: toml::de::Error| bad(&e))
         };
         for change in overrides {
@@ -200,8 +202,11 @@ fn set(table: &mut toml::Table, change: &str) -> Result<()> {
     Ok(())
 }
 
-/// A column may be written as its number.
-fn columns_as_text(config: &mut toml::Table) {
+/// A column may be written as its number, and a list of one without brackets.
+fn as_meant(config: &mut toml::Table) {
+    fn value<'a>(config: &'a mut toml::Table, (part, key): (&str, &str)) -> Option<&'a mut toml::Value> {
+        config.get_mut(part)?.as_table_mut()?.get_mut(key)
+    }
     fn as_text(value: &mut toml::Value) {
         match value {
             toml::Value::Integer(number) => *value = toml::Value::String(number.to_string()),
@@ -209,12 +214,13 @@ fn columns_as_text(config: &mut toml::Table) {
             _ => {}
         }
     }
-    for (part, key) in
-        [("data", "source_column"), ("data", "target_column"), ("table", "text"), ("table", "label")]
-    {
-        let value =
-            config.get_mut(part).and_then(|part| part.as_table_mut()).and_then(|part| part.get_mut(key));
-        value.into_iter().for_each(as_text);
+    for key in [("data", "source_column"), ("data", "target_column"), ("table", "text"), ("table", "label")] {
+        value(config, key).into_iter().for_each(as_text);
+    }
+    for key in [("data", "text"), ("data", "validation_text"), ("table", "text")] {
+        if let Some(one @ toml::Value::String(_)) = value(config, key) {
+            *one = toml::Value::Array(vec![one.clone()]);
+        }
     }
 }
 

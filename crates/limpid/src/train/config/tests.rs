@@ -161,3 +161,14 @@ fn of_two_values_for_a_key_the_last_counts_and_one_that_cannot_be_is_refused_whe
         assert!(with(&wrong).unwrap_err().to_string().contains("whole number"));
     }
 }
+
+#[test]
+fn a_list_of_one_needs_no_brackets() {
+    let config = RunConfig::parse(
+        "task = \"gpt\"\n[data]\ntext = \"a.txt\"\n",
+        &["data.validation_text=b.txt".into()],
+    )
+    .unwrap();
+    assert_eq!(config.data.text, [PathBuf::from("a.txt")]);
+    assert_eq!(config.data.validation_text, [PathBuf::from("b.txt")]);
+}

@@ -7,7 +7,7 @@ use super::config::{ModelConfig, RunConfig, TaskKind, TranslatorConfig};
 use crate::config::{BertConfig, BertHead, GptConfig, Positions, Variant};
 use crate::error::{Error, Result};
 use crate::hub::{self, AnyConfig};
-use crate::model::Model;
+use crate::model::{Architecture, Model};
 use crate::nn::FileTensor;
 use own::Own;
 use serde_json::{Value, json};
@@ -97,12 +97,23 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
     Ok(config)
 }
 
-/// Takes over every tensor that both have under one name and with one shape (with or without the first word of its name).
+/// Whether both are classifiers, but tell other labels apart (or the same in another order): then their heads have nothing in common.
+pub(super) fn has_other_labels(model: &Model, from: &Model) -> bool {
+    let labels = |model: &Model| match &model.architecture {
+        Architecture::Bert(bert) => bert.labels().map(<[String]>::to_vec),
+        _ => None,
+    };
+    matches!((labels(model), labels(from)), (Some(now), Some(then)) if now != then)
+}
+
+/// Takes over every tensor that both have under one name and with one shape (with or without the first word of its name); of a classifier's head
+/// only if it tells the same labels.
 pub(crate) fn take_over(model: &mut Model, from: &Model) {
     fn name(full: &str) -> &str {
         full.strip_prefix("bert.").unwrap_or(full)
     }
-    for file in &model.files {
+    let new_head = has_other_labels(model, from);
+    for file in model.files.iter().filter(|file| !(new_head && file.name.starts_with("classifier."))) {
         let shape = |model: &Model, file: &FileTensor| {
             model.params.shape(file.param).dims().skip(1).chain([file.rows.len()]).collect::<Vec<usize>>()
         };

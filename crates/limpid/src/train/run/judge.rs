@@ -7,12 +7,13 @@ use crate::hash::hash_file;
 use crate::hub;
 use crate::model::Architecture;
 use crate::report::{self, Metric};
+use crate::text::Tokenizer;
 use crate::train::checkpoint::{self, Checkpoint};
 use crate::train::config::Unit;
 use crate::train::examples::{Examples, Validation};
 use limpid_tensor::team;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whose loss it is.
 #[derive(Clone, Copy)]
@@ -121,6 +122,52 @@ impl Run {
         let generation = self.generation();
         hub::save_writer(&self.model, &folder, generation.as_ref())?;
         self.hash_of_model()
+    }
+
+    /// What lies in `model/` must be of this run, if it has kept a model: what stands beside the weights is written again, and weights that are
+    /// gone, cannot be read or are another model's are forgotten, so that the run does not go on as if they were there. Says what was wrong.
+    pub(crate) fn mend_model(&mut self) -> Result<Option<Error>> {
+        if self.state.best().is_none() {
+            return Ok(None);
+        }
+        let folder = self.folder.join("model");
+        let wrong = if !folder.join("model.safetensors").is_file() {
+            format!("{} is gone", folder.display())
+        } else {
+            let Err(error) = self.check_kept(&folder) else { return Ok(None) };
+            self.tokenizer.save(&folder)?;
+            hub::save_config(&self.model.architecture, &folder, self.generation().as_ref())?;
+            if self.check_kept(&folder).is_ok() {
+                return Ok(Some(Error::data(format!(
+                    "{error}; what lies beside the weights is written again"
+                ))));
+            }
+            error.to_string()
+        };
+        let state = &mut self.state;
+        let lost = format!(
+            "{wrong}: the best weights so far (of step {}) are lost, the best from now on will be kept",
+            state.best_step
+        );
+        (state.best_bits, state.best_hash, state.since_best) = (None, None, 0);
+        // So that nobody who goes on from here believes in them.
+        self.checkpoint()?;
+        Ok(Some(Error::data(lost)))
+    }
+
+    /// Refuses a folder that does not hold a model of this run's kind, sizes and vocabulary.
+    fn check_kept(&self, folder: &Path) -> Result<()> {
+        let (kept, _) = hub::load(folder)?;
+        let other = |what: &str| Err(Error::data(format!("{} holds {what}", folder.display())));
+        if hub::write_config(&kept.architecture)?.0 != hub::write_config(&self.model.architecture)?.0 {
+            return other("another model than this run's");
+        }
+        if Tokenizer::load(folder)?.to_json()?
+            != Tokenizer::load(&self.folder.join("tokenizer"))?.to_json()?
+        {
+            return other("another tokenizer than this run's");
+        }
+        Ok(())
     }
 
     /// How the model is to write, where that is not what is usual for its family: as the model it began with did.

@@ -106,7 +106,7 @@ impl Run {
         mut examples: Examples,
         sources: Vec<(String, u64)>,
         checkpoint: Option<Checkpoint>,
-        begun: Option<Model>,
+        begun: Option<&Model>,
     ) -> Result<Self> {
         let (vocab, seed) = (tokenizer.vocab_size(), config.train.seed);
         let mut model = match config.task {
@@ -117,7 +117,7 @@ impl Run {
             }
         };
         if let Some(begun) = begun {
-            take_over(&mut model, &begun);
+            take_over(&mut model, begun);
         }
         // What no file can hold is refused now, not when it has been learnt.
         hub::write_config(&model.architecture)?;
