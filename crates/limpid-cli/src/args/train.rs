@@ -43,7 +43,7 @@ pub struct Train {
     /// Of a recurrent model: whether its encoder reads both ways [default: true]
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     pub bidirectional: Option<bool>,
-    /// Optimizer steps, also of a file that says epochs; short for --set train.steps=N
+    /// Optimizer steps, also of a file that says epochs; short for --set train.steps=N, and wins over it
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
     /// Any key of the configuration, such as train.steps=500 or model.width=256; may be given several times. Paths are meant from here

@@ -14,7 +14,7 @@ pub struct Translate {
     /// Which source word each word came from, by attention: pairs source-target of words counted from 0, after a tab
     #[arg(long)]
     pub align: bool,
-    /// Where the decoder looked for each token: a picture below each translation, of the layer that looks most sharply
+    /// Where the decoder looked for each token: a picture below each translation, of the layer that looks most sharply; the end included, as if it had ended there
     #[arg(long)]
     pub attention: bool,
     /// What every translation begins with

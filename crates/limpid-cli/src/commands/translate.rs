@@ -253,7 +253,7 @@ impl Job<'_> {
 
     /// Where the decoder looked, if that was asked for; for what was not read it did not look.
     fn looked(&self, source: &str, translation: &Translation) -> Result<Option<TranslationAttention>> {
-        if !self.args.attention || source.is_empty() {
+        if !self.args.attention || self.tokenizer.encode(source)?.is_empty() {
             return Ok(None);
         }
         let model = (self.translator, &self.model.params);

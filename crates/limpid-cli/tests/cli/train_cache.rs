@@ -127,6 +127,29 @@ fn a_run_goes_on_when_its_files_have_moved_but_not_with_others_or_in_another_ord
     finish(&lists(&[&away, &other], &[&kept], "7"));
     let moved = start(&lists(&[&away], &[&other, &kept], "14")).output().unwrap();
     refused(&moved, "data.validation_text was", "--out");
+    let turned = start(&lists(&[&other, &away], &[&kept], "14")).output().unwrap();
+    refused(&turned, "data.text was [", "--out");
+}
+
+#[test]
+fn a_table_that_would_be_read_otherwise_under_its_new_name_is_not_the_same() {
+    let folder = scratch("train-renamed");
+    let (tsv, out) = (folder.join("p.tsv"), folder.join("run"));
+    fs::write(&tsv, "yes, a cat\tCAT, A YES\nno, a dog\tDOG, A NO\n".repeat(40)).unwrap();
+    let train = |pairs: &Path, steps: &str| {
+        let small = ["model.layers=1", "model.width=16", "model.heads=2", "tokenizer.kind=word"];
+        let mut args = vec!["train", "translate", "--pairs", pairs.to_str().unwrap(), "--resume"];
+        args.extend(["--out", out.to_str().unwrap(), "--steps", steps]);
+        args.extend(small.iter().flat_map(|set| ["--set", set]));
+        start(&args.into_iter().map(String::from).collect::<Vec<_>>()).output().unwrap()
+    };
+    assert!(train(&tsv, "2").status.success());
+    let (csv, text) = (folder.join("p.csv"), folder.join("moved.tsv"));
+    fs::copy(&tsv, &csv).unwrap();
+    refused(&train(&csv, "4"), "data.pairs was ", "--out");
+    fs::rename(&tsv, &text).unwrap();
+    let again = train(&text, "4");
+    assert!(again.status.success(), "{}", stderr(&again));
 }
 
 #[test]
@@ -162,6 +185,18 @@ fn what_lies_in_the_folder_of_the_best_model_is_of_this_run_or_is_made_again() {
         assert!(said.contains("holds another model than this run's: the best weights so far"), "{said}");
         assert!(same("config.json") && same("model.safetensors"), "the last step was the best");
     }
+    // Nor one of the same sizes, but of another text.
+    let (room, twin) = (folder.join("elsewhere"), folder.join("twin"));
+    fs::create_dir_all(&room).unwrap();
+    let words = text(&room, 300);
+    let swapped = fs::read_to_string(&words).unwrap().replace('c', "b");
+    fs::write(&words, swapped).unwrap();
+    finish(&gpt_args(&words, &twin, &["--set", "train.steps=14", "--set", "train.seed=2"]));
+    copy(&twin.join("model"), &best);
+    assert!(same("config.json") && !same("tokenizer.json"), "as many characters, but others");
+    let said = finish(&args);
+    assert!(said.contains("another tokenizer than this run's: the best weights so far"), "{said}");
+    assert!(same("tokenizer.json") && same("model.safetensors"));
     // A line of metrics that nobody can read costs that line.
     let path = run.join("metrics.jsonl");
     let lines = fs::read_to_string(&path).unwrap();

@@ -132,7 +132,7 @@ impl Beams {
         }
         let alpha = self.penalty.exponent();
         if !alpha.is_finite() {
-            return Err(Error::config(format!("length penalty {alpha} is not a number"))
+            return Err(Error::config(format!("length penalty {alpha} is no finite number (32 bits)"))
                 .hint("1 is usual; 0 compares sums, larger values favour longer texts"));
         }
         Ok(())

@@ -43,7 +43,7 @@ impl<'a> TextStream<'a> {
         Self { tokenizer, stops, ids, from: 0, known, text: String::new(), given: 0, sent: 0, stopped: false }
     }
 
-    /// Tokens that the text begins with, which nobody writes: a stop string in them stops nothing.
+    /// Tokens that the text begins with, which nobody writes: a stop string in them stops nothing, nor does one that begins in them.
     pub fn give(&mut self, tokens: &[u32]) -> Result<()> {
         let stops = std::mem::take(&mut self.stops);
         for token in tokens {

@@ -37,7 +37,7 @@ impl Bars {
         let heights = self.bars.iter().flat_map(ends);
         // Room for the number above the highest.
         let mut heights: Vec<f64> = heights.map(|height| 1.06 * height).collect();
-        if heights.iter().all(|height| *height == 0.0) {
+        if !heights.iter().any(|height| height.is_finite() && *height != 0.0) {
             // Bars begin at the bottom, also where none has a height.
             heights.push(1.0);
         }
@@ -107,6 +107,14 @@ mod tests {
         };
         let bars = heights.iter().enumerate().map(bar).collect();
         Bars { title: "BLEU".into(), x: "words".into(), y: "BLEU".into(), bars }
+    }
+
+    #[test]
+    fn an_axis_without_heights_begins_at_0() {
+        for heights in [&[0.0, 0.0][..], &[0.0, f64::NAN], &[]] {
+            let svg = bars(heights).svg();
+            assert!(!svg.contains(">-") && !svg.contains(">−"), "{svg}");
+        }
     }
 
     #[test]

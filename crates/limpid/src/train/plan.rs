@@ -129,7 +129,8 @@ fn check_context(config: &RunConfig) -> Result<()> {
     }
     let bytes: u64 = config.data.text.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
     let context = config.model.context;
-    if context as u64 <= bytes {
+    // [CLS] and [SEP] are no text, and a file may have an end of its own.
+    if context as u64 <= bytes + 2 + config.data.text.len() as u64 {
         return Ok(());
     }
     Err(Error::data(format!("{bytes} bytes of text are too few for a context of {context}"))

@@ -1,7 +1,7 @@
 //! From a configuration and a folder to a run that is ready to go on.
 
 use super::checkpoint::{self, Checkpoint};
-use super::config::RunConfig;
+use super::config::{RunConfig, TaskKind};
 use super::examples::Examples;
 use super::from::{adopt, has_other_labels};
 use super::mend::{lost_metrics, mend};
@@ -9,6 +9,7 @@ use super::plan;
 use super::replace;
 use super::run::Run;
 use super::vocabulary::{in_a_run, tokenizer};
+use crate::data::table::TableFormat;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, is_aside, write_aside};
 use crate::hash::hash_file;
@@ -179,9 +180,10 @@ fn prepare(
         Error::data(format!("{error}; an older checkpoint is used, and this one renamed"))
     };
     noticed.extend(damaged.iter().map(passed_over));
-    if let Some(there) = &checkpoint {
-        noticed.extend(lost_metrics(folder, there.state.metrics_bytes)?);
-    }
+    let lost = match &checkpoint {
+        Some(there) => lost_metrics(folder, there.state.metrics_bytes)?,
+        None => None,
+    };
     if checkpoint.is_none() {
         // Curves of a beginning that is not gone on with.
         events(folder).iter().for_each(|path| drop(fs::remove_file(path)));
@@ -194,12 +196,16 @@ fn prepare(
         }
         _ => None,
     };
-    let other_head = |run: &Run| begun.as_ref().is_some_and(|begun| has_other_labels(run.model(), begun));
     let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun.as_ref())?;
-    if other_head(&run) {
+    if begun.as_ref().is_some_and(|begun| has_other_labels(run.model(), begun)) {
         noticed.push(Error::data("the model to begin with tells other labels apart: its head begins anew"));
     }
     damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
+    if let Some(lost) = lost {
+        // So that nobody who goes on from here counts bytes that are gone.
+        run.checkpoint()?;
+        noticed.push(lost);
+    }
     noticed.extend(run.mend_model()?);
     write_aside(&saved, text.as_bytes())?;
     Ok((run, noticed))
@@ -307,12 +313,22 @@ fn learnt_from_the_same(folder: &Path, sources: &[(String, u64)]) -> Result<bool
     Ok(newest.is_some_and(|there| hashes(&there.state.sources) == hashes(sources)))
 }
 
+/// Contents are compared in the order of the files; so this must not differ: how many texts are learnt from, how many validated on, and what
+/// the name of a table says of its format, where nothing else does.
+fn how_files_are_read(config: &RunConfig) -> ([usize; 2], Vec<Option<TableFormat>>) {
+    let data = &config.data;
+    let texts = [&data.text, &data.validation_text];
+    let labelled = texts.into_iter().flatten().filter(|_| config.task == TaskKind::Classify);
+    let tables = labelled.chain(&data.pairs).chain(&data.validation_pairs);
+    let by_name =
+        |path: &PathBuf| config.table.format.is_none().then(|| TableFormat::of(path).ok()).flatten();
+    (texts.map(Vec::len), tables.map(by_name).collect())
+}
+
 /// Every key that differs and may not. Paths may, if `same_contents`: who moves his files need not begin again.
 fn check_same(then: &RunConfig, now: &RunConfig, same_contents: impl FnOnce() -> Result<bool>) -> Result<()> {
     let settings = |config: &RunConfig| parse_settings(&config.to_toml(), Path::new("config.toml"));
-    // Contents are compared in the order of the files: as many must be learnt from, and validated on.
-    let counts = |config: &RunConfig| (config.data.text.len(), config.data.validation_text.len());
-    let as_many = counts(then) == counts(now);
+    let reads_alike = how_files_are_read(then) == how_files_are_read(now);
     let (then, now) = (settings(then)?, settings(now)?);
     let of = |side: &[(String, String)], key: &str| {
         side.iter().find(|(k, _)| k == key).map_or("nothing".to_string(), |(_, value)| value.clone())
@@ -323,7 +339,7 @@ fn check_same(then: &RunConfig, now: &RunConfig, same_contents: impl FnOnce() ->
     keys.retain(|key| !MAY_CHANGE.contains(&key.as_str()) && of(&then, key) != of(&now, key));
     let is_said = |key: &str| [&then, &now].iter().all(|side| side.iter().any(|(k, _)| k == key));
     let has_moved = |key: &&String| PATHS.contains(&key.as_str()) && is_said(key);
-    if keys.is_empty() || (as_many && keys.iter().all(has_moved) && same_contents()?) {
+    if keys.is_empty() || (reads_alike && keys.iter().all(has_moved) && same_contents()?) {
         return Ok(());
     }
     let changed: Vec<String> = keys

@@ -27,7 +27,12 @@ fn vector(word: &str) -> [f32; WIDTH] {
     let known = KNOWN.iter().find(|(known, _)| *known == word).map(|(_, vector)| *vector);
     known.unwrap_or_else(|| {
         let mut rng = Stream::new(hash_bytes(word.as_bytes()), 0);
-        std::array::from_fn(|_| rng.below(5) as f32 - 2.0)
+        let mut vector = std::array::from_fn(|_| rng.below(5) as f32 - 2.0);
+        if vector == [0.0; WIDTH] {
+            // Nothing has no direction.
+            vector[0] = 1.0;
+        }
+        vector
     })
 }
 
@@ -43,7 +48,7 @@ impl Sentence {
         let words = given.words(option);
         let place = words.iter().position(|other| other == word).ok_or_else(|| {
             Error::config(format!("--{option}: '{}' does not have the word '{word}'", words.join(" ")))
-                .hint(format!("--word names one that both sentences have, such as '{}'", words[0]))
+                .hint("--first, --second and --word go together: a word that both sentences have")
         })?;
         let x = Matrix::new(words.len(), WIDTH, words.iter().flat_map(|word| vector(word)).collect());
         Ok(Self { attended: attend(&x, &x, &x, 1, Sight::FULL), words, place })
@@ -99,11 +104,15 @@ pub fn context(given: &Given) -> Result<Told> {
             .why("A weighted average of the words around it: other words, another vector.")
             .table(Table::matrix("", &names, &dims(WIDTH), &Matrix::new(2, WIDTH, contextual)))
             .remark(format!(
-                "Their cosine is {}. One layer has begun to tell them apart; a trained model has many, with matrices \
+                "Their cosine is {}. {} a trained model has many layers, with matrices \
                  that learn what matters. `limpid experiment context` measures it on words with two senses, such as \
                  \"red flag\"; `--first \"a red flag on the ship\" --second \"this offer is a red flag\" --word flag` \
                  shows one here.",
-                near(both[0].contextual(), both[1].contextual())
+                near(both[0].contextual(), both[1].contextual()),
+                match both[0].contextual() == both[1].contextual() {
+                    true => "Other words around it would make it another vector;",
+                    false => "One layer has begun to tell them apart;",
+                }
             )),
         how_it_is_learnt(&both[0]),
         one_for_each(&both[0]),

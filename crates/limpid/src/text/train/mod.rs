@@ -174,12 +174,8 @@ fn characters(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
     tokens.extend(words.alphabet(spec.min_frequency).iter().map(char::to_string));
     match spec.vocab_size {
         Some(asked) if asked > tokens.len() => Err(too_large(asked, tokens.len())),
-        Some(asked) if asked < tokens.len() => {
-            Err(too_small(asked, tokens.len(), "a token for each character").hint(format!(
-                "use --vocab {}, or --min-frequency to leave rare characters out",
-                tokens.len()
-            )))
-        }
+        Some(asked) if asked < tokens.len() => Err(too_small(asked, tokens.len(), "all its characters")
+            .hint(format!("use --vocab {}, or --min-frequency to leave rare characters out", tokens.len()))),
         _ => Ok(single_symbols(&tokens, spec.purpose.unknown(spec.kind))),
     }
 }
@@ -265,7 +261,7 @@ fn needed_vocabulary(spec: &TokenizerSpec) -> Result<usize> {
 
 fn too_large(asked: usize, there: usize) -> Error {
     Error::config(format!("a vocabulary of {asked} was asked for, the text gives {there}"))
-        .hint(format!("use --vocab {there}, or give more text"))
+        .hint(format!("use --vocab {there}, give more text, or a lower --min-frequency"))
 }
 
 fn too_small(asked: usize, least: usize, what: &str) -> Error {

@@ -135,9 +135,14 @@ impl Run {
             format!("{} is gone", folder.display())
         } else {
             let Err(error) = self.check_kept(&folder) else { return Ok(None) };
-            self.tokenizer.save(&folder)?;
-            hub::save_config(&self.model.architecture, &folder, self.generation().as_ref())?;
-            if self.check_kept(&folder).is_ok() {
+            // Only weights that the run knows as its own get its files.
+            let is_own =
+                self.state.best_hash.is_none_or(|own| self.hash_of_model().is_ok_and(|there| there == own));
+            if is_own {
+                self.tokenizer.save(&folder)?;
+                hub::save_config(&self.model.architecture, &folder, self.generation().as_ref())?;
+            }
+            if is_own && self.check_kept(&folder).is_ok() {
                 return Ok(Some(Error::data(format!(
                     "{error}; what lies beside the weights is written again"
                 ))));
@@ -166,6 +171,10 @@ impl Run {
             != Tokenizer::load(&self.folder.join("tokenizer"))?.to_json()?
         {
             return other("another tokenizer than this run's");
+        }
+        // How it writes may have been changed by hand, as long as it can be read.
+        if !matches!(self.model.architecture, Architecture::Bert(_)) {
+            hub::load_generation(folder)?;
         }
         Ok(())
     }
@@ -248,7 +257,10 @@ impl Run {
         }
         if otherwise.is_none() {
             let so_far = report::Run::read(&self.folder)?;
-            let kept = so_far.validation().filter(|line| line.best).last();
+            let is_kept = |line: &&report::Validation| {
+                line.best && (line.step == state.best_step || line.checkpoints_averaged.is_some())
+            };
+            let kept = so_far.validation().filter(is_kept).last();
             let figures = kept.map_or([None; 3], |line| [line.accuracy, line.macro_f1, line.pair_accuracy]);
             for (key, figure) in ["accuracy", "macro_f1", "pair_accuracy"].iter().zip(figures) {
                 if let Some(figure) = figure {

@@ -59,10 +59,9 @@ pub fn diary(seed: u64, n: u64) -> String {
     let mut rng = Stream::new(seed ^ DIARY, n);
     let mut filled = vec![None; tree.grammar.slots.len()];
     // The first day says who it is about, and none begins as another does.
-    let names = |day: &usize| DAY[*day].contains("{hero}");
     let mut days: Vec<usize> = (0..DAY.len()).collect();
-    let mut of = rng.below(days.iter().filter(|day| names(day)).count());
-    of = days.iter().enumerate().filter(|(_, day)| names(day)).nth(of).expect("counted").0;
+    let naming: Vec<usize> = days.iter().copied().filter(|day| DAY[*day].contains("{hero}")).collect();
+    let mut of = naming[rng.below(naming.len())];
     let mut uses: Vec<&Node> = tree.uses[(n % 40) as usize].iter().collect();
     let mut told = Vec::new();
     while !uses.is_empty() {
