@@ -3,7 +3,7 @@
 use super::config::{RunConfig, Unit};
 use super::examples::{Part, Sample, USUAL_SHARE, epoch_of};
 use super::lines::{cleaned_lines, describe_lines, divide_lines};
-use super::text::{Kept, each_chunk, token_files};
+use super::windows::Windows;
 use crate::data::batch::MaskedBatch;
 use crate::data::clean::Duplicates;
 use crate::data::frame::Frame;
@@ -12,7 +12,6 @@ use crate::data::masking::{Draw, Masking};
 use crate::data::order::{PairOrder, random_windows};
 use crate::data::sequence_file::{Recipe, SequenceFile};
 use crate::data::split::split_text;
-use crate::data::tokens::TokenFile;
 use crate::encode::Read;
 use crate::error::{Error, Result};
 use crate::eval::encoder::MaskedScore;
@@ -46,7 +45,7 @@ pub struct MaskedExamples {
 /// Where sequences come from.
 enum Source {
     /// Anywhere in a text.
-    Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
+    Windows(Windows),
     /// Lines, each once an epoch.
     Lines {
         lines: SequenceFile,
@@ -140,7 +139,7 @@ impl MaskedExamples {
         let (frame, seed, inner) = (self.frame, self.seed, self.context - 2);
         let size = self.batch * self.accumulate as usize;
         let (sequences, follows) = match &mut self.source {
-            Source::Windows { tokens, train, .. } => {
+            Source::Windows(Windows { tokens, train, .. }) => {
                 let starts = random_windows(seed, step, size, train.len() - inner + 1);
                 let window = |at| frame.one(&tokens.slice(train.start + at..train.start + at + inner));
                 (starts.into_iter().map(window).collect(), None)
@@ -170,10 +169,7 @@ impl MaskedExamples {
     /// All tokens of a part, piece by piece.
     pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
         match (&self.source, part) {
-            (Source::Windows { tokens, train, .. }, Part::Learnt) => each_chunk(tokens, train, on),
-            (Source::Windows { tokens, kept: (file, range), .. }, Part::Kept) => {
-                each_chunk(file.as_ref().unwrap_or(tokens), range, on)
-            }
+            (Source::Windows(windows), part) => windows.each(part, on),
             (Source::Lines { lines, train, .. }, Part::Learnt) => {
                 train.iter().for_each(|piece| on(&tokens_of(lines, piece)))
             }
@@ -194,8 +190,8 @@ impl MaskedExamples {
         (0..count.div_ceil(at_a_time)).map(move |group| {
             let range = group * at_a_time..count.min((group + 1) * at_a_time);
             let (sequences, follows) = match &self.source {
-                Source::Windows { tokens, kept: (file, all), .. } => {
-                    let file = file.as_ref().unwrap_or(tokens);
+                Source::Windows(windows) => {
+                    let (file, all) = windows.kept();
                     let window = |i: usize| {
                         let start = all.start + i * inner;
                         self.frame.one(&file.slice(start..all.end.min(start + inner)))
@@ -228,8 +224,9 @@ impl MaskedExamples {
     fn counts(&self) -> (usize, usize) {
         let inner = self.context - 2;
         match &self.source {
-            Source::Windows { train, kept, .. } => {
-                ((train.len() >= inner) as usize * train.len().div_ceil(inner), kept.1.len().div_ceil(inner))
+            Source::Windows(windows) => {
+                let (train, kept) = (windows.train.len(), windows.kept().1.len());
+                ((train >= inner) as usize * train.div_ceil(inner), kept.div_ceil(inner))
             }
             Source::Lines { train, kept, .. } => (train.len(), kept.1.len()),
             Source::Pairs { train, kept } => (train.pairs.count(), kept.pairs.count()),
@@ -255,7 +252,7 @@ impl MaskedExamples {
     pub(super) fn describe(&self) -> String {
         let (train, kept) = self.counts();
         let what = match &self.source {
-            Source::Windows { .. } => "windows of text",
+            Source::Windows(_) => "windows of text",
             Source::Lines { lines, train, kept: (file, kept), .. } => {
                 let of = |piece: &Piece| piece.0;
                 return describe_lines(
@@ -316,15 +313,15 @@ fn windows(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Source> {
     let inner = config.model.context - 2;
-    let (tokens, train, kept) = token_files(config, tokenizer, None, cache, progress)?;
-    if train.len() < inner {
-        let (there, context) = (train.len(), config.model.context);
+    let windows = Windows::read(config, tokenizer, None, cache, progress)?;
+    let (there, context) = (windows.train.len(), config.model.context);
+    if there < inner {
         return Err(Error::data(format!(
             "{there} tokens to learn from are too few for a context of {context}"
         ))
         .hint(format!("--set model.context={}, or more text", (there / 2).max(4))));
     }
-    Ok(Source::Windows { tokens, train, kept })
+    Ok(Source::Windows(windows))
 }
 
 /// The lines of some files as tokens; one that is empty has none, and an empty one ends each file, as it ends a document.

@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod config;
+mod documents;
 mod examples;
 pub mod find_rate;
 mod from;
@@ -20,6 +21,7 @@ mod step;
 mod text;
 mod translate;
 mod vocabulary;
+mod windows;
 
 pub use config::{RunConfig, TaskKind};
 pub use examples::{Batch, Examples, Validation};

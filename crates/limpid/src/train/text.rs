@@ -1,21 +1,20 @@
 //! Text for a language model: windows from anywhere in it, or lines, each a text of its own.
 
 use super::config::{RunConfig, Unit};
-use super::examples::{Part, Sample, USUAL_SHARE, epoch_of};
-use super::lines::{cleaned_lines, describe_lines, divide_lines};
+use super::documents::{Documents, Piece, characters_of};
+use super::examples::{Part, Sample, epoch_of};
+use super::lines::{describe_lines, divide_lines};
+use super::windows::Windows;
 use crate::data::batch::LmBatch;
 use crate::data::clean::Duplicates;
 use crate::data::order::{PairOrder, random_windows};
-use crate::data::sequence_file::{SequenceFile, pick};
-use crate::data::sequences::{end_of, piece_starts};
-use crate::data::split::split_text;
 use crate::data::tokens::TokenFile;
 use crate::decode::filter::Filter;
 use crate::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
 use crate::error::{Error, Result};
 use crate::eval::loss::{Loss, sequences_loss, text_loss};
 use crate::model::Gpt;
-use crate::text::{Blocks, Text, Tokenizer, TokenizerKind, each_line};
+use crate::text::{Blocks, Text, Tokenizer, TokenizerKind};
 use limpid_tensor::params::Params;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -39,13 +38,10 @@ fn part_of_step(seed: u64, n: u64, (size, k): (usize, usize), windows: usize) ->
     random_windows(seed, step, size * k, windows)[part * size..][..size].to_vec()
 }
 
-/// What is kept back: a part of a file of its own, or of the file that is learnt from.
-pub(super) type Kept = (Option<TokenFile>, Range<usize>);
-
 /// Where sequences come from.
 enum Source {
     /// Anywhere in a text.
-    Windows { tokens: TokenFile, train: Range<usize>, kept: Kept },
+    Windows(Windows),
     /// Lines between end tokens, each once an epoch.
     Lines {
         lines: Documents,
@@ -53,19 +49,6 @@ enum Source {
         kept: (Option<Documents>, Vec<Piece>),
         order: Box<PairOrder>,
     },
-}
-
-/// Lines, each between end tokens.
-struct Documents {
-    lines: SequenceFile,
-    end: u32,
-}
-
-/// A part of a document: which one, from which of its tokens.
-#[derive(Clone, Copy)]
-struct Piece {
-    document: u32,
-    at: u32,
 }
 
 impl TextExamples {
@@ -87,10 +70,10 @@ impl TextExamples {
     /// Batch number `n`, from 0: a function of seed and n alone.
     pub(super) fn batch(&mut self, n: u64) -> LmBatch {
         match &mut self.source {
-            Source::Windows { tokens, train, .. } => {
-                let starts =
-                    part_of_step(self.seed, n, (self.batch, self.accumulate), train.len() - self.context);
-                let window = |at| tokens.window(train.start + at, self.context);
+            Source::Windows(windows) => {
+                let places = windows.train.len() - self.context;
+                let starts = part_of_step(self.seed, n, (self.batch, self.accumulate), places);
+                let window = |at| windows.tokens.window(windows.train.start + at, self.context);
                 LmBatch::new(&starts.into_iter().map(window).collect::<Vec<_>>())
             }
             Source::Lines { lines, train, order, .. } => {
@@ -103,10 +86,7 @@ impl TextExamples {
     /// All tokens of a part, piece by piece.
     pub(super) fn each(&self, part: Part, on: &mut dyn FnMut(&[u32])) {
         match (&self.source, part) {
-            (Source::Windows { tokens, train, .. }, Part::Learnt) => each_chunk(tokens, train, on),
-            (Source::Windows { tokens, kept: (file, range), .. }, Part::Kept) => {
-                each_chunk(file.as_ref().unwrap_or(tokens), range, on)
-            }
+            (Source::Windows(windows), part) => windows.each(part, on),
             (Source::Lines { lines, train, .. }, Part::Learnt) => {
                 train.iter().for_each(|piece| on(&lines.piece(*piece, self.context)))
             }
@@ -120,8 +100,8 @@ impl TextExamples {
     /// How often the data has been gone through before batch `n`.
     pub(super) fn epoch(&mut self, n: u64) -> f64 {
         match &mut self.source {
-            Source::Windows { train, .. } => {
-                (n * (self.batch * self.context) as u64) as f64 / train.len() as f64
+            Source::Windows(windows) => {
+                (n * (self.batch * self.context) as u64) as f64 / windows.train.len() as f64
             }
             Source::Lines { order, .. } => epoch_of(order, n),
         }
@@ -130,8 +110,8 @@ impl TextExamples {
     /// How many batches `epochs` times through the data are.
     pub(super) fn batches_in(&mut self, epochs: u64) -> u64 {
         match &mut self.source {
-            Source::Windows { train, .. } => {
-                (epochs * train.len() as u64).div_ceil((self.batch * self.context) as u64)
+            Source::Windows(windows) => {
+                (epochs * windows.train.len() as u64).div_ceil((self.batch * self.context) as u64)
             }
             Source::Lines { order, .. } => (0..epochs).map(|epoch| order.batches_of(epoch) as u64).sum(),
         }
@@ -140,8 +120,8 @@ impl TextExamples {
     /// The loss on all that was kept back.
     pub(super) fn validate(&self, model: (&Gpt, &Params)) -> Loss {
         match &self.source {
-            Source::Windows { tokens, kept: (file, range), .. } => {
-                let file = file.as_ref().unwrap_or(tokens);
+            Source::Windows(windows) => {
+                let (file, range) = windows.kept();
                 text_loss(model, |part| file.slice(part), range.clone(), self.context)
             }
             Source::Lines { lines, kept: (file, pieces), .. } => {
@@ -158,14 +138,15 @@ impl TextExamples {
 
     pub(super) fn describe(&self) -> String {
         match &self.source {
-            Source::Windows { train, kept: (_, kept), .. } => {
-                format!("{} tokens to learn from, {} kept for validation", train.len(), kept.len())
+            Source::Windows(windows) => {
+                let (learnt, kept) = (windows.train.len(), windows.kept().1.len());
+                format!("{learnt} tokens to learn from, {kept} kept for validation")
             }
             Source::Lines { lines, train, kept: (file, kept), .. } => {
                 let of = |piece: &Piece| piece.document;
                 describe_lines(
-                    (train.iter().map(of), lines.lines.cleaning()),
-                    (kept.iter().map(of), file.as_ref().map(|file| file.lines.cleaning())),
+                    (train.iter().map(of), lines.cleaning()),
+                    (kept.iter().map(of), file.as_ref().map(|file| file.cleaning())),
                 )
             }
         }
@@ -181,8 +162,9 @@ impl TextExamples {
     ) -> Result<Vec<Sample>> {
         let most = (self.context / 4).clamp(1, 16);
         let beginning = match &self.source {
-            Source::Windows { tokens, kept: (file, range), .. } => {
-                file.as_ref().unwrap_or(tokens).slice(range.start..range.end.min(range.start + most))
+            Source::Windows(windows) => {
+                let (file, range) = windows.kept();
+                file.slice(range.start..range.end.min(range.start + most))
             }
             // Behind the end token of the line before.
             Source::Lines { lines, kept: (file, pieces), .. } => {
@@ -218,8 +200,9 @@ fn windows(
 ) -> Result<(Source, f64)> {
     let (data, context) = (&config.data, config.model.context);
     let end = if data.text.len() > 1 { tokenizer.end() } else { None };
-    let (tokens, train, kept) = token_files(config, tokenizer, end, cache, progress)?;
-    for (range, what) in [(&train, "to learn from"), (&kept.1, "for validation")] {
+    let windows = Windows::read(config, tokenizer, end, cache, progress)?;
+    let (file, kept) = windows.kept();
+    for (range, what) in [(&windows.train, "to learn from"), (kept, "for validation")] {
         if range.len() < 2 || (what == "to learn from" && range.len() <= context) {
             return Err(Error::data(format!(
                 "{} tokens {what} are too few for a context of {context}",
@@ -230,43 +213,13 @@ fn windows(
     }
     let gives_text_back =
         matches!(tokenizer.kind(), Some(TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe));
-    let characters_per_token = match &kept.0 {
-        Some(_) => characters(&data.validation_text)? as f64 / kept.1.len() as f64,
-        None if gives_text_back => {
-            characters_in(&tokens, kept.1.clone(), tokenizer)? as f64 / kept.1.len() as f64
-        }
+    let characters_per_token = match &data.validation_text[..] {
+        [] if gives_text_back => characters_in(file, kept.clone(), tokenizer)? as f64 / kept.len() as f64,
         // Where tokens do not say what stood between them, the end is taken to be like the whole.
-        None => characters(&data.text)? as f64 / tokens.len() as f64,
+        [] => characters(&data.text)? as f64 / windows.tokens.len() as f64,
+        files => characters(files)? as f64 / kept.len() as f64,
     };
-    Ok((Source::Windows { tokens, train, kept }, characters_per_token))
-}
-
-/// Tokens of the text, the part to learn from, and what is kept back. `end` is put between files.
-pub(super) fn token_files(
-    config: &RunConfig,
-    tokenizer: &Tokenizer,
-    end: Option<u32>,
-    cache: &Path,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(TokenFile, Range<usize>, Kept)> {
-    let data = &config.data;
-    let (tokens, _) = TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
-    if data.validation_text.is_empty() {
-        let (train, kept) = split_text(tokens.len(), data.validation_share.unwrap_or(USUAL_SHARE))?;
-        return Ok((tokens, train, (None, kept)));
-    }
-    let path = cache.join("validation.tokens");
-    let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
-    let (train, range) = (0..tokens.len(), 0..kept.len());
-    Ok((tokens, train, (Some(kept), range)))
-}
-
-/// The tokens of a range, some thousand at a time.
-pub(super) fn each_chunk(tokens: &TokenFile, range: &Range<usize>, on: &mut dyn FnMut(&[u32])) {
-    const CHUNK: usize = 1 << 16;
-    for start in range.clone().step_by(CHUNK) {
-        on(&tokens.slice(start..range.end.min(start + CHUNK)));
-    }
+    Ok((Source::Windows(windows), characters_per_token))
 }
 
 /// About how many characters a part of a text has: where it is cut is between tokens, so what they stand for is counted. One that the tokenizer
@@ -328,55 +281,9 @@ fn lines(
     Ok((source, characters as f64 / predicted as f64))
 }
 
-/// Characters of some of the lines (their numbers ascend) that stay when they are cleaned. The line break stands for the end token.
-fn characters_of(files: &[PathBuf], policy: Duplicates, which: &[usize]) -> Result<usize> {
-    pick(each_line(files), policy, which).map(|line| Ok(line?.chars().count() + 1)).sum()
-}
-
-impl Documents {
-    fn read(
-        (files, policy): (&[PathBuf], Duplicates),
-        tokenizer: &Tokenizer,
-        path: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Self> {
-        let end = end_of(tokenizer)?;
-        Ok(Self { lines: cleaned_lines((files, policy), tokenizer, path, progress)?, end })
-    }
-
-    fn count(&self) -> usize {
-        self.lines.count()
-    }
-
-    /// Parts of `context` predictions at most, from token `first` on.
-    fn pieces(&self, document: usize, first: usize, context: usize) -> impl Iterator<Item = Piece> + use<> {
-        let starts = piece_starts(first, self.lines.len_of(document) + 2, context);
-        starts.map(move |at| Piece { document: document as u32, at: at as u32 })
-    }
-
-    /// Tokens of a piece.
-    fn length(&self, piece: Piece, context: usize) -> usize {
-        let tokens = self.lines.len_of(piece.document as usize) + 2;
-        (tokens - piece.at as usize).min(context + 1)
-    }
-
-    fn piece(&self, piece: Piece, context: usize) -> Vec<u32> {
-        let (document, at) = (piece.document as usize, piece.at as usize);
-        let (to, inside) = (at + self.length(piece, context), self.lines.len_of(document));
-        // Places 0 and inside + 1 are the end tokens.
-        let mut ids: Vec<u32> = if at == 0 { vec![self.end] } else { Vec::new() };
-        ids.extend(self.lines.part(document, at.max(1) - 1..(to - 1).min(inside)));
-        if to == inside + 2 {
-            ids.push(self.end);
-        }
-        ids
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Purpose, word_tokenizer_for};
 
     #[test]
     fn the_batches_of_a_step_read_what_one_large_batch_would() {
@@ -385,39 +292,5 @@ mod tests {
                 (0..4).flat_map(|part| part_of_step(7, 4 * step + part, (3, 4), 1000)).collect();
             assert_eq!(parts, part_of_step(7, step, (12, 1), 1000));
         }
-    }
-
-    #[test]
-    fn pieces_predict_every_token_but_the_first_once() {
-        let folder = std::env::temp_dir().join(format!("limpid-lines-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let (text, files) = ("a b c d\n \na b\na b\n", [folder.join("text")]);
-        std::fs::write(&files[0], text).unwrap();
-        let tokenizer = word_tokenizer_for([text], Purpose::LanguageModel).unwrap();
-        let [a, b, c, d] = tokenizer.encode("a b c d").unwrap()[..] else { panic!("four words") };
-        let read = |policy| {
-            Documents::read((&files, policy), &tokenizer, &folder.join("cache"), &mut |_| {}).unwrap()
-        };
-        assert_eq!(read(Duplicates::Keep).count(), 3);
-        let lines = read(Duplicates::Drop);
-        let end = lines.end;
-        let all = |document, first| -> Vec<Vec<u32>> {
-            let pieces = lines.pieces(document, first, 3);
-            pieces.map(|piece| lines.piece(piece, 3)).collect()
-        };
-        assert_eq!(lines.count(), 2);
-        assert_eq!(all(0, 0), [vec![end, a, b, c], vec![c, d, end]]);
-        assert_eq!(all(0, 1), [vec![a, b, c, d], vec![d, end]]);
-        assert_eq!(all(1, 0), [vec![end, a, b, end]]);
-        assert_eq!(all(1, 1), [vec![a, b, end]]);
-        assert_eq!(characters_of(&files, Duplicates::Drop, &[1]).unwrap(), 4);
-        assert_eq!(characters_of(&files, Duplicates::Keep, &[0, 2]).unwrap(), 8 + 4);
-        let (train, kept) = ([0, 0, 1].into_iter(), [1].into_iter());
-        assert_eq!(
-            describe_lines((train, lines.lines.cleaning()), (kept, None)),
-            "2 lines in 3 pieces to learn from, 1 lines kept for validation \
-             (4 read; 1 exact duplicates left out, 1 empty and 0 too long left out)"
-        );
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
