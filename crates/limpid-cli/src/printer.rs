@@ -1,9 +1,12 @@
 //! How things are said: data to standard output, progress and errors to standard error.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use limpid::error::Error;
+use limpid::error::{Error, Result};
 use limpid::hub::Warning;
+use limpid::model::Model;
+use limpid::text::Tokenizer;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 /// Whether colours are welcome on standard output.
 pub fn colour() -> bool {
@@ -30,6 +33,16 @@ pub fn print_error(error: &Error) {
     }
 }
 
+/// The tokenizer beside a model, with a warning if it is another's.
+pub fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
+    let tokenizer = Tokenizer::load(folder)?;
+    warnings(&Vec::from_iter(Warning::of_vocabulary(
+        tokenizer.vocab_size(),
+        model.architecture.vocab_size(),
+    )));
+    Ok(tokenizer)
+}
+
 /// Names what in a model folder was passed over.
 pub fn warnings(warnings: &[Warning]) {
     for warning in warnings {
@@ -40,11 +53,26 @@ pub fn warnings(warnings: &[Warning]) {
 /// A model with a closed vocabulary guesses at what it has never seen: the reader should know.
 pub fn unknown_words(words: &[String], name: &str) {
     if !words.is_empty() {
-        let listed: Vec<&str> = words.iter().take(5).map(String::as_str).collect();
+        let listed: Vec<String> = words.iter().take(5).map(|word| shortened(word)).collect();
         let more = if words.len() > 5 { ", …" } else { "" };
         let (listed, count) = (listed.join(", "), words.len());
         say(format_args!("warning: {name}: {count} not in the model's vocabulary: {listed}{more}"));
     }
+}
+
+/// The beginning of a word that would fill a screen.
+fn shortened(word: &str) -> String {
+    const LONGEST: usize = 40;
+    match word.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}… ({} characters)", &word[..end], word.chars().count()),
+        None => word.to_string(),
+    }
+}
+
+/// What a terminal should not see: a model of bytes also writes those that would ring a bell or move the cursor.
+pub fn visible(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
 }
 
 /// A reader that stops reading (`limpid … | head`) ends the program without a complaint; a full disk with an error.

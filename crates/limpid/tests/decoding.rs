@@ -3,7 +3,7 @@
 use limpid::decode::filter::{Filter, probabilities};
 use limpid::decode::{
     BeamStep, Beams, Choice, EarlyStopping, GptSession, LengthPenalty, Listener, Place, Rules,
-    Seq2SeqSession, Session, Silent, Step, Writing, beam_search, write,
+    Seq2SeqSession, Session, Silent, Step, Trace, Writing, beam_search, write,
 };
 use limpid::hub;
 use limpid::model::{Architecture, Model};
@@ -374,8 +374,8 @@ struct Notes {
 }
 
 impl Listener for Notes {
-    fn traces(&self) -> bool {
-        true
+    fn traces(&self) -> Trace {
+        Trace::Whole
     }
     fn step(&mut self, step: Step) {
         self.steps.push(step);

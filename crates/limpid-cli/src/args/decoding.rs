@@ -30,7 +30,7 @@ pub struct DecodingFlags {
     /// Seed of the draws [default: 0]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Draw so many texts
+    /// Draw so many texts of each
     #[arg(long, value_name = "N")]
     pub samples: Option<usize>,
     /// Beam search: follow the B likeliest texts
@@ -60,9 +60,12 @@ pub struct DecodingFlags {
     /// End at this text, which is left out; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub stop: Vec<String>,
-    /// Write every step with its candidates to this file, a JSON object a line; - is standard output, and then all of it is JSON
+    /// Write every step with its distribution to this file, a JSON object a line; - is standard output, and then all of it is JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<std::path::PathBuf>,
+    /// Of each distribution in the trace, list what could be chosen and the N likeliest others [default: all]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub trace_top: Option<usize>,
 }
 
 impl DecodingFlags {
@@ -97,7 +100,11 @@ impl DecodingFlags {
 
     /// Whether every step is to be reported.
     pub fn tracing(&self) -> Trace {
-        if self.trace.is_some() { Trace::Steps } else { Trace::Off }
+        match (&self.trace, self.trace_top) {
+            (None, _) => Trace::Off,
+            (Some(_), None) => Trace::Whole,
+            (Some(_), Some(others)) => Trace::Likeliest(others),
+        }
     }
 
     /// Whether standard output holds nothing but JSON.

@@ -1,7 +1,7 @@
 //! What `generate` and `translate` share: traces as lines of JSON, and the reading of standard input.
 
 use crate::args::DecodingFlags;
-use limpid::decode::{BeamStep, Event, Scored, Step};
+use limpid::decode::{BeamStep, Event, Followed, Next, Scored, Step};
 use limpid::error::{Error, Result};
 use limpid::files::check_kind;
 use limpid::text::Tokenizer;
@@ -66,7 +66,12 @@ fn step_json(prompt: usize, sample: usize, step: &Step, tokenizer: &Tokenizer) -
     let candidates: Vec<Value> = step
         .candidates
         .iter()
-        .map(|c| json!({ "id": c.id, "token": tokenizer.token(c.id), "before": c.before, "after": c.after }))
+        .map(|c| {
+            json!({
+                "id": c.id, "token": tokenizer.token(c.id),
+                "before": c.before, "ruled": c.ruled, "after": c.after,
+            })
+        })
         .collect();
     json!({
         "prompt": prompt, "sample": sample, "step": step.step, "u": step.u,
@@ -76,9 +81,17 @@ fn step_json(prompt: usize, sample: usize, step: &Step, tokenizer: &Tokenizer) -
 }
 
 fn beams_json(prompt: usize, step: &BeamStep, tokenizer: &Tokenizer) -> Value {
+    let words = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect::<Vec<_>>();
     let scored = |texts: &[Scored]| -> Vec<Value> {
-        let words = |text: &Scored| text.tokens.iter().map(|id| tokenizer.token(*id)).collect::<Vec<_>>();
-        texts.iter().map(|t| json!({ "ids": t.tokens, "tokens": words(t), "score": t.score })).collect()
+        let one = |t: &Scored| json!({ "ids": t.tokens, "tokens": words(&t.tokens), "score": t.score });
+        texts.iter().map(one).collect()
+    };
+    let next = |n: &Next| json!({ "id": n.id, "token": tokenizer.token(n.id), "before": n.before, "ruled": n.ruled });
+    let followed = |f: &Followed| {
+        json!({
+            "ids": f.tokens, "tokens": words(&f.tokens), "sum": f.sum,
+            "next": f.next.iter().map(next).collect::<Vec<_>>(), "left_out": f.left_out,
+        })
     };
     let candidates: Vec<Value> = step
         .candidates
@@ -91,7 +104,8 @@ fn beams_json(prompt: usize, step: &BeamStep, tokenizer: &Tokenizer) -> Value {
         })
         .collect();
     json!({
-        "prompt": prompt, "step": step.step, "candidates": candidates,
+        "prompt": prompt, "step": step.step, "followed": step.followed.iter().map(followed).collect::<Vec<_>>(),
+        "candidates": candidates,
         "running": scored(&step.running), "finished": scored(&step.finished),
     })
 }

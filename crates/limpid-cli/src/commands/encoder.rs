@@ -25,7 +25,8 @@ impl Opened {
             let kind = model.architecture.kind();
             return Err(Error::config(format!("{} holds {kind}: it {cannot}", folder.display())).hint(hint));
         }
-        Ok(Self { model, tokenizer: Tokenizer::load(folder)? })
+        let tokenizer = printer::tokenizer_of(folder, &model)?;
+        Ok(Self { model, tokenizer })
     }
 
     /// A closed vocabulary makes all unknown words the same: the reader should know.

@@ -20,6 +20,7 @@ use limpid::train::config::Unit;
 use limpid::train::labelled::{label_number, tokens};
 use limpid_tensor::rng::Stream;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Sequences that go through the model together.
 const AT_A_TIME: usize = 32;
@@ -177,8 +178,10 @@ fn table(args: &Eval) -> Result<TableSpec> {
     let trained = trained_with(&args.model).and_then(|run| run.table().ok()).unwrap_or(usual);
     let texts: Vec<Column> = args.text_column.iter().map(|column| Column::parse(column)).collect();
     let format = args.format.as_deref().map(TableFormat::from_name).transpose()?;
-    // What a file is called says more about it than how another was written.
-    let is_told = args.data.iter().all(|path| TableFormat::of(path).is_ok());
+    // What a file is called says more about it than how another was written; any file may be called .txt.
+    let says =
+        |path: &PathBuf| path.extension().is_some_and(|end| end != "txt") && TableFormat::of(path).is_ok();
+    let is_told = args.data.iter().all(says);
     Ok(TableSpec {
         format: format.or(trained.format.filter(|_| !is_told)),
         header: if args.no_header { Header::Missing } else { trained.header },

@@ -20,7 +20,7 @@ pub fn run(args: Generate) -> Result<()> {
     printer::warnings(&more);
     let gpt = language_model(&model, &args.model)?;
     let decoding = args.how.request().resolve_in(&args.model, &generation, gpt.config().vocab_size)?;
-    let tokenizer = Tokenizer::load(&args.model)?;
+    let tokenizer = printer::tokenizer_of(&args.model, &model)?;
     let stops = if args.how.stop.is_empty() { generation.stops.clone() } else { args.how.stop.clone() };
     let options = GenerateOptions {
         new_tokens: args.tokens,
@@ -31,7 +31,8 @@ pub fn run(args: Generate) -> Result<()> {
         trace: args.how.tracing(),
     };
     let trace = TraceFile::open(&args.how)?;
-    let mut job = Job { args: &args, gpt, model: &model, tokenizer, decoding, options, trace, done: 0 };
+    let show = if std::io::stdout().is_terminal() { printer::visible } else { str::to_string };
+    let mut job = Job { args: &args, gpt, model: &model, tokenizer, decoding, options, trace, done: 0, show };
     if !args.prompt.is_empty() {
         job.generate(&args.prompt)?;
     } else if std::io::stdin().is_terminal() {
@@ -52,12 +53,18 @@ struct Job<'a> {
     trace: TraceFile,
     /// Prompts that were answered already.
     done: usize,
+    /// What shows a text: a terminal gets no control characters.
+    show: fn(&str) -> String,
 }
 
 impl Job<'_> {
     fn interactive(&mut self) -> Result<()> {
         printer::say("Type a beginning and press Enter. Ctrl-C ends an answer, Ctrl-D the program.");
-        terminal::converse(|line| self.generate(&[line]))
+        terminal::converse(|line| {
+            self.generate(&[line])?;
+            terminal::next_seed(&mut self.decoding, self.args.how.seed);
+            Ok(())
+        })
     }
 
     fn generate(&mut self, prompts: &[String]) -> Result<()> {
@@ -68,12 +75,12 @@ impl Job<'_> {
         for prompt in prompts {
             printer::unknown_words(&self.tokenizer.unknown_words(prompt)?, "the prompt");
         }
-        let (trace, tokenizer, first) = (&mut self.trace, &self.tokenizer, self.done);
+        let (trace, tokenizer, first, show) = (&mut self.trace, &self.tokenizer, self.done, self.show);
         let echo = if self.args.echo { prompts[0].as_str() } else { "" };
         let mut begun = false;
         let mut on = |event: Event| {
             if let (Event::Text { text, .. }, true) = (&event, streams) {
-                print!("{}{text}", if begun { "" } else { echo });
+                print!("{}{}", if begun { "" } else { echo }, show(text));
                 begun = true;
                 let _ = std::io::stdout().flush();
             }
@@ -122,7 +129,7 @@ impl Job<'_> {
             let score = score.map_or(String::new(), |score| format!(", score {score:.4}"));
             println!("--- prompt {}, text {}{score} ---", i + 1, n + 1);
         }
-        println!("{}{text}", if self.args.echo { prompt } else { "" });
+        println!("{}{}", if self.args.echo { prompt } else { "" }, (self.show)(text));
     }
 }
 

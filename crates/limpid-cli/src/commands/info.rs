@@ -55,8 +55,10 @@ impl Part {
 pub fn run(args: Info) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
-    let tokenizer =
-        if args.model.join("tokenizer.json").is_file() { Some(Tokenizer::load(&args.model)?) } else { None };
+    let tokenizer = match args.model.join("tokenizer.json").is_file() {
+        true => Some(printer::tokenizer_of(&args.model, &model)?),
+        false => None,
+    };
     let kind = |tokenizer: &Tokenizer| tokenizer.kind().map_or("of an unknown kind", |kind| kind.words());
     if args.json {
         let parts: Vec<_> = model

@@ -3,6 +3,7 @@
 //! Ctrl-C while an answer is written ends that answer, pressed again or at the prompt it ends the program.
 
 use crate::printer;
+use limpid::decode::{Decoding, Strategy};
 use limpid::error::{Error, Result};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -25,6 +26,13 @@ pub fn stopped() -> bool {
 /// An error by which a listener ends an answer; nobody sees it.
 pub fn stop_here() -> Error {
     Error::data("stopped")
+}
+
+/// Whoever says the same twice and asked for no seed wants to hear something else.
+pub fn next_seed(decoding: &mut Decoding, asked: Option<u64>) {
+    if let (Strategy::Sample(sampling), None) = (&mut decoding.strategy, asked) {
+        sampling.seed += 1;
+    }
 }
 
 /// Asks for lines and calls `answer` for each that is not empty. What is wrong with one line is said, and the conversation goes on.

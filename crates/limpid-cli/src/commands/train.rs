@@ -1,7 +1,7 @@
 //! `limpid train`: a run in a folder, that can be stopped at any moment.
 
 use crate::args::Train;
-use crate::printer::{self, Progress, say};
+use crate::printer::{self, Progress, say, visible};
 use limpid::error::{Error, ErrorKind, Result};
 use limpid::report::Metric;
 use limpid::text::text_size;
@@ -274,12 +274,7 @@ pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> R
 /// What is going to happen: before the first step.
 fn announce(run: &mut limpid::train::Run) -> Result<()> {
     let (done, steps) = run.steps();
-    let vocab = match &run.model().architecture {
-        limpid::model::Architecture::Gpt(gpt) => gpt.config().vocab_size,
-        limpid::model::Architecture::Seq2Seq(model) => model.config().vocab_size,
-        limpid::model::Architecture::Bert(model) => model.config().vocab_size,
-        limpid::model::Architecture::Rnn(model) => model.config().vocab_size,
-    };
+    let vocab = run.model().architecture.vocab_size();
     let (seconds, tokens) = run.measure()?;
     let config = run.config();
     let memory = Memory::of(config, run.tokenizer().vocab_size())?.bytes();
@@ -369,12 +364,6 @@ fn line(metric: &Metric) -> Option<String> {
     }
 }
 
-/// A model of bytes also writes those that would ring a bell or move the cursor.
-fn visible(text: &str) -> String {
-    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
-}
-
 /// Whether somebody pressed Ctrl-C.
 fn interrupted() -> bool {
     INTERRUPTS.load(Ordering::Relaxed) > 0
@@ -389,14 +378,4 @@ fn watch_interrupts() -> Result<()> {
         say("\nSaving after this step … (Ctrl-C again ends at once)");
     })
     .map_err(|e| Error::data(format!("Ctrl-C cannot be watched: {e}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_moves_no_cursor_and_rings_no_bell() {
-        assert_eq!(visible("a\u{7}b\n\t\u{1b}[2Jé"), "a\u{fffd}b\n\t\u{fffd}[2Jé");
-    }
 }

@@ -10,7 +10,7 @@ use limpid::eval::translator::manner_of;
 use limpid::hub;
 use limpid::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends, heat_map};
 use limpid::model::{Architecture, Model, Translator};
-use limpid::text::Tokenizer;
+use limpid::text::{Tokenizer, one_line};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     }
     let ((decoding, as_files_say), warnings) = manner_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
-    let tokenizer = Tokenizer::load(&args.model)?;
+    let tokenizer = printer::tokenizer_of(&args.model, &model)?;
     let options = options(&args, as_files_say);
     let trace = TraceFile::open(&args.how)?;
     let mut job = Job {
@@ -134,7 +134,9 @@ impl Job<'_> {
         if stdin.is_terminal() {
             printer::say(format_args!("Type {} and press Enter. Ctrl-D ends.", self.wording.unit));
             return terminal::converse(|line| {
-                self.translate(&[line], Long::Refuse, |_| "this line".to_string())
+                self.translate(&[line], Long::Refuse, |_| "this line".to_string())?;
+                terminal::next_seed(&mut self.decoding, self.args.how.seed);
+                Ok(())
             });
         }
         let mut reader = BufReader::new(stdin.lock());
@@ -231,7 +233,7 @@ impl Job<'_> {
             return Ok(());
         }
         for (translation, alignment) in best.iter().zip(alignments) {
-            let mut line = translation.text.clone();
+            let mut line = one_line(&translation.text);
             if self.decoding.outputs() > 1 {
                 // What was not searched for has been found nowhere.
                 let score =

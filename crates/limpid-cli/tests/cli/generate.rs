@@ -50,6 +50,16 @@ fn with_input(args: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// Tokens of the model.
+fn vocabulary() -> usize {
+    let config = std::fs::read_to_string(gpt().join("config.json")).unwrap();
+    serde_json::from_str::<Value>(&config).unwrap()["vocab_size"].as_u64().unwrap() as usize
+}
+
+fn sum(candidates: &[Value], key: &str) -> f64 {
+    candidates.iter().map(|c| c[key].as_f64().unwrap()).sum()
+}
+
 #[test]
 fn generate_continues_a_prompt_from_a_flag_or_from_standard_input() {
     let text = said(&generate(&["--prompt", "the cat", "--tokens", "8"]));
@@ -93,6 +103,10 @@ fn draws_depend_on_seed_prompt_and_sample_alone() {
         "--seed",
         "7",
     ]));
+    // One is drawn, as any other number of them is.
+    let single = ["--prompt", "the cat", "--tokens", "10", "--json"];
+    let drawn = |more: &[&str]| texts(&said(&generate(&[&single[..], more].concat())));
+    assert_eq!(drawn(&["--samples", "1"]), drawn(&["--samples", "3"])[..1]);
     let headings: Vec<&str> = plain.lines().filter(|line| line.starts_with("---")).collect();
     assert_eq!(headings, ["--- prompt 1, text 1 ---", "--- prompt 1, text 2 ---"]);
 }
@@ -160,9 +174,29 @@ fn a_trace_has_every_step_with_its_candidates() {
         let possible: Vec<f64> =
             candidates.iter().map(|c| c["after"].as_f64().unwrap()).filter(|p| *p > 0.0).collect();
         assert_eq!(possible.len(), 3);
-        assert!((possible.iter().sum::<f64>() - 1.0).abs() < 1e-5);
+        // The whole vocabulary is there: as the model says it, after the rules, and as it was drawn from.
+        assert_eq!((candidates.len(), &step["left_out"]), (vocabulary(), &0.into()));
+        for key in ["before", "ruled", "after"] {
+            assert!((sum(candidates, key) - 1.0).abs() < 1e-5, "{key}");
+        }
         assert!(candidates.iter().any(|c| c["token"] == step["chosen"]["token"]));
     }
+    // Rules are seen in greedy search, too: what was said becomes less likely.
+    let greedy = ["--prompt", "the cat", "--tokens", "3", "--repetition-penalty", "2", "--trace", "-"];
+    let steps = json_lines(&said(&generate(&greedy)));
+    for step in &steps[..3] {
+        let candidates = step["candidates"].as_array().unwrap();
+        assert!((sum(candidates, "ruled") - 1.0).abs() < 1e-5);
+        assert!(candidates.iter().any(|c| c["before"] != c["ruled"]));
+        assert_eq!((&candidates[0]["after"], &candidates[0]["id"]), (&1.0.into(), &step["chosen"]["id"]));
+        assert!(candidates.is_sorted_by_key(|c| -c["ruled"].as_f64().unwrap()));
+    }
+    let short = json_lines(&said(&generate(&[&greedy[..], &["--trace-top", "4"]].concat())));
+    assert_eq!(
+        short[0]["candidates"].as_array().unwrap()[..],
+        steps[0]["candidates"].as_array().unwrap()[..5]
+    );
+    assert_eq!(short[0]["left_out"], vocabulary() - 5);
     // On standard output everything is JSON: six steps of beams, and the text.
     let out = json_lines(&said(&generate(&[
         "--prompt", "the cat", "--tokens", "6", "--beams", "2", "--trace", "-",
@@ -172,6 +206,20 @@ fn a_trace_has_every_step_with_its_candidates() {
         out[0]["running"].as_array().unwrap().len() == 2 && out[5]["finished"].as_array().unwrap().len() == 2
     );
     assert!(out[6]["text"].is_string());
+    // Every text that is followed has its distribution, and the candidates are the best of their sums.
+    for step in &out[..6] {
+        let followed = step["followed"].as_array().unwrap();
+        let next = |i: usize| followed[i]["next"].as_array().unwrap();
+        for i in 0..followed.len() {
+            let p: f64 = next(i).iter().map(|n| n["before"].as_f64().unwrap().exp()).sum();
+            assert!((p - 1.0).abs() < 1e-4 && next(i).len() == vocabulary(), "{p}");
+        }
+        let best = &step["candidates"][0];
+        let from = best["from"].as_u64().unwrap() as usize;
+        let token = next(from).iter().find(|n| n["id"] == best["id"]).unwrap();
+        let sum = followed[from]["sum"].as_f64().unwrap() + token["ruled"].as_f64().unwrap();
+        assert!((sum - best["sum"].as_f64().unwrap()).abs() < 1e-4);
+    }
     refused(
         &generate(&["--prompt", "a", "--trace", "no/such/folder/file"]),
         "no/such/folder/file",
@@ -206,7 +254,8 @@ fn a_text_can_outgrow_the_context_if_it_may_forget_its_beginning() {
     assert_eq!(count(&["--prompt", &long, "--tokens", "5", "--slide"]), (5, "length".into()));
     assert_eq!(count(&["--prompt", &long, "--tokens", "5", "--truncate-prompt"]), (5, "length".into()));
     // Where nobody says how long, as long as it can.
-    assert_eq!(count(&["--prompt", "the cat"]), (23, "length".into()));
+    assert_eq!(count(&["--prompt", "the cat"]), (23, "context".into()));
+    assert_eq!(count(&["--prompt", "the cat", "--beams", "2"]), (23, "context".into()));
     // Until the context is full, the window changes nothing.
     let first = |args: &[&str]| said(&generate(args));
     let short = first(&["--prompt", "the cat", "--tokens", "20"]);
@@ -277,7 +326,18 @@ fn settings_without_a_meaning_are_refused_with_a_hint() {
     bad(&["--samples", "0"], "samples 0 is not in 1 to", "--samples 1");
     bad(&["--beams", "2", "--nbest", "3"], "nbest 3 is more than beams 2", "--beams 3");
     bad(&["--nbest", "3"], "nbest 3 is more than one beam", "--beams 3");
+    bad(&["--nbest", "0"], "nbest 0 would give no text", "--nbest 4");
     bad(&["--beams", "2", "--length-penalty", "nan"], "length penalty NaN", "1 is usual");
+    bad(
+        &["--beams", "2", "--length-penalty", "-1000"],
+        "length penalty -1000 is not in -5 to 5",
+        "1 is usual",
+    );
+    bad(&["--beams", "2", "--gnmt", "1000"], "GNMT penalty 1000 is not in -5 to 5", "1 is usual");
+    let most = usize::MAX.to_string();
+    bad(&["--tokens", &most], "--tokens 18446744073709551615 is more than", "a digit too many");
+    bad(&["--tokens", &most, "--slide"], "--tokens 18446744073709551615 is more than", "a digit too many");
+    bad(&["--min-tokens", &most, "--slide"], "--min-tokens 18446744073709551615 is more", "a digit too many");
     bad(&["--beams", "2", "--length-penalty", "1", "--gnmt", "1"], "two length penalties", "or --gnmt");
     bad(&["--gnmt", "0.6"], "beam search only", "--beams 4");
     bad(&["--beams", "2", "--top-k", "5"], "beam search does not draw", "leave out");

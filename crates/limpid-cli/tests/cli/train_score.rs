@@ -269,3 +269,35 @@ fn a_tokenizer_of_another_order_gives_its_own_ids_and_one_without_padding_is_ref
     assert_eq!((&config["eos_token_id"], &config["pad_token_id"]), (&id("[SEP]"), &id("[PAD]")));
     assert!(summary(&folder.join("bert"))["bleu"].as_f64().unwrap() > 0.0);
 }
+
+#[test]
+fn a_translation_is_one_line_even_where_a_model_of_bytes_writes_line_ends() {
+    let folder = scratch("train-score-lines");
+    let (source, target) = pairs(&folder, 60);
+    let out = folder.join("run");
+    let files = [("--source", &*source), ("--target", &*target)];
+    let more = ["--set", "train.steps=2", "--set", "tokenizer.kind=byte", "--set", "model.context=400"];
+    finish(&translate_args(&out, &files, &more));
+    let run = out.to_str().unwrap();
+    let input = fs::read(&source).unwrap();
+    let lines = input.iter().filter(|byte| **byte == b'\n').count();
+    // So hot that every byte is as likely as any other.
+    let hot = ["--temperature", "50", "--tokens", "60", "--min-tokens", "60"];
+    let translated = |more: &[&str]| {
+        let mut child = limpid(&[&["translate", run], &hot[..], more].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), &input).unwrap();
+        stdout(&child.wait_with_output().unwrap())
+    };
+    let json = translated(&["--json"]);
+    assert!(
+        json.contains(r"\n") && json.lines().count() == lines,
+        "the model writes line ends, or nothing is tested"
+    );
+    let plain = translated(&[]);
+    assert_eq!(plain.lines().count(), lines);
+    assert!(!plain.contains('\r'));
+}

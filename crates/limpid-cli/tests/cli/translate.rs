@@ -208,6 +208,15 @@ fn a_prefix_begins_every_translation_and_lengths_are_kept() {
         "fewer --tokens",
     );
     refused(&run(&["translate", model, "Merci", "--top-p", "1.5"]), "top-p 1.5", "0.9");
+    let huge = ["--prefix", "You", "--tokens", "18446744073709551615"];
+    refused(&run(&[&["translate", model, "Merci"], &huge[..]].concat()), "is more than", "a digit too many");
+    let with = |prefix: &str| run(&["translate", model, "Merci", "--prefix", prefix]);
+    refused(
+        &with("You zyxwv"),
+        "--prefix: not in the model's vocabulary: zyxwv",
+        "words that the model knows",
+    );
+    refused(&with("You are </s>"), "--prefix: </s> is no text", "leave it out");
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 use super::rules::{Place, Rules, check_scores};
 use super::settings::{Beams, EarlyStopping};
-use super::trace::{BeamCandidate, BeamStep, Listener, Scored};
+use super::trace::{BeamCandidate, BeamStep, Followed, Listener, Scored, Trace, next_tokens};
 use super::write::Ended;
 use super::{Session, argmax};
 use crate::error::Result;
@@ -125,11 +125,19 @@ impl Search<'_> {
         // So many that enough are left when all that can end do.
         let wanted = beams.beams * (1 + rules.ends.len()).max(2);
         let mut best = Best::new(wanted);
+        let trace = listener.traces();
+        let mut followed = Vec::new();
         for (b, running) in self.running.iter().enumerate() {
             let mut scores = log_probabilities(row(b));
+            let before = (trace != Trace::Off).then(|| scores.clone());
             rules.apply(&mut scores, Place { text: &running.text, new: step, limit: self.limit });
             check_scores(&scores, step)?;
             best.offer(b, running.sum, &scores);
+            if let Some(before) = before {
+                let (next, left_out) = next_tokens(&before, &scores, trace);
+                let tokens = running.text[self.prompt.len()..].to_vec();
+                followed.push(Followed { tokens, sum: running.sum, next, left_out });
+            }
         }
         let mut candidates = best.finish();
         let last = step + 1 >= self.limit;
@@ -164,7 +172,7 @@ impl Search<'_> {
             parents.clear();
         }
         self.running = running;
-        if listener.traces() {
+        if trace != Trace::Off {
             let new = |running: &Running| Scored {
                 tokens: running.text[self.prompt.len()..].to_vec(),
                 score: running.sum,
@@ -172,7 +180,7 @@ impl Search<'_> {
             let done = |h: &Hypothesis| Scored { tokens: h.tokens.clone(), score: h.score };
             let (running, finished) =
                 (self.running.iter().map(new).collect(), self.finished.iter().map(done).collect());
-            listener.beams(BeamStep { step, prompt: i, candidates, running, finished });
+            listener.beams(BeamStep { step, prompt: i, followed, candidates, running, finished });
         }
         Ok(parents)
     }

@@ -2,9 +2,10 @@
 
 use super::beam::beam_search;
 use super::settings::{Decoding, Strategy};
-use super::speak::{Event, Speaker, Trace, text_of};
+use super::speak::{Event, Speaker, text_of};
 use super::stream::{TextStream, check_stops};
-use super::write::{Choice, Ended, Writing, write};
+use super::trace::Trace;
+use super::write::{Choice, Ended, Limit, Writing, write};
 use super::{GptSession, filter::Filter};
 use crate::error::{Error, Result};
 use crate::model::Gpt;
@@ -72,7 +73,7 @@ pub fn generate<S: AsRef<str>>(
         .enumerate()
         .map(|(i, text)| prompt_ids(model, tokenizer, i, text.as_ref(), options))
         .collect::<Result<_>>()?;
-    let limits: Vec<usize> = prompts
+    let limits: Vec<Limit> = prompts
         .iter()
         .enumerate()
         .map(|(i, prompt)| limit(model, i, prompt.len(), decoding, options))
@@ -101,7 +102,7 @@ impl<'a> Job<'a> {
     fn write(
         &self,
         prompts: &[Vec<u32>],
-        limits: &[usize],
+        limits: &[Limit],
         choice: Choice,
         on: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<Vec<Vec<Generated>>> {
@@ -113,13 +114,14 @@ impl<'a> Job<'a> {
             let first = names[0].0;
             let mut writings: Vec<Writing> = names
                 .iter()
-                .map(|(p, s)| Writing::new(&prompts[*p], limits[*p], p - first).drawing(&[], *s))
+                .map(|(p, s)| Writing::new(&prompts[*p], limits[*p].tokens, p - first).drawing(&[], *s))
                 .collect();
             let mut speaker = self.speaker(names.to_vec(), prompts, on);
             self.write_batch(&mut writings, choice, &mut speaker)?;
             for (i, w) in writings.iter().enumerate() {
                 let text = speaker.finish(i)?;
-                let (tokens, ended) = (w.written().to_vec(), w.ended.unwrap_or(Ended::Context));
+                let ended = limits[names[i].0].ended(w.ended.unwrap_or(Ended::Context));
+                let tokens = w.written().to_vec();
                 generated[names[i].0].push(Generated { text, tokens, ended, score: None });
             }
         }
@@ -152,7 +154,7 @@ impl<'a> Job<'a> {
     fn beams(
         &self,
         prompts: &[Vec<u32>],
-        limits: &[usize],
+        limits: &[Limit],
         on: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<Vec<Vec<Generated>>> {
         let Strategy::Beams(beams) = self.decoding.strategy else { unreachable!("beam search was chosen") };
@@ -162,14 +164,14 @@ impl<'a> Job<'a> {
         for names in names.chunks(at_a_time) {
             let range = names[0].0..names[0].0 + names.len();
             let (prompts, limits) = (&prompts[range.clone()], &limits[range]);
-            let capacity =
-                prompts.iter().zip(limits).map(|(prompt, limit)| prompt.len() + limit).max().unwrap_or(0);
-            let mut session = GptSession::new(self.model, self.params, prompts.len(), capacity);
+            let most: Vec<usize> = limits.iter().map(|limit| limit.tokens).collect();
+            let capacity = prompts.iter().zip(&most).map(|(prompt, limit)| prompt.len() + limit).max();
+            let mut session = GptSession::new(self.model, self.params, prompts.len(), capacity.unwrap_or(0));
             let mut speaker = self.speaker(names.to_vec(), prompts, on);
             speaker.given = prompts.to_vec();
             let found =
-                beam_search(&mut session, prompts, limits, &beams, &self.decoding.rules, &mut speaker)?;
-            for (best, prompt) in found.into_iter().zip(prompts) {
+                beam_search(&mut session, prompts, &most, &beams, &self.decoding.rules, &mut speaker)?;
+            for ((best, prompt), limit) in found.into_iter().zip(prompts).zip(limits) {
                 let text = |tokens: &[u32]| {
                     text_of(TextStream::new(self.tokenizer, &self.options.stops, prompt), tokens)
                 };
@@ -177,7 +179,7 @@ impl<'a> Job<'a> {
                     Ok(Generated {
                         text: text(&h.tokens)?,
                         tokens: h.tokens,
-                        ended: h.ended,
+                        ended: limit.ended(h.ended),
                         score: Some(h.score),
                     })
                 });
@@ -213,7 +215,7 @@ impl super::Listener for Renamed<'_, '_, '_> {
     fn token(&mut self, _: usize, token: u32) -> Result<std::ops::ControlFlow<()>> {
         self.speaker.token(self.sequence, token)
     }
-    fn traces(&self) -> bool {
+    fn traces(&self) -> Trace {
         self.speaker.traces()
     }
     fn step(&mut self, step: super::Step) {
@@ -266,7 +268,7 @@ fn limit(
     prompt: usize,
     decoding: &Decoding,
     options: &GenerateOptions,
-) -> Result<usize> {
+) -> Result<Limit> {
     let context = model.config().n_positions;
     // The last token needs no position: nothing follows it.
     let room = (context + 1).saturating_sub(prompt);
@@ -290,7 +292,7 @@ fn limit(
             );
             return Err(Error::data(message).hint(hint));
         }
-        return Ok(asked);
+        return Ok(Limit::within(asked, asked));
     }
     let (new, with_prompt) = options.file_limits;
     // What was forgotten does not count.
@@ -304,5 +306,5 @@ fn limit(
     }
     let theirs = new.or(with_prompt.map(|length| length.saturating_sub(prompt))).unwrap_or(NEW_TOKENS);
     let theirs = theirs.max(decoding.rules.min_new);
-    Ok(if slides { theirs } else { theirs.min(room) })
+    Ok(Limit::within(theirs, if slides { usize::MAX } else { room }))
 }

@@ -37,9 +37,9 @@ pub use rnn::RnnSession;
 pub use rules::{Place, Rules};
 pub use seq2seq::Seq2SeqSession;
 pub use settings::{Beams, Decoding, EarlyStopping, LengthPenalty, Sampling, Strategy};
-pub use speak::{Event, Trace};
+pub use speak::Event;
 pub use stream::{TextStream, check_stops};
-pub use trace::{BeamCandidate, BeamStep, Candidate, Listener, Scored, Silent, Step};
+pub use trace::{BeamCandidate, BeamStep, Candidate, Followed, Listener, Next, Scored, Silent, Step, Trace};
 pub use translate::{TranslateOptions, Translation, translate, translate_with};
 pub use write::{Choice, Ended, Writing, write};
 

@@ -72,7 +72,7 @@ impl Request {
         let asked_to_draw = self.temperature.is_some_and(|t| t != 0.0)
             || self.top_k.is_some()
             || self.top_p.is_some()
-            || self.samples.is_some_and(|n| n != 1)
+            || self.samples.is_some()
             || self.seed.is_some();
         let many = |beams: Option<usize>| beams.is_some_and(|beams| beams != 1);
         if asked_to_draw && many(self.beams) {
@@ -151,6 +151,11 @@ impl Request {
 
     /// What only a beam search knows must not be passed over in silence.
     fn check_no_beam_setting(&self) -> Result<()> {
+        if self.nbest == Some(0) {
+            return Err(
+                Error::config("nbest 0 would give no text").hint("use --beams 4 --nbest 4, or leave it out")
+            );
+        }
         if let Some(nbest) = self.nbest.filter(|n| *n != 1) {
             return Err(Error::config(format!("nbest {nbest} is more than one beam can give"))
                 .hint(format!("use --beams {}, or --samples to draw", nbest.max(2))));

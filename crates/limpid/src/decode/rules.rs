@@ -15,6 +15,9 @@
 
 use crate::error::{Error, Result};
 
+/// No text is that long: a larger number of tokens is a slip.
+const MOST_TOKENS: usize = 1 << 31;
+
 /// Rules for what may be said.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
@@ -61,8 +64,13 @@ pub struct Place<'a> {
 }
 
 impl Rules {
-    /// Refuses a least number of new tokens that is more than the most.
+    /// Refuses a least number of new tokens that is more than the most, and numbers that no text reaches.
     pub(crate) fn check_length(&self, most: Option<usize>) -> Result<()> {
+        let asked = [("--tokens", most.unwrap_or(0)), ("--min-tokens", self.min_new)];
+        if let Some((flag, n)) = asked.iter().find(|(_, n)| *n > MOST_TOKENS) {
+            return Err(Error::config(format!("{flag} {n} is more than {MOST_TOKENS}"))
+                .hint(format!("is there a digit too many? {flag} 100 is usual")));
+        }
         match most {
             Some(most) if most < self.min_new => {
                 Err(Error::config(format!("--min-tokens {} is more than --tokens {most}", self.min_new))

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 const MOST: usize = 100_000;
 /// Beams are all written at once, and each has scores for the whole vocabulary.
 const MOST_BEAMS: usize = 1_000;
+/// The largest exponent of a length penalty: beyond it scores of long texts are 0 or infinite, and their order means nothing.
+const MOST_PENALTY: f32 = 5.0;
 
 /// How to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,9 +132,12 @@ impl Beams {
             ))
             .hint(format!("use --beams {}", self.nbest)));
         }
-        let alpha = self.penalty.exponent();
-        if !alpha.is_finite() {
-            return Err(Error::config(format!("length penalty {alpha} is no finite number (32 bits)"))
+        let (alpha, name) = match self.penalty {
+            LengthPenalty::Power(alpha) => (alpha, "length penalty"),
+            LengthPenalty::Gnmt(alpha) => (alpha, "GNMT penalty"),
+        };
+        if !(-MOST_PENALTY..=MOST_PENALTY).contains(&alpha) {
+            return Err(Error::config(format!("{name} {alpha} is not in -{MOST_PENALTY} to {MOST_PENALTY}"))
                 .hint("1 is usual; 0 compares sums, larger values favour longer texts"));
         }
         Ok(())
@@ -170,9 +175,14 @@ mod tests {
             Strategy::Beams(Beams { beams, penalty, stopping: EarlyStopping::Heuristic, nbest })
         };
         let sample = |samples| Strategy::Sample(Sampling { filter: Filter::default(), samples, seed: 0 });
-        for strategy in
-            [beams(0, 1, 1.0), beams(2, 3, 1.0), beams(2, 0, 1.0), beams(2, 1, f32::NAN), sample(0)]
-        {
+        for strategy in [
+            beams(0, 1, 1.0),
+            beams(2, 3, 1.0),
+            beams(2, 0, 1.0),
+            beams(2, 1, f32::NAN),
+            beams(2, 1, -9.0),
+            sample(0),
+        ] {
             let error = Decoding { strategy, ..Decoding::greedy(&[]) }.validate(10).unwrap_err();
             assert!(error.hint_text().is_some(), "{error}");
         }

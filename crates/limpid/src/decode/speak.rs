@@ -1,7 +1,7 @@
 //! Between tokens and whoever wants to see text and traces while it is written.
 
 use super::stream::TextStream;
-use super::trace::{BeamStep, Listener, Step};
+use super::trace::{BeamStep, Listener, Step, Trace};
 use crate::error::Result;
 use crate::text::Tokenizer;
 use std::ops::ControlFlow;
@@ -33,15 +33,6 @@ pub enum Event<'e> {
         /// How; its `prompt` counts within a batch.
         step: &'e BeamStep,
     },
-}
-
-/// Whether every step is to be reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trace {
-    /// Text alone.
-    Off,
-    /// Every step with its candidates.
-    Steps,
 }
 
 /// Turns tokens into text, looks for stop strings, and passes on what happens.
@@ -109,8 +100,8 @@ impl Listener for Speaker<'_, '_> {
         Ok(stream.stopped())
     }
 
-    fn traces(&self) -> bool {
-        self.trace == Trace::Steps
+    fn traces(&self) -> Trace {
+        self.trace
     }
 
     fn step(&mut self, step: Step) {

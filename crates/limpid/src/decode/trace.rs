@@ -5,9 +5,6 @@ use crate::error::Result;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// Of the tokens that cannot be chosen, so many of the likeliest are shown too: what a filter or a rule took away.
-const SHOWN: usize = 20;
-
 /// Is told what happens. Every method has a default that does nothing.
 pub trait Listener {
     /// Sequence `sequence` has a new token; `Break` ends it. Not called for tokens that end a text.
@@ -20,9 +17,9 @@ pub trait Listener {
         Ok(false)
     }
 
-    /// Whether [`Listener::step`] and [`Listener::beams`] should be called: they cost time.
-    fn traces(&self) -> bool {
-        false
+    /// Whether [`Listener::step`] and [`Listener::beams`] should be called, which costs time, and with how many tokens of a distribution.
+    fn traces(&self) -> Trace {
+        Trace::Off
     }
 
     /// A token was chosen.
@@ -30,6 +27,28 @@ pub trait Listener {
 
     /// A beam search went on by one token.
     fn beams(&mut self, _step: BeamStep) {}
+}
+
+/// What is reported of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// Nothing.
+    Off,
+    /// Every step with its whole distributions.
+    Whole,
+    /// Every step; of a distribution every token that could be chosen, and so many of the likeliest others.
+    Likeliest(usize),
+}
+
+impl Trace {
+    /// How many tokens of `all` are listed, if `possible` of them could be chosen.
+    fn listed(self, possible: usize, all: usize) -> usize {
+        match self {
+            Trace::Off => 0,
+            Trace::Whole => all,
+            Trace::Likeliest(others) => possible.saturating_add(others).min(all),
+        }
+    }
 }
 
 /// Nobody listens.
@@ -44,7 +63,9 @@ pub struct Candidate {
     pub id: u32,
     /// Its probability as the model gives it.
     pub before: f32,
-    /// Its probability after rules and filters; 0 if it cannot be drawn.
+    /// The same after the rules: penalties for repetition, what may not be said.
+    pub ruled: f32,
+    /// The probability that it is chosen with, after rules and filters: 0 if it cannot be; 1 for the one that greedy search takes.
     pub after: f32,
 }
 
@@ -59,7 +80,7 @@ pub struct Step {
     pub u: Option<f32>,
     /// The token that was chosen.
     pub chosen: u32,
-    /// Every token that could be chosen, and the likeliest of those that could not; likelier first, by `after`, then `before`.
+    /// The distribution, likelier tokens first, by `after`, then `ruled`, then `before`. Those with `after` > 0 could be chosen.
     pub candidates: Vec<Candidate>,
     /// How many tokens are not listed. None of them could be chosen.
     pub left_out: usize,
@@ -72,12 +93,38 @@ pub struct BeamStep {
     pub step: usize,
     /// Which prompt.
     pub prompt: usize,
+    /// The texts that were followed up to here, each with what the model says comes next.
+    pub followed: Vec<Followed>,
     /// The best continuations, best first.
     pub candidates: Vec<BeamCandidate>,
     /// The texts that are followed further, best first.
     pub running: Vec<Scored>,
     /// The texts that are finished, best first.
     pub finished: Vec<Scored>,
+}
+
+/// A text that a beam search follows, and its next token's distribution.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Followed {
+    /// Its new tokens.
+    pub tokens: Vec<u32>,
+    /// The sum of their log-probabilities.
+    pub sum: f32,
+    /// The next token, likelier ones first.
+    pub next: Vec<Next>,
+    /// How many tokens are not listed.
+    pub left_out: usize,
+}
+
+/// A token that may come next, with its log-probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Next {
+    /// The token.
+    pub id: u32,
+    /// As the model gives it.
+    pub before: f32,
+    /// After the rules; −∞ if it may not be said.
+    pub ruled: f32,
 }
 
 /// One more token after one of the texts that were running.
@@ -104,22 +151,37 @@ pub struct Scored {
     pub score: f32,
 }
 
-/// The candidates of one step: `logits` as the model gave them, `after` the probabilities that a token was chosen by.
-pub(super) fn candidates(logits: &[f32], after: &[f32]) -> (Vec<Candidate>, usize) {
-    let before = probabilities(logits);
-    let mut order: Vec<u32> = (0..before.len() as u32).collect();
-    let key = |id: &u32| (after[*id as usize], before[*id as usize]);
-    order.sort_by(|a, b| {
-        let ((a_after, a_before), (b_after, b_before)) = (key(a), key(b));
-        b_after.total_cmp(&a_after).then(b_before.total_cmp(&a_before)).then(a.cmp(b))
+/// The distribution of one step: `logits` as the model gave them, `ruled` after the rules, `after` the probabilities that a token was chosen by.
+pub(super) fn candidates(
+    logits: &[f32],
+    ruled: &[f32],
+    after: &[f32],
+    trace: Trace,
+) -> (Vec<Candidate>, usize) {
+    let (before, ruled) = (probabilities(logits), probabilities(ruled));
+    let of = |id: u32| {
+        let i = id as usize;
+        Candidate { id, before: before[i], ruled: ruled[i], after: after[i] }
+    };
+    let mut all: Vec<Candidate> = (0..before.len() as u32).map(of).collect();
+    all.sort_by(|a, b| {
+        let by = b.after.total_cmp(&a.after).then(b.ruled.total_cmp(&a.ruled));
+        by.then(b.before.total_cmp(&a.before)).then(a.id.cmp(&b.id))
     });
-    let possible = order.iter().filter(|id| after[**id as usize] > 0.0).count();
-    let shown = order.len().min(possible + SHOWN);
-    let left_out = order.len() - shown;
-    let listed = order[..shown].iter().map(|id| Candidate {
-        id: *id,
-        before: before[*id as usize],
-        after: after[*id as usize],
-    });
-    (listed.collect(), left_out)
+    let possible = all.iter().filter(|candidate| candidate.after > 0.0).count();
+    let listed = trace.listed(possible, all.len());
+    let left_out = all.len() - listed;
+    all.truncate(listed);
+    (all, left_out)
+}
+
+/// The next token of a text that a beam search follows, by log-probabilities: the model's, and after the rules.
+pub(super) fn next_tokens(before: &[f32], ruled: &[f32], trace: Trace) -> (Vec<Next>, usize) {
+    let of = |id: u32| Next { id, before: before[id as usize], ruled: ruled[id as usize] };
+    let mut all: Vec<Next> = (0..before.len() as u32).map(of).collect();
+    all.sort_by(|a, b| b.ruled.total_cmp(&a.ruled).then(b.before.total_cmp(&a.before)).then(a.id.cmp(&b.id)));
+    let listed = trace.listed(0, all.len());
+    let left_out = all.len() - listed;
+    all.truncate(listed);
+    (all, left_out)
 }

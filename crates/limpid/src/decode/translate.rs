@@ -3,9 +3,10 @@
 use super::Rules;
 use super::beam::beam_search;
 use super::settings::{Decoding, Strategy};
-use super::speak::{Event, Speaker, Trace, text_of};
+use super::speak::{Event, Speaker, text_of};
 use super::stream::{TextStream, check_stops};
-use super::write::{Choice, Ended, Writing, write};
+use super::trace::Trace;
+use super::write::{Choice, Ended, Limit, Writing, write};
 use crate::error::{Error, Result};
 use crate::hub::Generation;
 use crate::model::Translator;
@@ -146,7 +147,8 @@ impl Job<'_> {
         let batch: Vec<&[u32]> = now.iter().map(|i| &sources[*i][..]).collect();
         let prompt: Vec<u32> = [self.model.start()].iter().chain(self.prefix).copied().collect();
         // Of each its own, whatever the others in the batch are: the batch must not change a translation.
-        let limits: Vec<usize> = batch.iter().map(|source| self.limit(source)).collect();
+        let bounds: Vec<Limit> = batch.iter().map(|source| self.limit(source)).collect();
+        let limits: Vec<usize> = bounds.iter().map(|limit| limit.tokens).collect();
         let capacity = prompt.len() + limits.iter().max().unwrap_or(&0);
         let mut session = self.model.session(self.params, &batch, capacity);
         let (filter, choice);
@@ -158,8 +160,11 @@ impl Job<'_> {
                 let prompts = vec![prompt; now.len()];
                 let rules = &self.decoding.rules;
                 let found = beam_search(&mut session, &prompts, &limits, &beams, rules, &mut speaker)?;
-                let translation = |h: super::Hypothesis| self.translation(&h.tokens, h.ended, Some(h.score));
-                return found.into_iter().map(|best| best.into_iter().map(translation).collect()).collect();
+                let of_one = |(best, limit): (Vec<super::Hypothesis>, &Limit)| {
+                    let ended = |h: &super::Hypothesis| limit.ended(h.ended);
+                    best.iter().map(|h| self.translation(&h.tokens, ended(h), Some(h.score))).collect()
+                };
+                return found.into_iter().zip(&bounds).map(of_one).collect();
             }
             Strategy::Greedy => {
                 choice = Choice::Largest;
@@ -186,7 +191,7 @@ impl Job<'_> {
         for i in 0..writings.len() {
             speaker.finish(i)?;
         }
-        let ended = |w: &Writing| w.ended.unwrap_or(Ended::Context);
+        let ended = |w: &Writing| bounds[w.sequence()].ended(w.ended.unwrap_or(Ended::Context));
         let translations: Vec<Translation> =
             writings.iter().map(|w| self.translation(w.written(), ended(w), None)).collect::<Result<_>>()?;
         Ok(translations.chunks(samples).map(<[Translation]>::to_vec).collect())
@@ -206,11 +211,11 @@ impl Job<'_> {
     }
 
     /// New tokens of a translation of `source`, as far as the model has positions.
-    fn limit(&self, source: &[u32]) -> usize {
+    fn limit(&self, source: &[u32]) -> Limit {
         // The last token needs no position, the start token does.
         let room = self.model.longest() - self.prefix.len();
         let usual = longest_translation(source).min(self.options.file_limit.unwrap_or(usize::MAX));
-        self.options.new_tokens.unwrap_or(usual.max(self.decoding.rules.min_new)).min(room)
+        Limit::within(self.options.new_tokens.unwrap_or(usual.max(self.decoding.rules.min_new)), room)
     }
 
     fn speaker<'s, 'f>(
@@ -236,6 +241,16 @@ fn prefix_ids(
     rules.check_length(options.new_tokens)?;
     let ids = if options.prefix.is_empty() { Vec::new() } else { tokenizer.encode(&options.prefix)? };
     check_vocabulary(&ids, model.decoder_vocab_size())?;
+    let unknown = tokenizer.unknown_words(&options.prefix)?;
+    if !unknown.is_empty() {
+        return Err(Error::data(format!("--prefix: not in the model's vocabulary: {}", unknown.join(", ")))
+            .hint("a translation can only begin with words that the model knows"));
+    }
+    let no_text = |id: &&u32| rules.ends.contains(id) || [model.end(), model.pad()].contains(id);
+    if let Some(id) = ids.iter().find(no_text) {
+        return Err(Error::data(format!("--prefix: {} is no text of a translation", tokenizer.token(*id)))
+            .hint("leave it out"));
+    }
     let longest = model.longest();
     let asked = options.new_tokens.unwrap_or(rules.min_new.max(1));
     if ids.len() + asked > longest {

@@ -12,7 +12,7 @@
 
 use super::filter::{Filter, probabilities, roulette};
 use super::rules::{Place, Rules, check_scores};
-use super::trace::{Listener, Step, candidates};
+use super::trace::{Listener, Step, Trace, candidates};
 use super::{Session, argmax};
 use crate::error::Result;
 use limpid_tensor::rng::{number, unit};
@@ -39,6 +39,26 @@ impl Ended {
             Ended::Length => "length",
             Ended::Context => "context",
         }
+    }
+}
+
+/// How many tokens a text may grow by, and what it is called to have written them all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    pub tokens: usize,
+    reached: Ended,
+}
+
+impl Limit {
+    /// As many as are wished for, as far as there is room.
+    pub fn within(wished: usize, room: usize) -> Self {
+        let reached = if wished <= room { Ended::Length } else { Ended::Context };
+        Self { tokens: wished.min(room), reached }
+    }
+
+    /// Why a text ended: the end of the model's context is no length that somebody wished for.
+    pub fn ended(self, ended: Ended) -> Ended {
+        if ended == Ended::Length { self.reached } else { ended }
     }
 }
 
@@ -96,7 +116,7 @@ impl Writing {
 
     /// The most tokens it can have.
     pub fn longest(&self) -> usize {
-        self.prompt + self.limit
+        self.prompt.saturating_add(self.limit)
     }
 
     /// The tokens that a new session has to read.
@@ -175,6 +195,8 @@ fn choose(
     let mut scores = logits.to_vec();
     rules.apply(&mut scores, Place { text: &w.tokens, new: step, limit: w.limit });
     check_scores(&scores, step)?;
+    let trace = listener.traces();
+    let ruled = if trace == Trace::Off { Vec::new() } else { scores.clone() };
     let (u, chosen, after) = match choice {
         Choice::Largest => (None, argmax(&scores), None),
         Choice::Draw(filter, seed) => {
@@ -184,14 +206,14 @@ fn choose(
             (Some(u), roulette(&after, u), Some(after))
         }
     };
-    if listener.traces() {
+    if trace != Trace::Off {
         // Greedy search leaves one candidate.
         let after = after.unwrap_or_else(|| {
             let mut only = vec![0.0; logits.len()];
             only[chosen] = 1.0;
             only
         });
-        let (candidates, left_out) = candidates(logits, &after);
+        let (candidates, left_out) = candidates(logits, &ruled, &after, trace);
         listener.step(Step { step, sequence: i, u, chosen: chosen as u32, candidates, left_out });
     }
     Ok(chosen as u32)

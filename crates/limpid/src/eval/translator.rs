@@ -9,7 +9,7 @@ use crate::decode::{Decoding, Request, TranslateOptions, translate_with};
 use crate::error::{Error, Result};
 use crate::hub::{self, Warning};
 use crate::model::Translator;
-use crate::text::Tokenizer;
+use crate::text::{Tokenizer, one_line};
 use limpid_tensor::params::Params;
 use std::path::Path;
 
@@ -86,7 +86,8 @@ pub fn score_translator(
     let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
     let found = translate_with((model, params), tokenizer, &sources, decoding, options, &mut |_| Ok(()))?;
-    let translations: Vec<String> = found.into_iter().map(|mut best| best.swap_remove(0).text).collect();
+    // As they stand in a file, a line each: what is scored here is what `limpid score` would score.
+    let translations: Vec<String> = found.into_iter().map(|best| one_line(&best[0].text)).collect();
     let texts: Vec<&str> = translations.iter().map(String::as_str).collect();
     let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
     let bleu = Bleu { case, ..Bleu::default() };

@@ -18,6 +18,24 @@ pub enum Warning {
     UnknownGenerationKey(String),
     /// A tensor of the weight file that no part of the model uses.
     UnusedTensor(String),
+    /// A tokenizer whose tokens are not those of the model.
+    OtherVocabulary {
+        /// How many the tokenizer has.
+        tokenizer: usize,
+        /// How many the model has.
+        model: usize,
+    },
+}
+
+/// Tables of embeddings are often filled up to a multiple of 64 or 128, which costs nothing and means nothing.
+const FILLED_UP: usize = 128;
+
+impl Warning {
+    /// Whether tokenizer and model of a folder can belong together.
+    pub fn of_vocabulary(tokenizer: usize, model: usize) -> Option<Self> {
+        let fits = (tokenizer..tokenizer + FILLED_UP).contains(&model);
+        (!fits).then_some(Warning::OtherVocabulary { tokenizer, model })
+    }
 }
 
 impl std::fmt::Display for Warning {
@@ -30,6 +48,10 @@ impl std::fmt::Display for Warning {
             Warning::UnusedTensor(name) => {
                 write!(f, "model.safetensors has a tensor that no part of this model uses: {name}")
             }
+            Warning::OtherVocabulary { tokenizer, model } => write!(
+                f,
+                "tokenizer.json has {tokenizer} tokens, the model {model}: do they belong together?"
+            ),
         }
     }
 }

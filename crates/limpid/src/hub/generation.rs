@@ -136,6 +136,17 @@ pub fn load_generation(folder: &Path) -> Result<(Generation, Vec<Warning>)> {
     };
     if has_own && generation.ends.is_empty() {
         generation.ends = model_keys.ids("eos_token_id")?;
+        let tokens =
+            ["decoder_vocab_size", "vocab_size"].iter().find_map(|key| model_keys.map.get(*key)?.as_u64());
+        if let (Some(end), Some(tokens)) = (generation.ends.iter().max(), tokens)
+            && u64::from(*end) >= tokens
+        {
+            return Err(Error::format(
+                &model,
+                format!("eos_token_id {end} is beyond the vocabulary of {tokens} tokens"),
+            )
+            .hint("set it to the id of the token that ends a text, or to null"));
+        }
     }
     Ok((generation, warnings))
 }

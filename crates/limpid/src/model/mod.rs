@@ -45,6 +45,16 @@ impl Architecture {
             Architecture::Rnn(_) => "a recurrent encoder-decoder (translation)",
         }
     }
+
+    /// Tokens that it can read.
+    pub fn vocab_size(&self) -> usize {
+        match self {
+            Architecture::Gpt(gpt) => gpt.config().vocab_size,
+            Architecture::Seq2Seq(seq2seq) => seq2seq.config().vocab_size,
+            Architecture::Bert(bert) => bert.config().vocab_size,
+            Architecture::Rnn(rnn) => rnn.config().vocab_size,
+        }
+    }
 }
 
 /// A model with its numbers, and the names files know them by.

@@ -33,6 +33,11 @@ impl Text {
     }
 }
 
+/// A text on one line: its line ends become spaces. A model of bytes may write them, and a file of lines has one for each text.
+pub fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
 /// The lines of some files, one file after another. One that cannot be opened is an error in place of its lines.
 pub fn each_line(paths: &[PathBuf]) -> impl Iterator<Item = Result<String>> + '_ {
     paths.iter().flat_map(|path| -> Box<dyn Iterator<Item = Result<String>>> {

@@ -11,6 +11,6 @@ mod words;
 pub use blocks::{BLOCK, Blocks, in_order};
 pub use kind::{Case, Purpose, TokenizerKind};
 pub(crate) use lines::checked;
-pub use lines::{Lines, Text, each_line, is_blank, lines_of, text_size};
+pub use lines::{Lines, Text, each_line, is_blank, lines_of, one_line, text_size};
 pub use tokenizer::{Offsets, Tokenizer};
 pub use words::{word_tokenizer, word_tokenizer_for};
