@@ -156,6 +156,8 @@ pub struct Training {
     next_line: u64,
     /// Steps that were done in another sitting.
     before: u64,
+    /// Tokens a second of the steps alone, as somebody measured them.
+    rate: Option<f64>,
 }
 
 impl Training {
@@ -184,12 +186,17 @@ impl Training {
         bar.set_position(before);
         bar.reset_eta();
         let started = std::time::Instant::now();
-        Self { bar, started, tokens: 0, loss: f32::NAN, plain, next_line: before + 1, before }
+        Self { bar, started, tokens: 0, loss: f32::NAN, plain, next_line: before + 1, before, rate: None }
     }
 
     /// A line above the bar.
     pub fn say(&self, line: &str) {
         if self.plain { say(line) } else { self.bar.println(line) }
+    }
+
+    /// So many tokens a second, not counting what is done between steps.
+    pub fn measured(&mut self, tokens_per_second: Option<f64>) {
+        self.rate = tokens_per_second.or(self.rate);
     }
 
     /// One step done.
@@ -198,7 +205,7 @@ impl Training {
         // A moving average of about twenty steps: single batches jump.
         self.loss = if self.loss.is_nan() { loss } else { 0.95 * self.loss + 0.05 * loss };
         let seconds = self.started.elapsed().as_secs_f64();
-        let rate = self.tokens as f64 / seconds.max(1e-9);
+        let rate = self.rate.unwrap_or(self.tokens as f64 / seconds.max(1e-9));
         self.bar.set_position(step);
         self.bar.set_message(format!("loss {:.3}  {:.0}k tokens/s", self.loss, rate / 1e3));
         if self.plain && (step == self.next_line || step == steps) {

@@ -286,9 +286,12 @@ fn check_heads(heads: usize, width: usize, what: &str) -> Result<()> {
     if heads > 0 && width.is_multiple_of(heads) {
         return Ok(());
     }
-    let fits = (1..=width).filter(|h| width.is_multiple_of(*h)).min_by_key(|h| h.abs_diff(heads.max(1)));
+    // Divisors come in pairs, one of each at most the root: a width with a digit too many takes no time either.
+    let small =
+        (1..).take_while(|h: &usize| h.saturating_mul(*h) <= width).filter(|h| width.is_multiple_of(*h));
+    let fits = small.flat_map(|h| [h, width / h]).min_by_key(|h| h.abs_diff(heads.max(1))).unwrap_or(1);
     Err(Error::config(format!("{what}: width {width} cannot be divided into {heads} heads of equal width"))
-        .hint(format!("{} heads would do (--heads {0}; in a run, --set model.heads={0})", fits.unwrap_or(1))))
+        .hint(format!("{fits} would do: --set model.heads={fits} in a run, --heads {fits} elsewhere")))
 }
 
 fn check_dropout(p: f32) -> Result<()> {
@@ -337,7 +340,7 @@ mod tests {
     fn heads_that_do_not_divide_the_width_are_refused_with_a_number_that_does() {
         let error = GptConfig::gpt2(100, 64, 2, 5, 384).validate().unwrap_err();
         assert_eq!(error.to_string(), "heads: width 384 cannot be divided into 5 heads of equal width");
-        assert_eq!(error.hint_text(), Some("4 heads would do (--heads 4; in a run, --set model.heads=4)"));
+        assert_eq!(error.hint_text(), Some("4 would do: --set model.heads=4 in a run, --heads 4 elsewhere"));
         assert!(GptConfig::gpt2(100, 64, 2, 6, 384).validate().is_ok());
     }
 

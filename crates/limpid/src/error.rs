@@ -81,6 +81,12 @@ impl Error {
         }
     }
 
+    /// The same in other words.
+    pub fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
+        self.message = words(&self.message);
+        self
+    }
+
     /// Says what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

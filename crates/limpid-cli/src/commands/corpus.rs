@@ -1,7 +1,7 @@
 //! `limpid corpus`: the built-in corpora as files.
 
 use crate::args::Corpus;
-use crate::printer;
+use crate::printer::{self, say};
 use limpid::data::corpus::stories::{self, Story, TwoSenseWord};
 use limpid::data::corpus::{Pair, generate};
 use limpid::error::{Error, Result};
@@ -52,8 +52,16 @@ fn write_stories(out: &Path, count: usize, held_out: usize, seed: u64) -> Result
         write_aside(&files[0], lines(stories, |story: &Story| &story.text).as_bytes())?;
         write_aside(&files[1], lines(stories, |story: &Story| &story.summary).as_bytes())?;
     }
-    write_aside(&facts_file, format!("{:#}\n", facts(&splits.test, seed)).as_bytes())?;
+    let facts = facts(&splits.test, seed);
+    write_aside(&facts_file, format!("{facts:#}\n").as_bytes())?;
     tell(&files, sets.map(Vec::len), "stories");
+    let of_test = |key: &str| facts["test"][key].as_f64().unwrap_or(f64::NAN);
+    let masked = facts["test"]["masked"]["best_accuracy"].as_f64().unwrap_or(f64::NAN);
+    say(format_args!(
+        "What can be reached on the test stories, exactly: {:.3} nats a word, {masked:.3} of single hidden words; more is in {}",
+        of_test("nats_per_word"),
+        facts_file.display()
+    ));
     println!("{}", facts_file.display());
     Ok(())
 }

@@ -82,10 +82,10 @@ pub fn run(args: Demo) -> Result<()> {
     config(4, args.heads).validate()?;
 
     // Now, not after the training: a folder that cannot be written loses nothing yet.
-    mark(&folder, direction.name())?;
     if let Some((gpt, bert)) = &stories {
         demo_stories::prepare(gpt, bert)?;
     }
+    mark(&folder, direction.name())?;
     translator(&args, &direction, &folder)?;
     match stories {
         Some((gpt, bert)) => demo_stories::run(&args, &gpt, &bert),

@@ -75,6 +75,8 @@ fn made_before(folder: &Path) -> Result<Vec<String>> {
     };
     let outcome = std::fs::read(folder.join(OUTCOME)).unwrap_or_default();
     let outcome: Value = serde_json::from_slice(&outcome).unwrap_or_default();
+    // A page that somebody else has made would be written over.
+    let made = if outcome["experiment"].is_string() { &[OUTCOME, REPORT][..] } else { &[] };
     let named: Vec<String> = serde_json::from_value(outcome["pictures"].clone()).unwrap_or_default();
     // What is named and not in the folder, be it somewhere else, is none of ours.
     let mut pictures = Vec::new();
@@ -82,8 +84,7 @@ fn made_before(folder: &Path) -> Result<Vec<String>> {
         let name = entry.map_err(|e| Error::io("look into", folder, &e))?.file_name();
         let name = name.to_string_lossy();
         // What was being written when somebody ended the program is written again.
-        let is_ours =
-            [OUTCOME, REPORT].contains(&&*name) || named.iter().any(|p| *p == name) || name.ends_with(".tmp");
+        let is_ours = made.contains(&&*name) || named.iter().any(|p| *p == name) || name.ends_with(".tmp");
         if !is_ours {
             return Err(Error::config(format!(
                 "{} holds something that no experiment has made: {name}",

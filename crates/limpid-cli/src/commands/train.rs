@@ -7,6 +7,7 @@ use limpid::report::Metric;
 use limpid::text::text_size;
 use limpid::text::train::Stage;
 use limpid::train::checkpoint;
+use limpid::train::config::Targets;
 use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Beginning, Opened, Preparing};
 use limpid::train::{Ended, Examples, Judged, News, RunConfig, Signal, TaskKind};
@@ -46,22 +47,27 @@ pub fn run(args: Train) -> Result<ExitCode> {
         (_, true) => Beginning::Force,
         _ => Beginning::Fresh,
     };
-    let Opened { mut run, damaged, lock } = open(&config, &folder, beginning)?;
-    for error in &damaged {
+    let mut opened = open(&config, &folder, beginning)?;
+    for error in &opened.damaged {
         say(format_args!("warning: {error}"));
     }
-    let (done, steps) = run.steps();
+    let (done, steps) = opened.run.steps();
     if done >= steps {
         say(format_args!("The run in {} has done all of its {steps} steps.", folder.display()));
     } else {
-        announce(&mut run)?;
+        announce(&mut opened.run)?;
     }
     watch_interrupts()?;
+    opened.begin(&folder)?;
+    let Opened { mut run, lock, .. } = opened;
     let mut bar = printer::Training::resumed(done, steps);
     let ended = run.train(&mut |news| {
         match news {
             News::Step { step, steps, loss, tokens } => bar.step(step, steps, loss, tokens),
             News::Metric(metric) => {
+                if let Metric::Train(line) = metric {
+                    bar.measured(line.tokens_per_second);
+                }
                 if let Some(line) = line(metric) {
                     bar.say(&line);
                 }
@@ -107,7 +113,8 @@ pub fn run(args: Train) -> Result<ExitCode> {
         folder.join("report.html").display()
     );
     println!("What to type next:");
-    let verb = if writes_less(run.examples()) { "summarize" } else { "translate" };
+    let summarizes = config.targets()? == Targets::Summaries || writes_less(run.examples());
+    let verb = if summarizes { "summarize" } else { "translate" };
     let run = printer::quoted(&folder);
     match config.task {
         TaskKind::Gpt => println!("  {limpid} generate {run} --prompt \"…\""),
@@ -158,7 +165,7 @@ fn when_it_can_go_on(error: Error, folder: &Path) -> Error {
 
 /// How good the translations are, at the end.
 fn print_scores(judged: &Judged) {
-    let Judged { on, beams, kept, last } = judged;
+    let Judged { on, beams, kept, last, summaries } = judged;
     let (sentences, search) = (
         kept.translations.len(),
         match beams {
@@ -166,7 +173,12 @@ fn print_scores(judged: &Judged) {
             beams => format!("{beams} beams"),
         },
     );
-    println!("The best model on {sentences} sentences ({}, {search}):", on.name());
+    let what = if summaries.is_some() { "texts" } else { "sentences" };
+    println!("The best model on {sentences} {what} ({}, {search}):", on.name());
+    if let Some([own, lead]) = summaries {
+        println!("  ROUGE-L {:.4}      the first sentence of each text: {:.4}", own.rouge_l, lead.rouge_l);
+        println!("  exact match {:.4}  the first sentence of each text: {:.4}", own.exact, lead.exact);
+    }
     println!("  BLEU {:.2}  {}", kept.bleu.score, kept.bleu.signature);
     println!("  chrF {:.2}  {}", kept.chrf.score, kept.chrf.signature);
     if let Some(last) = last {
@@ -275,7 +287,6 @@ pub(super) fn open(config: &RunConfig, folder: &Path, beginning: Beginning) -> R
 fn announce(run: &mut limpid::train::Run) -> Result<()> {
     let (done, steps) = run.steps();
     let vocab = run.model().architecture.vocab_size();
-    let (seconds, tokens) = run.measure()?;
     let config = run.config();
     let memory = Memory::of(config, run.tokenizer().vocab_size())?.bytes();
     say(format_args!("{}", run.examples().describe()));
@@ -283,7 +294,7 @@ fn announce(run: &mut limpid::train::Run) -> Result<()> {
         say(line);
     }
     say(format_args!(
-        "{} parameters, {vocab} tokens in the vocabulary, about {tokens} tokens a step, {}",
+        "{} parameters, {vocab} tokens in the vocabulary, {}",
         printer::thousands(run.model().params.count()),
         printer::counted(team::threads(), "thread"),
     ));
@@ -304,10 +315,13 @@ fn announce(run: &mut limpid::train::Run) -> Result<()> {
             config.train.warmup
         ));
     }
+    // Last: of a large model two steps take a while.
+    let (seconds, tokens) = run.measure()?;
     let digits = usize::from(seconds < 0.01);
     say(format_args!(
-        "{} of about {:.digits$} ms: {} (measured on two batches; validation and checkpoints not counted)",
+        "{} of about {} tokens and {:.digits$} ms: {} (measured on two batches; validation and checkpoints not counted)",
         printer::counted((steps - done) as usize, "step"),
+        printer::thousands(tokens),
         seconds * 1e3,
         printer::duration(seconds * (steps - done) as f64),
     ));

@@ -19,6 +19,7 @@ mod tokenizer;
 mod train;
 mod train_cache;
 mod train_find_lr;
+mod train_folders;
 mod train_from;
 mod train_full_disk;
 mod train_limits;

@@ -84,6 +84,9 @@ fn a_language_model_goes_on_with_its_sizes_tokens_and_weights() {
     };
     refuse("model.width=64", "model.width = 64, but the model in", "leave out model.width");
     refuse("model.ffn=48", "has 128", "leave out model.ffn");
+    // What is asked for may be what is usual.
+    refuse("model.width=128", "has 32", "leave out model.width");
+    refuse("model.context=128", "has positions for 16", "model.context=16");
     refuse("model.norm=post", "has pre", "leave out model.norm");
     refuse("model.positions=learned", "has sinusoidal", "leave out model.positions");
     refuse("model.activation=relu", "has gelu_new", "leave out model.activation");

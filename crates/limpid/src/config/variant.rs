@@ -85,7 +85,9 @@ impl Variant {
             return Err(Error::config(format!(
                 "one-hot positions: {longest} of them do not fit into a width of {width}"
             ))
-            .hint(format!("use a context of at most {width}, or a width of at least {longest}")));
+            .hint(format!(
+                "use a context of at most {width} (--set model.context={width}), or a width of at least {longest}"
+            )));
         }
         Ok(())
     }

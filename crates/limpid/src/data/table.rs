@@ -194,7 +194,10 @@ fn place(path: &Path, column: &Column, names: Option<&[String]>) -> Result<usize
                         .hint("give the number of the one that is meant, from 1"))
                 }
                 (None, _) => Err(Error::format(path, format!("there is no column \"{name}\""))
-                    .hint(format!("its first line names: {}", names.join(", ")))),
+                    .hint(format!(
+                        "its first line names: {}. If that is an example, say so (--set table.header=false, eval: --no-header), and give columns by number",
+                        names.join(", ")
+                    ))),
             }
         }
         (Column::Name(name), None) => {
@@ -263,7 +266,10 @@ mod tests {
         let (text, hint) = error("a,b\n1,2\n", Csv, Header::First, &["c"]);
         assert_eq!(
             (text.as_str(), hint.as_str()),
-            ("t: there is no column \"c\"", "its first line names: a, b")
+            (
+                "t: there is no column \"c\"",
+                "its first line names: a, b. If that is an example, say so (--set table.header=false, eval: --no-header), and give columns by number"
+            )
         );
         assert!(error("a,a\n1,2\n", Csv, Header::First, &["a"]).0.contains("two columns have the name"));
         let (text, hint) = error("{\"a\": 1}\n{\"b\": []}\n", JsonLines, Header::Missing, &["a"]);

@@ -77,7 +77,7 @@ impl Encoder<'_> {
                     "{name} has {} tokens, the model has positions for {longest}",
                     ids.len()
                 ))
-                .hint("shorten it; embed and classify read the beginning of a single text with --truncate"));
+                .hint("shorten it; embed and classify (not fill-mask) read the beginning of a single text with --truncate"));
             }
             // The last token is [SEP], where there is one.
             let last = ids[ids.len() - 1];

@@ -23,6 +23,7 @@ pub mod ngrams;
 pub mod resample;
 pub mod rouge;
 pub mod stories;
+pub mod summary;
 mod tokenize;
 pub mod translator;
 

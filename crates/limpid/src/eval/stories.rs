@@ -105,6 +105,9 @@ pub fn one_at_a_time(
         stories.iter().map(|story| tokenizer.encode(story)).collect::<Result<Vec<Vec<u32>>>>()
     };
     let (learnt, ids) = (read(train)?, read(test)?);
+    if let Some(text) = test.iter().find(|text| log_probability(text).is_none()) {
+        return Err(not_ours(text));
+    }
     if let Some((ids, story)) = ids.iter().zip(test).find(|(ids, story)| ids.len() != words(story).len()) {
         let (pieces, words) = (ids.len(), words(story).len());
         return Err(Error::config(format!("a story of {words} words and marks has {pieces} tokens"))

@@ -44,6 +44,9 @@ pub enum AnyConfig {
     Rnn(RnnConfig),
 }
 
+/// In the folder of a run: where one that is to be replaced waits.
+pub(crate) const REPLACED: &str = ".replaced";
+
 /// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     if !folder.is_dir() {
@@ -52,8 +55,15 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
             .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
     }
     if folder.join("config.toml").is_file() && !folder.join("config.json").is_file() {
-        return Err(Error::config(format!("the run in {} has kept no model yet", folder.display()))
-            .hint("one is kept at the first validation: `limpid train … --resume` goes on"));
+        let hint = match folder.join(REPLACED).is_dir() {
+            false => "one is kept at the first validation: `limpid train … --resume` goes on",
+            true => {
+                "the run that it was to replace waits in .replaced; the next `limpid train` with this folder puts it back first"
+            }
+        };
+        return Err(
+            Error::config(format!("the run in {} has kept no model yet", folder.display())).hint(hint)
+        );
     }
     let (mut config, mut warnings) = read_config(&folder.join("config.json"))?;
     let path = folder.join("model.safetensors");

@@ -66,7 +66,7 @@ pub fn attention_of<'a>(
     let source = source_ids(model, tokenizer, 0, text)?;
     let target = with_end(model, translation);
     let (layer, weights) = cross_attention(model, params, &source, &target)?;
-    let tokens = |ids: &[u32]| ids.iter().map(|id| tokenizer.token(*id)).collect();
+    let tokens = |ids: &[u32]| ids.iter().map(|id| readable(tokenizer, *id)).collect();
     Ok(TranslationAttention {
         translation: tokenizer.decode(translation)?,
         source: tokens(&source),
@@ -74,6 +74,13 @@ pub fn attention_of<'a>(
         layer,
         weights,
     })
+}
+
+/// A token as people read it: byte-level pieces are written in an alphabet of their own. One that is no text alone stays as it is.
+fn readable(tokenizer: &Tokenizer, id: u32) -> String {
+    let text = tokenizer.decode_with_special(&[id]).unwrap_or_default();
+    let text = text.trim();
+    if text.is_empty() || text.contains('\u{fffd}') { tokenizer.token(id) } else { text.to_string() }
 }
 
 /// A translation and its end token, if the model has a position from which to say it: one that fills all positions has not.

@@ -1,7 +1,7 @@
 //! Bars as SVG: one number for each of a few groups.
 
 use super::scale::{Axis, Ends, short_number};
-use super::svg::{HEIGHT, LEFT, Page, RIGHT, colour, px};
+use super::svg::{HEIGHT, LEFT, Page, RIGHT, colour, px, width_of};
 use std::fmt::Write;
 
 /// A chart with bars from zero.
@@ -46,6 +46,9 @@ impl Bars {
         page.rows(&axis);
         let slot = (RIGHT - LEFT) / self.bars.len().max(1) as f64;
         let zero = page.y(&axis, 0.0).unwrap_or(page.top + HEIGHT);
+        let number = |bar: &Bar| short_number(rounded(bar.height, slot));
+        // Numbers that would run into each other say nothing; the axis and the pointer still do.
+        let numbers_fit = self.bars.iter().all(|bar| width_of(&number(bar)) <= slot);
         for (i, bar) in self.bars.iter().enumerate() {
             let middle = LEFT + slot * (i as f64 + 0.5);
             page.column(middle, &bar.name);
@@ -73,7 +76,9 @@ impl Bars {
                 );
             }
             let top = interval.map_or(y, |(_, high)| y.min(high)).min(zero);
-            page.text(middle, top - 6.0, " text-anchor=\"middle\"", &short_number(rounded(bar.height, slot)));
+            if numbers_fit {
+                page.text(middle, top - 6.0, " text-anchor=\"middle\"", &number(bar));
+            }
         }
         let about: Vec<&str> = self.bars.iter().map(|bar| bar.about.as_str()).collect();
         page.finish(&self.title, &about.join("; "), &self.x)

@@ -48,9 +48,9 @@ impl Curve {
 
     pub(super) fn y(self) -> Axis {
         match self {
-            Self::TrainLoss | Self::ValidationLoss => Axis::linear("nats a token"),
+            Self::TrainLoss | Self::ValidationLoss => Axis::linear("nats"),
             Self::Bleu => Axis::linear("").including(0.0),
-            Self::Accuracy => Axis::linear(""),
+            Self::Accuracy => Axis::linear("share that is right"),
             Self::LearningRate => Axis::linear("").including(0.0),
             Self::GradientNorm => Axis::log(""),
             Self::Speed => Axis::linear("").including(0.0),
@@ -93,6 +93,16 @@ impl Curve {
     }
 }
 
+/// What the loss of a run is a mean over.
+fn unit_of_loss(run: &Run) -> &'static str {
+    let task = run.settings.iter().find(|(key, _)| key == "task").map_or("", |(_, task)| task);
+    match task {
+        "classify" => "nats a text",
+        "bert" => "nats a hidden word",
+        _ => "nats a token",
+    }
+}
+
 /// The charts of one run; those without points are left out.
 pub(super) fn of_run(run: &Run) -> Vec<Chart> {
     let step = || Axis::linear("step");
@@ -103,7 +113,7 @@ pub(super) fn of_run(run: &Run) -> Vec<Chart> {
         .flat_map(|(curve, name)| curve.series(run, name))
         .collect();
     if !losses.is_empty() {
-        charts.push(Chart::new("Loss", step(), Axis::linear("nats a token"), losses));
+        charts.push(Chart::new("Loss", step(), Axis::linear(unit_of_loss(run)), losses));
     }
     for curve in &Curve::ALL[2..] {
         if !curve.points(run).is_empty() {

@@ -77,7 +77,10 @@ fn headline(run: &Run) -> String {
     if let Some(bleu) = said("bleu").and_then(serde_json::Value::as_f64) {
         let on = said("judged_on").and_then(serde_json::Value::as_str);
         let on = on.map_or(String::new(), |on| format!(" on {on}"));
-        let _ = write!(text, "; BLEU {bleu:.2}{on}");
+        let _ = match said("rouge_l").and_then(serde_json::Value::as_f64) {
+            Some(rouge) => write!(text, "; ROUGE-L {rouge:.4}{on}"),
+            None => write!(text, "; BLEU {bleu:.2}{on}"),
+        };
     }
     text + "."
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Where the run that `--force` replaces waits until the new one can begin: first while it is moved, then as a whole, then to be removed. Renaming
 /// the folder is what takes a step, so that a kill at any moment leaves one of the two runs complete.
 const MOVING: &str = ".replacing";
-const ASIDE: &str = ".replaced";
+const ASIDE: &str = crate::hub::REPLACED;
 const DISCARDED: &str = ".discarded";
 /// What may stand beside a run, or alone.
 pub(super) const FOLDERS: [&str; 3] = [MOVING, ASIDE, DISCARDED];

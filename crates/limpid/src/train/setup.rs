@@ -12,8 +12,9 @@ use super::vocabulary::{in_a_run, tokenizer};
 use crate::data::table::TableFormat;
 use crate::error::{Error, Result};
 use crate::files::{create_folder, is_aside, write_aside};
-use crate::hash::hash_file;
+use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
+use crate::model::Model;
 use crate::report::parse_settings;
 use crate::text::train::Stage;
 use std::ffi::OsStr;
@@ -50,6 +51,13 @@ pub struct Opened {
     pub lock: File,
 }
 
+impl Opened {
+    /// The run begins: one that it replaces goes for good. Until then whoever opens the folder next puts it back.
+    pub fn begin(&self, folder: &Path) -> Result<()> {
+        replace::discard(folder)
+    }
+}
+
 /// Everything a run writes into its folder; last what makes it a run's, so that one that is half removed still is.
 const OURS: [&str; 9] = [
     "metrics.jsonl",
@@ -64,7 +72,7 @@ const OURS: [&str; 9] = [
 ];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
-const MAY_CHANGE: [&str; 12] = [
+const MAY_CHANGE: [&str; 13] = [
     "train.steps",
     "train.epochs",
     "train.checkpoint_every",
@@ -74,6 +82,7 @@ const MAY_CHANGE: [&str; 12] = [
     "data.test_source",
     "data.test_target",
     "data.test_pairs",
+    "score.targets",
     "score.beams",
     "score.lowercase",
     "score.sentences",
@@ -103,7 +112,8 @@ pub fn open(
     config.validate()?;
     let config = adopt(config)?;
     let saved = folder.join("config.toml");
-    check_folder(folder, saved.is_file(), beginning)?;
+    let known = folder.join(LOCK).exists();
+    check_folder(folder, is_run(folder, beginning, known), beginning)?;
     if let Some(from) = config.model.from.as_ref().filter(|_| beginning == Beginning::Force)
         && is_within(from, folder)
     {
@@ -120,8 +130,12 @@ pub fn open(
     let lock = lock(folder)?;
     replace::put_back(folder)?;
     // Again: somebody may have trained here while the files were read.
-    let is_run = saved.is_file();
+    let is_run = is_run(folder, beginning, known);
     check_folder(folder, is_run, beginning)?;
+    if !is_run {
+        // What one that was ended before its first step had prepared may be for other settings.
+        clear(folder)?;
+    }
     if is_run && beginning == Beginning::Force {
         replace::set_aside(folder)?;
     }
@@ -143,7 +157,6 @@ pub fn open(
         above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
     }
     let (run, damaged) = prepared?;
-    replace::discard(folder)?;
     Ok(Opened { run, damaged, lock })
 }
 
@@ -162,11 +175,19 @@ fn prepare(
     let mut noticed = mend(folder)?;
     let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress).map_err(in_a_run)?;
     plan::check_memory(&config, tokenizer.vocab_size())?;
+    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
+    if let Some(known) = checkpoint.as_ref().and_then(|there| there.state.tokenizer)
+        && known != hash_bytes(tokenizer.to_json()?.as_bytes())
+    {
+        let path = folder.join("tokenizer").join("tokenizer.json");
+        let message = "it is not what the run has cut its text with: ids would mean something else";
+        return Err(Error::format(&path, message)
+            .hint("put the old one back (there may be one in model/), or begin anew with --force"));
+    }
     let cache = folder.join("cache");
     create_folder(&cache)?;
     let examples =
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
-    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
         let all: Vec<String> = damaged.iter().map(|(_, error)| error.to_string()).collect();
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
@@ -197,6 +218,11 @@ fn prepare(
         _ => None,
     };
     let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun.as_ref())?;
+    let fills_masks =
+        |model: &Model| model.files.iter().any(|file| file.name.starts_with("cls.predictions."));
+    if begun.as_ref().is_some_and(|begun| fills_masks(run.model()) && !fills_masks(begun)) {
+        noticed.push(Error::data("the model to begin with has no head for hidden words: that begins anew"));
+    }
     if begun.as_ref().is_some_and(|begun| has_other_labels(run.model(), begun)) {
         noticed.push(Error::data("the model to begin with tells other labels apart: its head begins anew"));
     }
@@ -228,18 +254,36 @@ fn check_not_finished_for_good(folder: &Path) -> Result<()> {
     .hint(format!("{usable}--force begins anew, --out DIR names another folder")))
 }
 
+/// Whether a folder holds a run. One that was ended before its first step has nothing to lose, and nobody has to force its place; but that it was
+/// ours must be `known`: a `config.toml` may also be somebody's own.
+fn is_run(folder: &Path, beginning: Beginning, known: bool) -> bool {
+    let has = |name: &str| folder.join(name).exists();
+    let has_begun = ["metrics.jsonl", "summary.json", "checkpoints", "model"].into_iter().any(has);
+    has("config.toml") && (has_begun || !known || beginning != Beginning::Fresh)
+}
+
 fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {
     if is_run && beginning == Beginning::Fresh {
         let finished = if folder.join("summary.json").is_file() { "a finished run" } else { "a run" };
-        return Err(Error::config(format!("{} holds {finished} already", folder.display()))
-            .hint("--resume goes on with it, --force begins anew, --out DIR names another folder"));
+        return Err(Error::config(format!("{} holds {finished} already", folder.display())).hint(format!(
+            "`limpid train {} --resume` goes on with it, --force begins anew, --out DIR names another folder",
+            folder.join("config.toml").display()
+        )));
+    }
+    if !folder.join("config.toml").is_file() && folder.join("checkpoints").is_dir() {
+        let path = folder.join("config.toml");
+        return Err(Error::config(format!(
+            "{} is gone: without it nobody knows what the run in its folder is",
+            path.display()
+        ))
+        .hint("put it back, or give another folder with --out DIR"));
     }
     let holds_something = match fs::read_dir(folder) {
         Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| !is_harmless(&entry.file_name()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
         Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
     };
-    if holds_something && !is_run {
+    if holds_something && !folder.join("config.toml").is_file() {
         return Err(Error::config(format!("{} holds something that no run has made", folder.display()))
             .hint("give a new folder with --out DIR"));
     }

@@ -202,14 +202,25 @@ fn windows(
     let end = if data.text.len() > 1 { tokenizer.end() } else { None };
     let windows = Windows::read(config, tokenizer, end, cache, progress)?;
     let (file, kept) = windows.kept();
-    for (range, what) in [(&windows.train, "to learn from"), (kept, "for validation")] {
-        if range.len() < 2 || (what == "to learn from" && range.len() <= context) {
-            return Err(Error::data(format!(
-                "{} tokens {what} are too few for a context of {context}",
-                range.len()
-            ))
-            .hint(format!("--set model.context={}, or more text", (range.len() / 2).max(1))));
-        }
+    let learnt = windows.train.len();
+    if learnt <= context {
+        let message = format!("{learnt} tokens to learn from are too few for a context of {context}");
+        return Err(
+            Error::data(message).hint(format!("--set model.context={}, or more text", (learnt / 2).max(1)))
+        );
+    }
+    if kept.len() < 2 {
+        let files: Vec<String> = data.validation_text.iter().map(|file| file.display().to_string()).collect();
+        let (whose, hint) = match &files[..] {
+            [] => (String::new(), "give more text, or a larger --set data.validation_share=0.1"),
+            files => (
+                format!("{}: ", files.join(", ")),
+                "data.validation_text wants a text; without it a part of the other is kept",
+            ),
+        };
+        let message =
+            format!("{whose}{} tokens for validation are too few to predict one from another", kept.len());
+        return Err(Error::data(message).hint(hint));
     }
     let gives_text_back =
         matches!(tokenizer.kind(), Some(TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe));

@@ -10,13 +10,16 @@ use crate::text::train::{train, train_files};
 use crate::text::{BLOCK, Tokenizer};
 use std::path::{Path, PathBuf};
 
-/// The flags of `limpid tokenizer train` are keys of a run.
+/// The flags of `limpid tokenizer train` are keys of a run, if it has them.
 pub(super) fn in_a_run(error: Error) -> Error {
-    let keys = error.hint_text().map(|hint| {
-        hint.replace("--vocab ", "--set tokenizer.vocab=")
+    let keys = |text: &str, vocab: &str| {
+        text.replace("--vocab ", vocab)
             .replace(", or --min-frequency to leave rare characters out", "")
-    });
-    match keys {
+            .replace(", give more text, or a lower --min-frequency", ", or give more text")
+    };
+    let hint = error.hint_text().map(|hint| keys(hint, "--set tokenizer.vocab="));
+    let error = error.reworded(|message| keys(message, "tokenizer.vocab = "));
+    match hint {
         Some(hint) => error.hint(hint),
         None => error,
     }

@@ -27,6 +27,9 @@ pub struct State {
     pub metrics_bytes: u64,
     /// What the run learns from: what it is, and its hash.
     pub sources: Vec<(String, u64)>,
+    /// Hash of the tokenizer that cut it; none in checkpoints of older versions.
+    #[serde(default)]
+    pub tokenizer: Option<u64>,
     /// Sums since the last line of metrics, so that the next one is about the same steps whether the run was stopped or not.
     #[serde(default)]
     pub since: Since,

@@ -1,6 +1,6 @@
 //! What a run cannot be.
 
-use super::{RunConfig, TaskKind, Unit};
+use super::{MaskingConfig, RunConfig, ScoreConfig, TableConfig, Targets, TaskKind, Unit};
 use crate::error::{Error, Result};
 use crate::hub::check_gpt_file;
 
@@ -125,6 +125,8 @@ impl RunConfig {
             ))
             .hint(format!("--set train.keep={}", train.average_last)));
         }
+        self.check_parts()?;
+        self.targets()?;
         self.check_cleaning()?;
         self.rate(train.steps)?;
         self.bucketing()?;
@@ -157,6 +159,57 @@ impl RunConfig {
             TaskKind::Translate => self.translator(100).map(|_| ()),
             TaskKind::Bert | TaskKind::Classify => {
                 self.bert(100, crate::config::BertHead::MaskedLm).and_then(|c| c.validate())
+            }
+        }
+    }
+
+    /// What is written.
+    pub fn targets(&self) -> Result<Targets> {
+        match &self.score.targets[..] {
+            "translations" => Ok(Targets::Translations),
+            "summaries" => Ok(Targets::Summaries),
+            other => Err(Error::config(format!("score.targets = '{other}' is not known"))
+                .hint("score.targets = \"translations\" or \"summaries\"")),
+        }
+    }
+
+    /// Refuses settings of another task: they would be without effect.
+    fn check_parts(&self) -> Result<()> {
+        let (task, usual) = (self.task, TableConfig::default());
+        let columns =
+            TableConfig { format: None, ..self.table.clone() } != TableConfig { format: None, ..usual };
+        let texts = matches!(task, TaskKind::Gpt | TaskKind::Bert);
+        let parts = [
+            (
+                "masking",
+                self.masking != MaskingConfig::default(),
+                task == TaskKind::Bert,
+                "`train bert` hides words",
+            ),
+            (
+                "score",
+                self.score != ScoreConfig::default(),
+                task == TaskKind::Translate,
+                "`train translate` is scored at its end",
+            ),
+            (
+                "table",
+                columns,
+                task == TaskKind::Classify,
+                "`train classify` reads labelled texts; pairs have data.source_column and the like",
+            ),
+            (
+                "table.format",
+                self.table.format.is_some(),
+                !texts,
+                "it says how labelled texts or pairs are written",
+            ),
+        ];
+        match parts.iter().find(|(_, set, fits, _)| *set && !fits) {
+            None => Ok(()),
+            Some((part, _, _, whose)) => {
+                Err(Error::config(format!("settings of '{part}' would change nothing here"))
+                    .hint(format!("leave them out: {whose}")))
             }
         }
     }

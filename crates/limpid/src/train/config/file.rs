@@ -83,7 +83,8 @@ impl RunConfig {
             complete(&table)?;
         }
         steps_or_epochs(&mut table, overrides)?;
-        complete(&table)
+        let said = keys_of(&table);
+        Ok(Self { said, ..complete(&table)? })
     }
 
     /// The same with some keys changed: `train.steps=500`.
@@ -100,7 +101,9 @@ impl RunConfig {
             ))
             .hint("rename it, or link to it by another name"));
         }
-        Self::parse(&self.to_toml(), overrides)
+        let config = Self::parse(&self.to_toml(), overrides)?;
+        let said = overrides.iter().filter_map(|change| Some(change.split_once('=')?.0.trim().to_string()));
+        Ok(Self { said: self.said.iter().cloned().chain(said).collect(), ..config })
     }
 
     /// As a TOML file has it: every key that is set, so that a run can be read without knowing what was usual then.
@@ -231,4 +234,13 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
             (_, value) => drop(into.insert(key, value)),
         }
     }
+}
+
+/// The keys of a file, such as `model.width`.
+fn keys_of(table: &toml::Table) -> Vec<String> {
+    let inside = |(part, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(keys) => keys.keys().map(|key| format!("{part}.{key}")).collect(),
+        _ => vec![part.clone()],
+    };
+    table.iter().flat_map(inside).collect()
 }

@@ -42,6 +42,9 @@ pub struct RunConfig {
     /// How labelled texts are written, for a classifier.
     #[serde(default)]
     pub table: TableConfig,
+    /// Keys that somebody has said, such as `model.width`: one that is said may be what is usual.
+    #[serde(skip)]
+    pub(super) said: Vec<String>,
 }
 
 /// What is learnt.
@@ -277,6 +280,8 @@ impl Default for TrainConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScoreConfig {
+    /// What is written: `translations` (BLEU and chrF) or `summaries` (ROUGE-L and exact match as well).
+    pub targets: String,
     /// Beams of the search; 1 is greedy.
     pub beams: usize,
     /// Whether BLEU and chrF pass over capital letters.
@@ -287,8 +292,17 @@ pub struct ScoreConfig {
 
 impl Default for ScoreConfig {
     fn default() -> Self {
-        Self { beams: 1, lowercase: false, sentences: 2_000 }
+        Self { targets: "translations".into(), beams: 1, lowercase: false, sentences: 2_000 }
     }
+}
+
+/// What an encoder-decoder writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// The same in another language.
+    Translations,
+    /// The same in fewer words.
+    Summaries,
 }
 
 /// What a sequence of a text is.
@@ -350,6 +364,7 @@ impl RunConfig {
             score: ScoreConfig::default(),
             masking: MaskingConfig::default(),
             table: TableConfig::default(),
+            said: Vec::new(),
         };
         if matches!(task, TaskKind::Bert | TaskKind::Classify) {
             config.model.dropout = 0.1;

@@ -65,7 +65,8 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
     }
     let there = family(config.task, &folder)?;
     let (own, usual) = (Own::of(&there), RunConfig::new(config.task).model);
-    own.check(&config.model, &usual, &folder)?;
+    let is_said = |key: &str| config.said.iter().any(|said| *said == format!("model.{key}"));
+    own.check(&config.model, &usual, is_said, &folder)?;
     let pairs = match config.task {
         TaskKind::Classify => config.table.text.len() > 1,
         _ => config.unit()? == super::config::Unit::Pairs,
@@ -82,7 +83,7 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
     }
     if let Some(positions) = own.longest.filter(|longest| config.model.context > *longest) {
         let context = config.model.context;
-        if context != usual.context {
+        if context != usual.context || is_said("context") {
             return Err(Error::config(format!(
                 "model.context = {context}, but the model in {} has positions for {positions}",
                 folder.display()

@@ -71,7 +71,13 @@ impl Own {
     }
 
     /// Refuses what was asked for and is not so.
-    pub(super) fn check(&self, model: &ModelConfig, usual: &ModelConfig, folder: &Path) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        model: &ModelConfig,
+        usual: &ModelConfig,
+        is_said: impl Fn(&str) -> bool,
+        folder: &Path,
+    ) -> Result<()> {
         let refuse = |key: &str, asked: &str, own: &str| {
             let folder = folder.display();
             Err(Error::config(format!("model.{key} = {asked}, but the model in {folder} has {own}"))
@@ -84,7 +90,7 @@ impl Own {
             ("ffn", model.ffn, usual.ffn, self.ffn),
         ];
         for (key, asked, usual, own) in sizes {
-            if let (Some(asked), Some(own)) = (asked.filter(|_| asked != usual), own)
+            if let (Some(asked), Some(own)) = (asked.filter(|_| asked != usual || is_said(key)), own)
                 && !own.contains(&asked)
             {
                 let [first, second] = own.map(|n| n.to_string());

@@ -22,6 +22,7 @@ use super::from::{check_no_bias, generation_of, take_over};
 use super::metrics::Metrics;
 use super::step::{StepReport, Stepper};
 use crate::error::{Error, Result};
+use crate::hash::hash_bytes;
 use crate::hub;
 use crate::model::{Architecture, Model};
 use crate::report::{self, Metric};
@@ -136,8 +137,9 @@ impl Run {
         };
         let mut stepper = Stepper::new(&model.params, config.adam(), seed);
         let mut average = (config.train.ema > 0.0).then(|| Block::zeros_like(&model.params));
+        let cuts = Some(hash_bytes(tokenizer.to_json()?.as_bytes()));
         let state = match &checkpoint {
-            None => State { sources, started: seconds_since_1970(), ..State::default() },
+            None => State { sources, tokenizer: cuts, started: seconds_since_1970(), ..State::default() },
             Some(checkpoint) => {
                 check_sources(&checkpoint.state.sources, &sources)?;
                 checkpoint.read("params", model.params.flat_mut())?;
@@ -148,7 +150,7 @@ impl Run {
                     checkpoint.read("ema", average.flat_mut())?;
                 }
                 // The files may have moved.
-                State { sources, ..checkpoint.state.clone() }
+                State { sources, tokenizer: cuts, ..checkpoint.state.clone() }
             }
         };
         if state.step > steps {
@@ -205,9 +207,12 @@ impl Run {
         &self.examples
     }
 
-    /// How long a step takes, in seconds: the gradients of the first batch, twice, without a step being taken.
+    /// How long a step takes, in seconds, and its tokens: making its batches, and the gradients of the first one, twice, without a step being
+    /// taken.
     pub fn measure(&mut self) -> Result<(f64, usize)> {
+        let before = Instant::now();
         let batches = self.batches(self.state.step);
+        let making = before.elapsed().as_secs_f64();
         let tokens = batches.iter().map(Batch::tokens).sum();
         let mut best = f64::INFINITY;
         for _ in 0..2 {
@@ -218,7 +223,7 @@ impl Run {
             });
             best = best.min(before.elapsed().as_secs_f64());
         }
-        Ok((best * batches.len() as f64, tokens))
+        Ok((making + best * batches.len() as f64, tokens))
     }
 
     fn batches(&mut self, step: u64) -> Vec<Batch> {

@@ -4,10 +4,12 @@ use super::{News, Run, Signal};
 use crate::decode::Request;
 use crate::error::Result;
 use crate::eval::Case;
+use crate::eval::summary::SummaryScores;
 use crate::eval::translator::{TranslatorScores, manner_of, score_translator};
 use crate::files::write_aside;
 use crate::hub;
 use crate::model::Model;
+use crate::train::config::Targets;
 use crate::train::examples::Examples;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -32,6 +34,8 @@ pub struct Judged {
     pub kept: TranslatorScores,
     /// The weights after the last step, if those are not the ones that were kept.
     pub last: Option<TranslatorScores>,
+    /// What was kept as summaries, and the first sentences beside it; if that is what is written.
+    pub summaries: Option<[SummaryScores; 2]>,
 }
 
 impl JudgedOn {
@@ -64,12 +68,18 @@ impl Run {
         last: Option<TranslatorScores>,
         news: &mut dyn FnMut(News) -> Signal,
     ) -> Result<()> {
-        let Some((on, _)) = self.to_judge() else { return Ok(()) };
+        let Some((on, pairs)) = self.to_judge() else { return Ok(()) };
         let (kept, _) = hub::load(&self.folder.join("model"))?;
         let Some(scores) = self.score(&kept, news)? else { return Ok(()) };
         let text = scores.translations.join("\n") + "\n";
         write_aside(&self.folder.join("translations.txt"), text.as_bytes())?;
-        self.judged = Some(Judged { on, beams: self.config.score.beams, kept: scores, last });
+        let summaries = match self.config.targets()? {
+            Targets::Translations => None,
+            Targets::Summaries => {
+                Some([SummaryScores::of(&scores.translations, pairs), SummaryScores::of_leads(pairs)])
+            }
+        };
+        self.judged = Some(Judged { on, beams: self.config.score.beams, kept: scores, last, summaries });
         Ok(())
     }
 
@@ -111,6 +121,11 @@ impl Judged {
         });
         if self.on == JudgedOn::Test {
             summary["test_loss"] = json!(loss.mean());
+        }
+        if let Some([own, lead]) = &self.summaries {
+            summary["rouge_l"] = json!(own.rouge_l);
+            summary["exact_match"] = json!(own.exact);
+            summary["lead"] = json!({ "rouge_l": lead.rouge_l, "exact_match": lead.exact });
         }
         if let Some(last) = &self.last {
             summary["bleu_after_last_step"] = json!(last.bleu.score);

@@ -1,0 +1,51 @@
+//! How good summaries are: ROUGE-L and exact matches, beside the first sentence of each text as its summary.
+
+use super::baselines::lead_sentence;
+use super::rouge::{RougeScore, exact_match, rouge_l};
+
+/// Summaries of some texts, measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SummaryScores {
+    /// The mean of ROUGE-L's F, 0 to 1.
+    pub rouge_l: f64,
+    /// The share that equals the reference.
+    pub exact: f64,
+}
+
+impl SummaryScores {
+    /// Of summaries, one for each pair of a text and its reference.
+    pub fn of(summaries: &[String], pairs: &[(String, String)]) -> Self {
+        Self::new(summaries.iter().map(String::as_str).collect(), pairs)
+    }
+
+    /// Of the first sentences: what one gets without a model.
+    pub fn of_leads(pairs: &[(String, String)]) -> Self {
+        Self::new(pairs.iter().map(|(text, _)| lead_sentence(text)).collect(), pairs)
+    }
+
+    fn new(summaries: Vec<&str>, pairs: &[(String, String)]) -> Self {
+        let references: Vec<&str> = pairs.iter().map(|(_, reference)| reference.as_str()).collect();
+        let rouge: Vec<RougeScore> = summaries
+            .iter()
+            .zip(&references)
+            .map(|(summary, reference)| rouge_l(summary, reference))
+            .collect();
+        Self { rouge_l: RougeScore::mean(&rouge).f1, exact: exact_match(&summaries, &references) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_are_measured_beside_the_first_sentences() {
+        let pair = |text: &str, summary: &str| (text.to_string(), summary.to_string());
+        let pairs = [pair("A cat sat. It ran.", "A cat ran."), pair("A dog lay.", "A dog lay.")];
+        let own = SummaryScores::of(&["A cat ran.".into(), "A dog sat.".into()], &pairs);
+        // All three words, and two of three.
+        assert!((own.rouge_l - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12 && own.exact == 0.5, "{own:?}");
+        let leads = SummaryScores::of_leads(&pairs);
+        assert!((leads.rouge_l - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12 && leads.exact == 0.5, "{leads:?}");
+    }
+}
