@@ -1,6 +1,6 @@
 //! A configuration as text: TOML in, overrides applied, TOML out.
 
-use super::{DataConfig, RunConfig, TaskKind};
+use super::{DataConfig, RunConfig, Said, TaskKind};
 use crate::error::{Error, Result};
 use crate::text::checked;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ impl RunConfig {
             complete(&table)?;
         }
         steps_or_epochs(&mut table, overrides)?;
-        let said = keys_of(&table);
+        let said = Said(keys_of(&table));
         Ok(Self { said, ..complete(&table)? })
     }
 
@@ -103,7 +103,7 @@ impl RunConfig {
         }
         let config = Self::parse(&self.to_toml(), overrides)?;
         let said = overrides.iter().filter_map(|change| Some(change.split_once('=')?.0.trim().to_string()));
-        Ok(Self { said: self.said.iter().cloned().chain(said).collect(), ..config })
+        Ok(Self { said: Said(self.said.0.iter().cloned().chain(said).collect()), ..config })
     }
 
     /// As a TOML file has it: every key that is set, so that a run can be read without knowing what was usual then.

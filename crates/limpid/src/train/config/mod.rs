@@ -42,9 +42,27 @@ pub struct RunConfig {
     /// How labelled texts are written, for a classifier.
     #[serde(default)]
     pub table: TableConfig,
-    /// Keys that somebody has said, such as `model.width`: one that is said may be what is usual.
+    /// Keys that somebody has said.
     #[serde(skip)]
-    pub(super) said: Vec<String>,
+    pub(super) said: Said,
+}
+
+/// Keys that somebody has said, such as `model.width`: what is said may be what is usual.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said(pub(super) Vec<String>);
+
+impl Said {
+    /// Whether a key is among them.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|said| said == key)
+    }
+}
+
+impl PartialEq for Said {
+    /// A run is what it is, whoever said so.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What is learnt.
@@ -364,7 +382,7 @@ impl RunConfig {
             score: ScoreConfig::default(),
             masking: MaskingConfig::default(),
             table: TableConfig::default(),
-            said: Vec::new(),
+            said: Said::default(),
         };
         if matches!(task, TaskKind::Bert | TaskKind::Classify) {
             config.model.dropout = 0.1;

@@ -65,7 +65,7 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
     }
     let there = family(config.task, &folder)?;
     let (own, usual) = (Own::of(&there), RunConfig::new(config.task).model);
-    let is_said = |key: &str| config.said.iter().any(|said| *said == format!("model.{key}"));
+    let is_said = |key: &str| config.said.has(&format!("model.{key}"));
     own.check(&config.model, &usual, is_said, &folder)?;
     let pairs = match config.task {
         TaskKind::Classify => config.table.text.len() > 1,
