@@ -233,8 +233,14 @@ fn a_run_that_is_to_be_replaced_is_kept_until_the_new_one_can_begin() {
     fs::write(run.join("config.toml"), "task = \"bert\"\n").unwrap();
     assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
     assert!(model(&run) == kept && names() == before, "{:?}", names());
-    // One that can begin takes its place.
-    assert_eq!(force(&good).unwrap(), (0, 40));
+    // One that can begin waits for its first step, and then takes its place.
+    let opened = open(good.clone(), &run, Beginning::Force, &mut |_| {}).unwrap();
+    assert!(opened.run.steps() == (0, 40) && run.join(".replaced").exists());
+    drop(opened);
+    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    assert!(model(&run) == kept && names() == before, "{:?}", names());
+    let mut opened = open(good.clone(), &run, Beginning::Force, &mut |_| {}).unwrap();
+    assert_eq!(opened.run.train(&mut |_| Signal::Stop).unwrap(), Ended::Stopped);
     assert!(
         !run.join("model").exists() && !run.join(".replaced").exists() && !run.join(".discarded").exists()
     );

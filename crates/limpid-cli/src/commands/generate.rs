@@ -61,9 +61,9 @@ impl Job<'_> {
     fn interactive(&mut self) -> Result<()> {
         printer::say("Type a beginning and press Enter. Ctrl-C ends an answer, Ctrl-D the program.");
         terminal::converse(|line| {
-            self.generate(&[line])?;
+            let answered = self.generate(&[line]);
             terminal::next_seed(&mut self.decoding, self.args.how.seed);
-            Ok(())
+            answered
         })
     }
 

@@ -58,7 +58,6 @@ pub fn run(args: Train) -> Result<ExitCode> {
         announce(&mut opened.run)?;
     }
     watch_interrupts()?;
-    opened.begin(&folder)?;
     let Opened { mut run, lock, .. } = opened;
     let mut bar = printer::Training::resumed(done, steps);
     let ended = run.train(&mut |news| {

@@ -134,9 +134,9 @@ impl Job<'_> {
         if stdin.is_terminal() {
             printer::say(format_args!("Type {} and press Enter. Ctrl-D ends.", self.wording.unit));
             return terminal::converse(|line| {
-                self.translate(&[line], Long::Refuse, |_| "this line".to_string())?;
+                let answered = self.translate(&[line], Long::Refuse, |_| "this line".to_string());
                 terminal::next_seed(&mut self.decoding, self.args.how.seed);
-                Ok(())
+                answered
             });
         }
         let mut reader = BufReader::new(stdin.lock());

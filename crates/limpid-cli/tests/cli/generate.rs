@@ -220,6 +220,13 @@ fn a_trace_has_every_step_with_its_candidates() {
         let sum = followed[from]["sum"].as_f64().unwrap() + token["ruled"].as_f64().unwrap();
         assert!((sum - best["sum"].as_f64().unwrap()).abs() < 1e-4);
     }
+    let few = ["--prompt", "the cat", "--tokens", "6", "--beams", "2", "--trace", "-", "--trace-top", "1"];
+    for step in &json_lines(&said(&generate(&few)))[..6] {
+        let listed: usize = (0..step["followed"].as_array().unwrap().len())
+            .map(|i| step["followed"][i]["next"].as_array().unwrap().len() - 1)
+            .sum();
+        assert_eq!(listed, step["candidates"].as_array().unwrap().len());
+    }
     refused(
         &generate(&["--prompt", "a", "--trace", "no/such/folder/file"]),
         "no/such/folder/file",

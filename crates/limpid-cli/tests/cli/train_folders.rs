@@ -3,7 +3,6 @@
 use super::train::{finish, gpt_args, pairs, result, start, text};
 use super::*;
 use std::fs;
-use std::time::Duration;
 
 #[test]
 fn a_run_that_was_ended_before_its_first_step_needs_no_force_and_nobodys_own_file_is_lost() {
@@ -13,13 +12,22 @@ fn a_run_that_was_ended_before_its_first_step_needs_no_force_and_nobodys_own_fil
     finish(&gpt_args(&data, &whole, &short));
     // What a kill while it prepares leaves: its settings, perhaps for other sizes, and half of its cache.
     fs::create_dir_all(run.join("cache")).unwrap();
-    let other = fs::read_to_string(whole.join("config.toml")).unwrap().replace("width = 32", "width = 64");
+    let other = fs::read_to_string(whole.join("config.toml")).unwrap() + "# my notes\n";
     fs::write(run.join("config.toml"), other).unwrap();
     fs::write(run.join("cache/train.tokens"), "half").unwrap();
-    let theirs = start(&gpt_args(&data, &run, &short)).output().unwrap();
-    refused(&theirs, "holds a run already", "config.toml --resume");
-    assert!(run.join("config.toml").is_file(), "it may be somebody's own");
-    fs::write(run.join(".lock"), "").unwrap();
+    // It may be somebody's own.
+    for how in [&[][..], &["--resume"], &["--force"]] {
+        let theirs = start(&gpt_args(&data, &run, &[&short[..], how].concat())).output().unwrap();
+        refused(&theirs, "holds something that no run has made: ", "--out DIR");
+        assert!(run.join("config.toml").is_file() && run.join("cache/train.tokens").is_file());
+    }
+    // What a run would write is no loss: a text that it cannot learn from puts it back, one that it can takes its place.
+    let theirs = fs::read_to_string(whole.join("config.toml")).unwrap().replace("width = 32", "width = 64");
+    fs::write(run.join("config.toml"), &theirs).unwrap();
+    let mut vast = gpt_args(&data, &run, &short);
+    vast.extend(["--set", "tokenizer.kind=word", "--set", "tokenizer.vocab=100000"].map(String::from));
+    refused(&start(&vast).output().unwrap(), "100000", "tokenizer.vocab");
+    assert_eq!(fs::read_to_string(run.join("config.toml")).unwrap(), theirs);
     finish(&gpt_args(&data, &run, &short));
     assert!(result(&run) == result(&whole));
     // Without its settings nobody knows what the run is.
@@ -41,16 +49,15 @@ fn a_run_that_is_forced_and_ends_before_it_begins_leaves_the_old_one() {
     let short = ["--set", "train.steps=3"];
     finish(&gpt_args(&data, &run, &short));
     let before = result(&run);
-    // Steps so large that the first one takes a while: killed while it is measured, before it has begun.
+    // Steps that take a while: killed while the first is measured, when everything but that is said.
     let large =
         ["--force", "--set", "model.width=512", "--set", "train.batch=256", "--set", "model.layers=12"];
-    let mut child = start(&gpt_args(&data, &run, &large)).stderr(Stdio::null()).spawn().unwrap();
-    while !run.join(".replaced").is_dir() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut child = start(&gpt_args(&data, &run, &large)).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("parameters, ")));
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(run.join(".replaced").is_dir() && run.join("metrics.jsonl").is_file());
     let again = start(&gpt_args(&data, &run, &short)).output().unwrap();
     refused(&again, "holds a finished run already", "--resume");
     assert!(result(&run) == before);
@@ -83,25 +90,6 @@ fn a_tokenizer_that_was_changed_is_refused_and_one_that_is_gone_is_made_again() 
     fs::remove_dir_all(run.join("tokenizer")).unwrap();
     finish(&args(&run, "20"));
     assert!(result(&run).1 == result(&whole).1);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_polite_kill_saves_as_ctrl_c_does() {
-    let folder = scratch("train-term");
-    let (data, run) = (text(&folder, 400), folder.join("run"));
-    let endless =
-        gpt_args(&data, &run, &["--set", "train.steps=100000", "--set", "train.checkpoint_every=0"]);
-    let mut child = start(&endless).stderr(Stdio::piped()).spawn().unwrap();
-    while !fs::metadata(run.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("everything is saved"), "{}", stderr(&output));
-    assert!(run.join("checkpoints").is_dir());
 }
 
 #[test]
@@ -142,30 +130,27 @@ fn summaries_are_scored_as_summaries_at_the_end_of_a_run() {
     let folder = scratch("train-summaries");
     let (source, target) = pairs(&folder, 120);
     let out = folder.join("run");
-    let mut args: Vec<String> = ["train", "translate", "--steps", "4", "--out"].map(String::from).to_vec();
-    args.push(out.display().to_string());
-    args.extend([
-        "--source".into(),
-        source.display().to_string(),
-        "--target".into(),
-        target.display().to_string(),
-    ]);
-    for pair in [
-        "model.layers=1",
-        "model.width=32",
-        "model.heads=2",
-        "tokenizer.kind=word",
-        "score.targets=summaries",
-    ] {
-        args.extend(["--set".to_string(), pair.to_string()]);
-    }
-    let said = finish(&args);
+    let files = ["--source", source.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let kept = [
+        format!("data.validation_source={}", source.display()),
+        format!("data.validation_target={}", target.display()),
+    ];
+    let mut args = vec!["train", "translate", "--steps", "4", "--out", out.to_str().unwrap()];
+    args.extend(files);
+    let sizes = ["model.layers=1", "model.width=32", "model.heads=2", "tokenizer.kind=word"];
+    let set = sizes.into_iter().chain(["score.targets=summaries"]).chain(kept.iter().map(String::as_str));
+    args.extend(set.flat_map(|pair| ["--set", pair]));
+    let said = finish(&args.into_iter().map(String::from).collect::<Vec<_>>());
     for part in ["ROUGE-L 0.", "exact match 0.", "the first sentence of each text", "-- summarize "] {
         assert!(said.contains(part), "'{part}' is not in:\n{said}");
     }
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let read = |path: PathBuf| fs::read_to_string(path).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&read(out.join("summary.json"))).unwrap();
-    // Nothing but what `eval --summaries` finds on the same texts: targets are capitals of sources, so the first sentences have all their words.
-    assert!(summary["rouge_l"].is_f64() && summary["lead"]["rouge_l"].as_f64().unwrap() > 0.1, "{summary}");
+    let (summary, run) = (json(&read(out.join("summary.json"))), out.to_str().unwrap());
+    let found = super::run(&[&["eval", run, "--summaries", "--json"], &files[..]].concat());
+    let found = json(&stdout(&found));
+    for key in ["rouge_l", "exact", "lead"] {
+        assert!(summary[key] == found[key] && !found[key].is_null(), "{key}: {summary} {found}");
+    }
     assert!(read(out.join("report.html")).contains("; ROUGE-L "));
 }

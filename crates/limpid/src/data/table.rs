@@ -193,11 +193,12 @@ fn place(path: &Path, column: &Column, names: Option<&[String]>) -> Result<usize
                     Err(Error::format(path, format!("two columns have the name \"{name}\""))
                         .hint("give the number of the one that is meant, from 1"))
                 }
-                (None, _) => Err(Error::format(path, format!("there is no column \"{name}\""))
-                    .hint(format!(
-                        "its first line names: {}. If that is an example, say so (--set table.header=false, eval: --no-header), and give columns by number",
+                (None, _) => {
+                    Err(Error::format(path, format!("there is no column \"{name}\"")).hint(format!(
+                        "its first line names: {}; a column can also be given by its number, from 1",
                         names.join(", ")
-                    ))),
+                    )))
+                }
             }
         }
         (Column::Name(name), None) => {
@@ -268,7 +269,7 @@ mod tests {
             (text.as_str(), hint.as_str()),
             (
                 "t: there is no column \"c\"",
-                "its first line names: a, b. If that is an example, say so (--set table.header=false, eval: --no-header), and give columns by number"
+                "its first line names: a, b; a column can also be given by its number, from 1"
             )
         );
         assert!(error("a,a\n1,2\n", Csv, Header::First, &["a"]).0.contains("two columns have the name"));

@@ -126,20 +126,17 @@ impl Search<'_> {
         let wanted = beams.beams * (1 + rules.ends.len()).max(2);
         let mut best = Best::new(wanted);
         let trace = listener.traces();
-        let mut followed = Vec::new();
+        let mut seen = Vec::new();
         for (b, running) in self.running.iter().enumerate() {
             let mut scores = log_probabilities(row(b));
             let before = (trace != Trace::Off).then(|| scores.clone());
             rules.apply(&mut scores, Place { text: &running.text, new: step, limit: self.limit });
             check_scores(&scores, step)?;
             best.offer(b, running.sum, &scores);
-            if let Some(before) = before {
-                let (next, left_out) = next_tokens(&before, &scores, trace);
-                let tokens = running.text[self.prompt.len()..].to_vec();
-                followed.push(Followed { tokens, sum: running.sum, next, left_out });
-            }
+            seen.extend(before.map(|before| (before, scores)));
         }
         let mut candidates = best.finish();
+        let followed = self.followed(&seen, &candidates, trace);
         let last = step + 1 >= self.limit;
         let mut running = Vec::with_capacity(beams.beams);
         let mut parents = Vec::with_capacity(beams.beams);
@@ -183,6 +180,22 @@ impl Search<'_> {
             listener.beams(BeamStep { step, prompt: i, followed, candidates, running, finished });
         }
         Ok(parents)
+    }
+
+    /// For a trace: the texts that are followed, and what the model says of each one's next token, before the rules and after them.
+    fn followed(
+        &self,
+        seen: &[(Vec<f32>, Vec<f32>)],
+        candidates: &[BeamCandidate],
+        trace: Trace,
+    ) -> Vec<Followed> {
+        let of = |(b, (before, ruled)): (usize, &(Vec<f32>, Vec<f32>))| {
+            let among = candidates.iter().filter(|candidate| candidate.from == b).count();
+            let (next, left_out) = next_tokens(before, ruled, among, trace);
+            let Running { text, sum } = &self.running[b];
+            Followed { tokens: text[self.prompt.len()..].to_vec(), sum: *sum, next, left_out }
+        };
+        seen.iter().enumerate().map(of).collect()
     }
 
     /// Keeps a finished text if it is among the best; of equals, the earlier.

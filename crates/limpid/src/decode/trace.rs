@@ -175,12 +175,13 @@ pub(super) fn candidates(
     (all, left_out)
 }
 
-/// The next token of a text that a beam search follows, by log-probabilities: the model's, and after the rules.
-pub(super) fn next_tokens(before: &[f32], ruled: &[f32], trace: Trace) -> (Vec<Next>, usize) {
+/// The next token of a text that a beam search follows, by log-probabilities: the model's, and after the rules. So many of the likeliest are
+/// `among` the candidates.
+pub(super) fn next_tokens(before: &[f32], ruled: &[f32], among: usize, trace: Trace) -> (Vec<Next>, usize) {
     let of = |id: u32| Next { id, before: before[id as usize], ruled: ruled[id as usize] };
     let mut all: Vec<Next> = (0..before.len() as u32).map(of).collect();
     all.sort_by(|a, b| b.ruled.total_cmp(&a.ruled).then(b.before.total_cmp(&a.before)).then(a.id.cmp(&b.id)));
-    let listed = trace.listed(0, all.len());
+    let listed = trace.listed(among, all.len());
     let left_out = all.len() - listed;
     all.truncate(listed);
     (all, left_out)

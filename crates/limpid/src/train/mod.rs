@@ -5,6 +5,7 @@ pub mod config;
 mod documents;
 mod examples;
 pub mod find_rate;
+mod folder;
 mod from;
 pub mod labelled;
 mod lines;

@@ -1,6 +1,6 @@
 //! One run in the place of another, with `--force`: the old one waits until the new one can begin, and is put back if it never does.
 
-use super::setup::{clear, ours};
+use super::folder::{clear, ours};
 use crate::error::{Error, Result};
 use crate::files::create_folder;
 use std::fs;
@@ -26,6 +26,11 @@ pub(super) fn set_aside(folder: &Path) -> Result<()> {
         rename(&path, &moving.join(path.file_name().unwrap_or_default()))?;
     }
     rename(&moving, &folder.join(ASIDE))
+}
+
+/// Whether a run waits here for its successor to begin.
+pub(super) fn is_waiting(folder: &Path) -> bool {
+    [MOVING, ASIDE].iter().any(|name| folder.join(name).is_dir())
 }
 
 /// Moves a run back whose successor never began.

@@ -3,7 +3,9 @@
 use super::checkpoint::{self, Checkpoint};
 use super::config::{RunConfig, TaskKind};
 use super::examples::Examples;
-use super::from::{adopt, has_other_labels};
+pub use super::folder::FIND_LR;
+use super::folder::{Holds, LOCK, check_folder, clear, events, is_within, lock};
+use super::from::{adopt, new_heads};
 use super::mend::{lost_metrics, mend};
 use super::plan;
 use super::replace;
@@ -11,13 +13,11 @@ use super::run::Run;
 use super::vocabulary::{in_a_run, tokenizer};
 use crate::data::table::TableFormat;
 use crate::error::{Error, Result};
-use crate::files::{create_folder, is_aside, write_aside};
-use crate::hash::{hash_bytes, hash_file};
+use crate::files::{create_folder, write_aside};
+use crate::hash::hash_file;
 use crate::hub;
-use crate::model::Model;
 use crate::report::parse_settings;
 use crate::text::train::Stage;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -50,26 +50,6 @@ pub struct Opened {
     /// Held while the run lives: nobody else may write into its folder.
     pub lock: File,
 }
-
-impl Opened {
-    /// The run begins: one that it replaces goes for good. Until then whoever opens the folder next puts it back.
-    pub fn begin(&self, folder: &Path) -> Result<()> {
-        replace::discard(folder)
-    }
-}
-
-/// Everything a run writes into its folder; last what makes it a run's, so that one that is half removed still is.
-const OURS: [&str; 9] = [
-    "metrics.jsonl",
-    "summary.json",
-    "report.html",
-    "translations.txt",
-    "tokenizer",
-    "cache",
-    "checkpoints",
-    "model",
-    "config.toml",
-];
 
 /// Keys that may differ when a run goes on: how long and how often, not what.
 const MAY_CHANGE: [&str; 13] = [
@@ -112,10 +92,13 @@ pub fn open(
     config.validate()?;
     let config = adopt(config)?;
     let saved = folder.join("config.toml");
-    let known = folder.join(LOCK).exists();
-    check_folder(folder, is_run(folder, beginning, known), beginning)?;
-    if let Some(from) = config.model.from.as_ref().filter(|_| beginning == Beginning::Force)
-        && is_within(from, folder)
+    // One that was to be replaced is put back first, and that takes the lock.
+    if !replace::is_waiting(folder) {
+        check_folder(folder, beginning)?;
+    }
+    let from = [&config.model.from, &config.tokenizer.from].into_iter().flatten();
+    if let Some(from) =
+        from.into_iter().find(|from| beginning != Beginning::Resume && is_within(from, folder))
     {
         let (from, folder) = (from.display(), folder.display());
         return Err(Error::config(format!(
@@ -130,23 +113,20 @@ pub fn open(
     let lock = lock(folder)?;
     replace::put_back(folder)?;
     // Again: somebody may have trained here while the files were read.
-    let is_run = is_run(folder, beginning, known);
-    check_folder(folder, is_run, beginning)?;
-    if !is_run {
-        // What one that was ended before its first step had prepared may be for other settings.
-        clear(folder)?;
-    }
-    if is_run && beginning == Beginning::Force {
+    let holds = check_folder(folder, beginning)?;
+    let goes_on = holds != Holds::Nothing && beginning == Beginning::Resume;
+    if holds != Holds::Nothing && !goes_on {
+        // Put back if the new one fails, gone with its first step. What was prepared for another may be for other settings.
         replace::set_aside(folder)?;
     }
-    if is_run && beginning == Beginning::Resume {
+    if goes_on {
         // A kill may have come between two renames: then the only checkpoint has another name.
         checkpoint::mend(folder)?;
         check_same(&RunConfig::read(&saved, &[])?, &config, || learnt_from_the_same(folder, &sources))?;
         check_not_finished_for_good(folder)?;
     }
     let prepared = prepare(config, folder, sources, progress);
-    if prepared.is_err() && !(is_run && beginning == Beginning::Resume) {
+    if prepared.is_err() && !goes_on {
         // A mistake in the data leaves no half-made run behind.
         let _ = clear(folder);
         // A run that was to be replaced stays what it was; where that fails now, whoever opens the folder next puts it back.
@@ -175,19 +155,11 @@ fn prepare(
     let mut noticed = mend(folder)?;
     let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress).map_err(in_a_run)?;
     plan::check_memory(&config, tokenizer.vocab_size())?;
-    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
-    if let Some(known) = checkpoint.as_ref().and_then(|there| there.state.tokenizer)
-        && known != hash_bytes(tokenizer.to_json()?.as_bytes())
-    {
-        let path = folder.join("tokenizer").join("tokenizer.json");
-        let message = "it is not what the run has cut its text with: ids would mean something else";
-        return Err(Error::format(&path, message)
-            .hint("put the old one back (there may be one in model/), or begin anew with --force"));
-    }
     let cache = folder.join("cache");
     create_folder(&cache)?;
     let examples =
         Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
+    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
     if checkpoint.is_none() && !damaged.is_empty() {
         let all: Vec<String> = damaged.iter().map(|(_, error)| error.to_string()).collect();
         let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
@@ -218,13 +190,8 @@ fn prepare(
         _ => None,
     };
     let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun.as_ref())?;
-    let fills_masks =
-        |model: &Model| model.files.iter().any(|file| file.name.starts_with("cls.predictions."));
-    if begun.as_ref().is_some_and(|begun| fills_masks(run.model()) && !fills_masks(begun)) {
-        noticed.push(Error::data("the model to begin with has no head for hidden words: that begins anew"));
-    }
-    if begun.as_ref().is_some_and(|begun| has_other_labels(run.model(), begun)) {
-        noticed.push(Error::data("the model to begin with tells other labels apart: its head begins anew"));
+    if let Some(begun) = &begun {
+        noticed.extend(new_heads(run.model(), begun));
     }
     damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
     if let Some(lost) = lost {
@@ -252,102 +219,6 @@ fn check_not_finished_for_good(folder: &Path) -> Result<()> {
         folder.display()
     ))
     .hint(format!("{usable}--force begins anew, --out DIR names another folder")))
-}
-
-/// Whether a folder holds a run. One that was ended before its first step has nothing to lose, and nobody has to force its place; but that it was
-/// ours must be `known`: a `config.toml` may also be somebody's own.
-fn is_run(folder: &Path, beginning: Beginning, known: bool) -> bool {
-    let has = |name: &str| folder.join(name).exists();
-    let has_begun = ["metrics.jsonl", "summary.json", "checkpoints", "model"].into_iter().any(has);
-    has("config.toml") && (has_begun || !known || beginning != Beginning::Fresh)
-}
-
-fn check_folder(folder: &Path, is_run: bool, beginning: Beginning) -> Result<()> {
-    if is_run && beginning == Beginning::Fresh {
-        let finished = if folder.join("summary.json").is_file() { "a finished run" } else { "a run" };
-        return Err(Error::config(format!("{} holds {finished} already", folder.display())).hint(format!(
-            "`limpid train {} --resume` goes on with it, --force begins anew, --out DIR names another folder",
-            folder.join("config.toml").display()
-        )));
-    }
-    if !folder.join("config.toml").is_file() && folder.join("checkpoints").is_dir() {
-        let path = folder.join("config.toml");
-        return Err(Error::config(format!(
-            "{} is gone: without it nobody knows what the run in its folder is",
-            path.display()
-        ))
-        .hint("put it back, or give another folder with --out DIR"));
-    }
-    let holds_something = match fs::read_dir(folder) {
-        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| !is_harmless(&entry.file_name()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
-        Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
-    };
-    if holds_something && !folder.join("config.toml").is_file() {
-        return Err(Error::config(format!("{} holds something that no run has made", folder.display()))
-            .hint("give a new folder with --out DIR"));
-    }
-    Ok(())
-}
-
-/// Whether a path is in a folder, however the two are written.
-fn is_within(path: &Path, folder: &Path) -> bool {
-    match (path.canonicalize(), folder.canonicalize()) {
-        (Ok(path), Ok(folder)) => path.starts_with(folder),
-        _ => false,
-    }
-}
-
-const LOCK: &str = ".lock";
-
-/// What may be in a folder that is to become a run's; also the configuration that somebody was writing when he was killed.
-fn is_harmless(name: &OsStr) -> bool {
-    let text = name.to_string_lossy();
-    [LOCK, FIND_LR].contains(&&*text)
-        || replace::FOLDERS.contains(&&*text)
-        || (text.starts_with("config.toml.") && is_aside(name))
-}
-
-/// TensorBoard's files.
-fn events(folder: &Path) -> Vec<PathBuf> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let names = names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents."));
-    names.map(|name| folder.join(name)).collect()
-}
-
-/// The picture that `--find-lr` leaves in a folder, which may become a run's.
-pub const FIND_LR: &str = "find-lr.svg";
-
-/// The system lets go of it when the process ends, however it ends.
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join(LOCK);
-    let file = File::create(&path).map_err(|e| Error::io("write", &path, &e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            Err(Error::config(format!("another process is training in {}", folder.display()))
-                .hint("wait for it, stop it, or give another folder with --out DIR"))
-        }
-        Err(fs::TryLockError::Error(e)) => Err(Error::io("lock", &path, &e)),
-    }
-}
-
-/// Everything of a run that is there.
-pub(super) fn ours(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let named: Vec<PathBuf> =
-        OURS.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect();
-    events(folder).into_iter().chain(named)
-}
-
-pub(super) fn clear(folder: &Path) -> Result<()> {
-    for path in ours(folder) {
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        match removed {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &path, &e)),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Whether the newest checkpoint says that files of the same contents were learnt from, wherever they lay.

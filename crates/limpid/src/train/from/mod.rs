@@ -99,12 +99,29 @@ pub(super) fn adopt(mut config: RunConfig) -> Result<RunConfig> {
 }
 
 /// Whether both are classifiers, but tell other labels apart (or the same in another order): then their heads have nothing in common.
-pub(super) fn has_other_labels(model: &Model, from: &Model) -> bool {
+fn has_other_labels(model: &Model, from: &Model) -> bool {
     let labels = |model: &Model| match &model.architecture {
         Architecture::Bert(bert) => bert.labels().map(<[String]>::to_vec),
         _ => None,
     };
     matches!((labels(model), labels(from)), (Some(now), Some(then)) if now != then)
+}
+
+/// What is said of heads that a model does not take over from the one it begins with.
+pub(super) fn new_heads(model: &Model, from: &Model) -> Vec<Error> {
+    let fills_masks =
+        |model: &Model| model.files.iter().any(|file| file.name.starts_with("cls.predictions."));
+    let heads = [
+        (
+            has_other_labels(model, from),
+            "the model to begin with tells other labels apart: its head begins anew",
+        ),
+        (
+            fills_masks(model) && !fills_masks(from),
+            "the model to begin with has no head for hidden words: that begins anew",
+        ),
+    ];
+    heads.into_iter().filter(|(is_new, _)| *is_new).map(|(_, text)| Error::data(text)).collect()
 }
 
 /// Takes over every tensor that both have under one name and with one shape (with or without the first word of its name); of a classifier's head

@@ -20,9 +20,10 @@ use super::config::{RunConfig, TaskKind};
 use super::examples::{Batch, Examples};
 use super::from::{check_no_bias, generation_of, take_over};
 use super::metrics::Metrics;
+use super::replace;
 use super::step::{StepReport, Stepper};
 use crate::error::{Error, Result};
-use crate::hash::hash_bytes;
+use crate::hash::hash_file;
 use crate::hub;
 use crate::model::{Architecture, Model};
 use crate::report::{self, Metric};
@@ -137,11 +138,13 @@ impl Run {
         };
         let mut stepper = Stepper::new(&model.params, config.adam(), seed);
         let mut average = (config.train.ema > 0.0).then(|| Block::zeros_like(&model.params));
-        let cuts = Some(hash_bytes(tokenizer.to_json()?.as_bytes()));
+        let cuts = folder.join("tokenizer").join("tokenizer.json");
+        let hash = Some(hash_file(&cuts, 0)?.1);
         let state = match &checkpoint {
-            None => State { sources, tokenizer: cuts, started: seconds_since_1970(), ..State::default() },
+            None => State { sources, tokenizer: hash, started: seconds_since_1970(), ..State::default() },
             Some(checkpoint) => {
                 check_sources(&checkpoint.state.sources, &sources)?;
+                check_tokenizer(checkpoint.state.tokenizer, hash, &cuts)?;
                 checkpoint.read("params", model.params.flat_mut())?;
                 let (m, v) = stepper.adam_mut().restore(checkpoint.state.step);
                 checkpoint.read("m", m)?;
@@ -150,7 +153,7 @@ impl Run {
                     checkpoint.read("ema", average.flat_mut())?;
                 }
                 // The files may have moved.
-                State { sources, tokenizer: cuts, ..checkpoint.state.clone() }
+                State { sources, tokenizer: hash, ..checkpoint.state.clone() }
             }
         };
         if state.step > steps {
@@ -232,6 +235,8 @@ impl Run {
 
     /// Trains to the end, or until `news` says to stop.
     pub fn train(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
+        // Now it begins: a run that it replaces goes for good. Until here, whoever opens the folder next puts that back.
+        replace::discard(&self.folder)?;
         let rate = self.config.rate(self.steps)?;
         let train = self.config.train.clone();
         // Also after a checkpoint that was saved just then.
@@ -348,6 +353,15 @@ impl Run {
 
 fn seconds_since_1970() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// The tokens of a text must mean what they meant.
+fn check_tokenizer(then: Option<u64>, now: Option<u64>, path: &Path) -> Result<()> {
+    if then.is_none() || then == now {
+        return Ok(());
+    }
+    Err(Error::format(path, "it is not what the run has cut its text with: ids would mean something else")
+        .hint("put the old one back (there may be one in model/), or begin anew with --force"))
 }
 
 /// File by file the contents must be the same; where they lie may differ.

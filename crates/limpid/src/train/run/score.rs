@@ -124,8 +124,8 @@ impl Judged {
         }
         if let Some([own, lead]) = &self.summaries {
             summary["rouge_l"] = json!(own.rouge_l);
-            summary["exact_match"] = json!(own.exact);
-            summary["lead"] = json!({ "rouge_l": lead.rouge_l, "exact_match": lead.exact });
+            summary["exact"] = json!(own.exact);
+            summary["lead"] = json!({ "rouge_l": lead.rouge_l, "exact": lead.exact });
         }
         if let Some(last) = &self.last {
             summary["bleu_after_last_step"] = json!(last.bleu.score);
