@@ -2,7 +2,7 @@
 
 mod fuzz;
 
-use fuzz::never_panics;
+use fuzz::{never_panics, scratch};
 use limpid::data::parallel::parallel;
 use limpid::data::table::{Column, Header, Row, TableFormat, rows_of};
 use limpid::data::tokens::TokenFile;
@@ -53,8 +53,7 @@ fn lines_blocks_pairs_and_tables_survive_any_bytes() {
 
 #[test]
 fn token_caches_survive_any_bytes_and_give_what_was_written_or_an_error() {
-    let folder = std::env::temp_dir().join(format!("limpid-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = scratch("cache");
     let (source, cache): (PathBuf, PathBuf) = (folder.join("text"), folder.join("cache"));
     std::fs::write(&source, "some words\nmore words\n").unwrap();
     let bytes = train(&TokenizerSpec::new(TokenizerKind::Byte), []).unwrap().tokenizer;

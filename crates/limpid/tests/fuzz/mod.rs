@@ -7,7 +7,9 @@
 //! ```
 
 use limpid_tensor::rng::Stream;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 /// Bytes that parsers like to trip over.
 const NASTY: [&[u8]; 14] = [
@@ -85,4 +87,14 @@ pub fn never_panics(name: &str, seeds: &[Vec<u8>], cases: u64, parse: impl Fn(&[
             assert!(now < before + MOST_MIB, "{name}: {before} MiB before, {now} MiB by case {case}");
         }
     }
+}
+
+/// A folder of a harness, in memory where the system has such: ten thousand files that are written and flushed would take minutes elsewhere.
+pub fn scratch(name: &str) -> PathBuf {
+    let shared = PathBuf::from("/dev/shm");
+    let base = if shared.is_dir() { shared } else { std::env::temp_dir() };
+    let folder = base.join(format!("limpid-fuzz-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
