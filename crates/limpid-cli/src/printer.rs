@@ -1,12 +1,9 @@
 //! How things are said: data to standard output, progress and errors to standard error.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use limpid::error::{Error, Result};
+use limpid::error::Error;
 use limpid::hub::Warning;
-use limpid::model::Model;
-use limpid::text::Tokenizer;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 /// Whether colours are welcome on standard output.
 pub fn colour() -> bool {
@@ -31,16 +28,6 @@ pub fn print_error(error: &Error) {
     if let Some(hint) = error.hint_text() {
         let _ = writeln!(err, "hint: {hint}");
     }
-}
-
-/// The tokenizer beside a model, with a warning if it is another's.
-pub fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
-    let tokenizer = Tokenizer::load(folder)?;
-    warnings(&Vec::from_iter(Warning::of_vocabulary(
-        tokenizer.vocab_size(),
-        model.architecture.vocab_size(),
-    )));
-    Ok(tokenizer)
 }
 
 /// Names what in a model folder was passed over.
@@ -266,5 +253,21 @@ impl Progress {
     /// The bar has done its duty and goes.
     pub fn finish(self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_writes_moves_no_cursor_and_rings_no_bell() {
+        assert_eq!(visible("a\u{7}b\n\t\u{1b}[2Jé"), "a\u{fffd}b\n\t\u{fffd}[2Jé");
+    }
+
+    #[test]
+    fn a_long_word_is_named_by_its_beginning() {
+        assert_eq!(shortened(&"é".repeat(40)), "é".repeat(40));
+        assert_eq!(shortened(&"é".repeat(41)), format!("{}… (41 characters)", "é".repeat(40)));
     }
 }

@@ -25,7 +25,7 @@ impl Opened {
             let kind = model.architecture.kind();
             return Err(Error::config(format!("{} holds {kind}: it {cannot}", folder.display())).hint(hint));
         }
-        let tokenizer = printer::tokenizer_of(folder, &model)?;
+        let tokenizer = super::tokenizer_of(folder, &model)?;
         Ok(Self { model, tokenizer })
     }
 

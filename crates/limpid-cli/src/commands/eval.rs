@@ -23,7 +23,7 @@ pub fn run(args: Eval) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
     check_flags(&args, &model.architecture)?;
-    let tokenizer = printer::tokenizer_of(&args.model, &model)?;
+    let tokenizer = super::tokenizer_of(&args.model, &model)?;
     if let Some(file) = &args.stories {
         return super::eval_stories::run(&args, file, &model, &tokenizer);
     }

@@ -20,7 +20,7 @@ pub fn run(args: Generate) -> Result<()> {
     printer::warnings(&more);
     let gpt = language_model(&model, &args.model)?;
     let decoding = args.how.request().resolve_in(&args.model, &generation, gpt.config().vocab_size)?;
-    let tokenizer = printer::tokenizer_of(&args.model, &model)?;
+    let tokenizer = super::tokenizer_of(&args.model, &model)?;
     let stops = if args.how.stop.is_empty() { generation.stops.clone() } else { args.how.stop.clone() };
     let options = GenerateOptions {
         new_tokens: args.tokens,

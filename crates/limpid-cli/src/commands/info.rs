@@ -56,7 +56,7 @@ pub fn run(args: Info) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
     let tokenizer = match args.model.join("tokenizer.json").is_file() {
-        true => Some(printer::tokenizer_of(&args.model, &model)?),
+        true => Some(super::tokenizer_of(&args.model, &model)?),
         false => None,
     };
     let kind = |tokenizer: &Tokenizer| tokenizer.kind().map_or("of an unknown kind", |kind| kind.words());

@@ -29,8 +29,21 @@ mod train;
 mod translate;
 
 use crate::args::{Args, Command};
+use crate::printer;
 use limpid::error::{Error, Result};
+use limpid::hub::Warning;
+use limpid::model::Model;
+use limpid::text::Tokenizer;
+use std::path::Path;
 use std::process::ExitCode;
+
+/// The tokenizer beside a model, with a warning if it is another's.
+fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
+    let tokenizer = Tokenizer::load(folder)?;
+    let (tokens, known) = (tokenizer.vocab_size(), model.architecture.vocab_size());
+    printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
+    Ok(tokenizer)
+}
 
 /// Refuses a variable that would otherwise be passed over in silence.
 fn check_environment() -> Result<()> {

@@ -56,7 +56,7 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     }
     let ((decoding, as_files_say), warnings) = manner_of(&args.model, translator, &args.how.request())?;
     printer::warnings(&warnings);
-    let tokenizer = printer::tokenizer_of(&args.model, &model)?;
+    let tokenizer = super::tokenizer_of(&args.model, &model)?;
     let options = options(&args, as_files_say);
     let trace = TraceFile::open(&args.how)?;
     let mut job = Job {

@@ -155,3 +155,17 @@ pub fn write_config(architecture: &Architecture) -> Result<(String, String)> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON of our own making") + "\n";
     Ok((pretty(&config), pretty(&generation)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenizer_of_another_model_is_noticed_and_a_table_that_was_filled_up_is_not() {
+        for (tokenizer, model) in [(64, 600), (600, 64), (601, 600), (600, 728)] {
+            let warning = Warning::of_vocabulary(tokenizer, model).unwrap().to_string();
+            assert!(warning.contains(&format!("has {tokenizer} tokens, the model {model}")), "{warning}");
+        }
+        assert!([(600, 600), (50_257, 50_304)].iter().all(|(t, m)| Warning::of_vocabulary(*t, *m).is_none()));
+    }
+}
