@@ -224,20 +224,24 @@ fn a_run_that_is_to_be_replaced_is_kept_until_the_new_one_can_begin() {
     // Killed while it was moved away, and while the new one was prepared.
     fs::create_dir(run.join(".replacing")).unwrap();
     fs::rename(run.join("checkpoints"), run.join(".replacing/checkpoints")).unwrap();
-    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    let goes_on = || {
+        let (ended, said) = sitting(&good, &run, &[]);
+        assert!(ended == Ended::Done && said.len() == 1 && said[0].contains("has been put back"), "{said:?}");
+    };
+    goes_on();
     fs::create_dir(run.join(".replaced")).unwrap();
     for name in names().iter().filter(|name| *name != ".replaced") {
         fs::rename(run.join(name), run.join(".replaced").join(name)).unwrap();
     }
     fs::create_dir(run.join("tokenizer")).unwrap();
     fs::write(run.join("config.toml"), "task = \"bert\"\n").unwrap();
-    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    goes_on();
     assert!(model(&run) == kept && names() == before, "{:?}", names());
-    // One that can begin waits for its first step, and then takes its place.
+    // One that can begin waits for its first checkpoint, and then takes its place.
     let opened = open(good.clone(), &run, Beginning::Force, &mut |_| {}).unwrap();
     assert!(opened.run.steps() == (0, 40) && run.join(".replaced").exists());
     drop(opened);
-    assert_eq!(sitting(&good, &run, &[]), (Ended::Done, vec![]));
+    goes_on();
     assert!(model(&run) == kept && names() == before, "{:?}", names());
     let mut opened = open(good.clone(), &run, Beginning::Force, &mut |_| {}).unwrap();
     assert_eq!(opened.run.train(&mut |_| Signal::Stop).unwrap(), Ended::Stopped);

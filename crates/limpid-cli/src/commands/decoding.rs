@@ -7,8 +7,8 @@ use limpid::files::check_kind;
 use limpid::text::Tokenizer;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// Where traces go, a JSON object a line.
 pub struct TraceFile {
@@ -22,7 +22,7 @@ impl TraceFile {
         if flags.trace_to_stdout() {
             return Ok(Self { to: Some((Box::new(StandardOutput), path)) });
         }
-        check_kind(&path, "{")?;
+        check_trace(&path)?;
         let file = File::create(&path).map_err(|e| Error::io("write", &path, &e))?;
         Ok(Self { to: Some((Box::new(BufWriter::new(file)), path)) })
     }
@@ -47,6 +47,22 @@ impl TraceFile {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses to write over anything but an earlier trace: a model's files are JSON, too.
+fn check_trace(path: &Path) -> Result<()> {
+    check_kind(path, "{")?;
+    let is_file = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
+    let mut first = String::new();
+    if let (true, Ok(file)) = (is_file, File::open(path)) {
+        let _ = BufReader::new(file).read_line(&mut first);
+    }
+    let line: Value = serde_json::from_str(&first).unwrap_or_default();
+    if !is_file || (line["step"].is_u64() && line["candidates"].is_array()) {
+        return Ok(());
+    }
+    Err(Error::config(format!("{} holds something else: it is not written over", path.display()))
+        .hint("give another name, or remove the file"))
 }
 
 /// Standard output as everything else here uses it, so that a closed pipe ends the program quietly.

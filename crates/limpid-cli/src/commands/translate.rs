@@ -234,6 +234,9 @@ impl Job<'_> {
         }
         for (translation, alignment) in best.iter().zip(alignments) {
             let mut line = one_line(&translation.text);
+            if std::io::stdout().is_terminal() {
+                line = printer::visible(&line);
+            }
             if self.decoding.outputs() > 1 {
                 // What was not searched for has been found nowhere.
                 let score =
@@ -243,7 +246,8 @@ impl Job<'_> {
             }
             if let Some(alignment) = alignment {
                 let pairs: Vec<String> = alignment.iter().map(|(i, j)| format!("{i}-{j}")).collect();
-                line = format!("{line}\t{}", pairs.join(" "));
+                // The alignment is behind the only tab.
+                line = format!("{}\t{}", line.replace('\t', " "), pairs.join(" "));
             }
             println!("{line}");
             if let Some(looked) = self.looked(read, translation)? {

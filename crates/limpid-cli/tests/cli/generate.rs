@@ -227,6 +227,14 @@ fn a_trace_has_every_step_with_its_candidates() {
             .sum();
         assert_eq!(listed, step["candidates"].as_array().unwrap().len());
     }
+    // An earlier trace is written over, and nothing else.
+    generate(&["--prompt", "the cat", "--tokens", "1", "--trace", path]);
+    assert_eq!(json_lines(&std::fs::read_to_string(&file).unwrap()).len(), 1);
+    let own = file.with_file_name("config.json");
+    std::fs::write(&own, "{\"model_type\": \"gpt2\"}").unwrap();
+    let over = generate(&["--prompt", "the cat", "--trace", own.to_str().unwrap()]);
+    refused(&over, "config.json holds something else", "another name");
+    assert!(std::fs::read_to_string(&own).unwrap().contains("gpt2"));
     refused(
         &generate(&["--prompt", "a", "--trace", "no/such/folder/file"]),
         "no/such/folder/file",

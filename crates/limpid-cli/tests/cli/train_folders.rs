@@ -5,30 +5,30 @@ use super::*;
 use std::fs;
 
 #[test]
-fn a_run_that_was_ended_before_its_first_step_needs_no_force_and_nobodys_own_file_is_lost() {
+fn a_run_that_was_ended_before_its_first_step_begins_with_resume_and_nobodys_own_file_is_lost() {
     let folder = scratch("train-never-began");
     let (data, run, whole) = (text(&folder, 200), folder.join("run"), folder.join("whole"));
     let short = ["--set", "train.steps=3"];
     finish(&gpt_args(&data, &whole, &short));
-    // What a kill while it prepares leaves: its settings, perhaps for other sizes, and half of its cache.
-    fs::create_dir_all(run.join("cache")).unwrap();
-    let other = fs::read_to_string(whole.join("config.toml")).unwrap() + "# my notes\n";
-    fs::write(run.join("config.toml"), other).unwrap();
-    fs::write(run.join("cache/train.tokens"), "half").unwrap();
-    // It may be somebody's own.
+    let settings = fs::read_to_string(whole.join("config.toml")).unwrap();
+    // Somebody's own settings, beside things that a run would call so, too.
+    fs::create_dir_all(run.join("model")).unwrap();
+    fs::write(run.join("config.toml"), settings.clone() + "# my notes\n").unwrap();
+    fs::write(run.join("model/weights.bin"), "precious").unwrap();
+    fs::write(run.join("summary.json"), "{}").unwrap();
     for how in [&[][..], &["--resume"], &["--force"]] {
         let theirs = start(&gpt_args(&data, &run, &[&short[..], how].concat())).output().unwrap();
         refused(&theirs, "holds something that no run has made: ", "--out DIR");
-        assert!(run.join("config.toml").is_file() && run.join("cache/train.tokens").is_file());
+        assert!(run.join("config.toml").is_file() && run.join("model/weights.bin").is_file());
     }
-    // What a run would write is no loss: a text that it cannot learn from puts it back, one that it can takes its place.
-    let theirs = fs::read_to_string(whole.join("config.toml")).unwrap().replace("width = 32", "width = 64");
-    fs::write(run.join("config.toml"), &theirs).unwrap();
-    let mut vast = gpt_args(&data, &run, &short);
-    vast.extend(["--set", "tokenizer.kind=word", "--set", "tokenizer.vocab=100000"].map(String::from));
-    refused(&start(&vast).output().unwrap(), "100000", "tokenizer.vocab");
-    assert_eq!(fs::read_to_string(run.join("config.toml")).unwrap(), theirs);
-    finish(&gpt_args(&data, &run, &short));
+    fs::remove_dir_all(&run).unwrap();
+    // What a kill while it prepares leaves: its settings, and half of its cache.
+    fs::create_dir_all(run.join("cache")).unwrap();
+    fs::write(run.join("config.toml"), settings).unwrap();
+    fs::write(run.join("cache/train.tokens"), "half").unwrap();
+    let plain = start(&gpt_args(&data, &run, &short)).output().unwrap();
+    refused(&plain, "holds a run already", "config.toml --resume");
+    finish(&gpt_args(&data, &run, &["--set", "train.steps=3", "--resume"]));
     assert!(result(&run) == result(&whole));
     // Without its settings nobody knows what the run is.
     fs::remove_file(run.join("config.toml")).unwrap();
@@ -59,8 +59,14 @@ fn a_run_that_is_forced_and_ends_before_it_begins_leaves_the_old_one() {
     child.wait().unwrap();
     assert!(run.join(".replaced").is_dir() && run.join("metrics.jsonl").is_file());
     let again = start(&gpt_args(&data, &run, &short)).output().unwrap();
-    refused(&again, "holds a finished run already", "--resume");
+    refused(&again, "holds a finished run already", "has been put back");
     assert!(result(&run) == before);
+    // One that comes to nothing, after its first step, is not worth the old one either.
+    let diverges = ["--force", "--set", "train.lr=1e30", "--set", "train.warmup=0", "--set", "train.clip=0"];
+    let output = start(&gpt_args(&data, &run, &diverges)).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = finish(&gpt_args(&data, &run, &["--set", "train.steps=3", "--resume"]));
+    assert!(said.contains("has been put back") && result(&run) == before, "{said}");
 }
 
 #[test]

@@ -306,5 +306,5 @@ fn limit(
     }
     let theirs = new.or(with_prompt.map(|length| length.saturating_sub(prompt))).unwrap_or(NEW_TOKENS);
     let theirs = theirs.max(decoding.rules.min_new);
-    Ok(Limit::within(theirs, if slides { usize::MAX } else { room }))
+    Ok(if slides { Limit::within(theirs, theirs) } else { Limit::usual(theirs, room) })
 }

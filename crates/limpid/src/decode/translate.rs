@@ -215,7 +215,10 @@ impl Job<'_> {
         // The last token needs no position, the start token does.
         let room = self.model.longest() - self.prefix.len();
         let usual = longest_translation(source).min(self.options.file_limit.unwrap_or(usize::MAX));
-        Limit::within(self.options.new_tokens.unwrap_or(usual.max(self.decoding.rules.min_new)), room)
+        match self.options.new_tokens {
+            Some(asked) => Limit::within(asked, room),
+            None => Limit::usual(usual.max(self.decoding.rules.min_new), room),
+        }
     }
 
     fn speaker<'s, 'f>(

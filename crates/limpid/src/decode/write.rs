@@ -56,6 +56,12 @@ impl Limit {
         Self { tokens: wished.min(room), reached }
     }
 
+    /// As many as are usual. One fewer than there is room for is all of it, too: so `max_length` counts, which is often the context.
+    pub fn usual(wished: usize, room: usize) -> Self {
+        let reached = if wished.saturating_add(1) < room { Ended::Length } else { Ended::Context };
+        Self { tokens: wished.min(room), reached }
+    }
+
     /// Why a text ended: the end of the model's context is no length that somebody wished for.
     pub fn ended(self, ended: Ended) -> Ended {
         if ended == Ended::Length { self.reached } else { ended }

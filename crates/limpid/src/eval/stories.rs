@@ -41,13 +41,13 @@ pub fn nats_a_word(
 ) -> Result<NatsAWord> {
     let read = |stories: &[&str]| documents(tokenizer, stories.iter().copied());
     let (learnt, sequences) = (NGrams::learn(&read(train)?, tokenizer.vocab_size()), read(test)?);
-    let longest = sequences.iter().map(|sequence| sequence.len() - 1).max();
-    check_length(longest.ok_or_else(nothing)?, gpt.config().n_positions)?;
     let count: usize = test.iter().map(|story| words(story).len()).sum();
     let mut exact = 0.0;
     for story in test {
         exact -= log_probability(story).ok_or_else(|| not_ours(story))?;
     }
+    let longest = sequences.iter().map(|sequence| sequence.len() - 1).max();
+    check_length(longest.ok_or_else(nothing)?, gpt.config().n_positions)?;
     let per_word = |nats: f64| nats / count as f64;
     Ok(NatsAWord {
         words: count,

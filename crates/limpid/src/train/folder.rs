@@ -1,5 +1,6 @@
 //! The folder of a run: what may be in it, what of it is the run's, and who may write there.
 
+use super::checkpoint;
 use super::config::RunConfig;
 use super::replace;
 use super::setup::Beginning;
@@ -28,47 +29,32 @@ pub(super) const LOCK: &str = ".lock";
 /// The picture that `--find-lr` leaves in a folder, which may become a run's.
 pub const FIND_LR: &str = "find-lr.svg";
 
-/// What is in a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Nothing that matters.
-    Nothing,
-    /// What a run had prepared that was ended before its first step: nothing that could be lost.
-    Preparations,
-    /// A run.
-    Run,
-}
-
-/// What is in a folder, if a run may begin or go on there.
-pub(super) fn check_folder(folder: &Path, beginning: Beginning) -> Result<Holds> {
-    let is_there = |name: &str| folder.join(name).exists();
+/// Whether a folder holds a run, if one may begin or go on there.
+pub(super) fn check_folder(folder: &Path, beginning: Beginning) -> Result<bool> {
     let config = folder.join("config.toml");
     let has_metrics = fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0);
-    let has_begun = has_metrics || ["summary.json", "checkpoints", "model"].into_iter().any(is_there);
-    if config.is_file() && has_begun {
+    let has_begun = has_metrics || checkpoint::list(folder).is_ok_and(|all| !all.is_empty());
+    if config.is_file() && (has_begun || is_written_by_a_run(&config)) {
         if beginning != Beginning::Fresh {
-            return Ok(Holds::Run);
+            return Ok(true);
         }
-        let finished = if is_there("summary.json") { "a finished run" } else { "a run" };
+        let finished = if folder.join("summary.json").is_file() { "a finished run" } else { "a run" };
         let resume = format!("limpid train {} --resume", config.display());
         return Err(Error::config(format!("{} holds {finished} already", folder.display())).hint(format!(
             "`{resume}` goes on with it, --force begins anew, --out DIR names another folder"
         )));
     }
-    if is_written_by_a_run(&config) {
-        return Ok(Holds::Preparations);
-    }
-    if is_there("checkpoints") && has_metrics {
+    if !config.exists() && has_begun {
         return Err(Error::config(format!("{} is gone: nobody knows what this run was", config.display()))
             .hint("put it back, or give another folder with --out DIR"));
     }
     let mut entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Holds::Nothing),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
     };
     match entries.find_map(|entry| entry.ok().map(|e| e.file_name()).filter(|name| !is_harmless(name))) {
-        None => Ok(Holds::Nothing),
+        None => Ok(false),
         Some(name) => Err(Error::config(format!(
             "{} holds something that no run has made: {}",
             folder.display(),

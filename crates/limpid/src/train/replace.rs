@@ -1,4 +1,4 @@
-//! One run in the place of another, with `--force`: the old one waits until the new one can begin, and is put back if it never does.
+//! One run in the place of another, with `--force`: the old one waits until the new one has saved something, and is put back if it never does.
 
 use super::folder::{clear, ours};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::files::create_folder;
 use std::fs;
 use std::path::Path;
 
-/// Where the run that `--force` replaces waits until the new one can begin: first while it is moved, then as a whole, then to be removed. Renaming
+/// Where the run that `--force` replaces waits until the new one has a checkpoint: first while it is moved, then as a whole, then to be removed. Renaming
 /// the folder is what takes a step, so that a kill at any moment leaves one of the two runs complete.
 const MOVING: &str = ".replacing";
 const ASIDE: &str = crate::hub::REPLACED;
@@ -33,8 +33,9 @@ pub(super) fn is_waiting(folder: &Path) -> bool {
     [MOVING, ASIDE].iter().any(|name| folder.join(name).is_dir())
 }
 
-/// Moves a run back whose successor never began.
-pub(super) fn put_back(folder: &Path) -> Result<()> {
+/// Moves a run back whose successor has saved nothing; says whether there was one.
+pub(super) fn put_back(folder: &Path) -> Result<bool> {
+    let waited = is_waiting(folder);
     let (moving, aside) = (folder.join(MOVING), folder.join(ASIDE));
     remove_discarded(folder);
     if aside.is_dir() {
@@ -51,10 +52,10 @@ pub(super) fn put_back(folder: &Path) -> Result<()> {
         }
         let _ = fs::remove_dir(&moving);
     }
-    Ok(())
+    Ok(waited)
 }
 
-/// Removes it: the new one is ready.
+/// Removes it: the new one has a checkpoint.
 pub(super) fn discard(folder: &Path) -> Result<()> {
     let aside = folder.join(ASIDE);
     if aside.is_dir() {

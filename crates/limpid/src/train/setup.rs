@@ -4,7 +4,7 @@ use super::checkpoint::{self, Checkpoint};
 use super::config::{RunConfig, TaskKind};
 use super::examples::Examples;
 pub use super::folder::FIND_LR;
-use super::folder::{Holds, LOCK, check_folder, clear, events, is_within, lock};
+use super::folder::{LOCK, check_folder, clear, events, is_within, lock};
 use super::from::{adopt, new_heads};
 use super::mend::{lost_metrics, mend};
 use super::plan;
@@ -28,7 +28,7 @@ pub enum Beginning {
     Fresh,
     /// Go on from its newest checkpoint; begin if there is none.
     Resume,
-    /// Replace it, once the new one can begin.
+    /// Replace it, once the new one has a checkpoint.
     Force,
 }
 
@@ -82,6 +82,9 @@ const PATHS: [&str; 10] = [
     "model.from",
 ];
 
+/// What is said when `--force` was ended too early.
+const PUT_BACK: &str = "the run that --force was to replace has been put back, for the new one was ended before its first checkpoint";
+
 /// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.
 pub fn open(
     config: RunConfig,
@@ -111,18 +114,23 @@ pub fn open(
     let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
     create_folder(folder)?;
     let lock = lock(folder)?;
-    replace::put_back(folder)?;
+    let was_put_back = replace::put_back(folder)?;
+    let told = |error: Error| match was_put_back {
+        true => error.hint(format!("{PUT_BACK}: look at it, or type the same with --force again")),
+        false => error,
+    };
     // Again: somebody may have trained here while the files were read.
-    let holds = check_folder(folder, beginning)?;
-    let goes_on = holds != Holds::Nothing && beginning == Beginning::Resume;
-    if holds != Holds::Nothing && !goes_on {
-        // Put back if the new one fails, gone with its first step. What was prepared for another may be for other settings.
+    let is_run = check_folder(folder, beginning).map_err(told)?;
+    if is_run && beginning == Beginning::Force {
+        // Put back if the new one fails, gone with its first checkpoint.
         replace::set_aside(folder)?;
     }
+    let goes_on = is_run && beginning == Beginning::Resume;
     if goes_on {
         // A kill may have come between two renames: then the only checkpoint has another name.
         checkpoint::mend(folder)?;
-        check_same(&RunConfig::read(&saved, &[])?, &config, || learnt_from_the_same(folder, &sources))?;
+        let then = RunConfig::read(&saved, &[])?;
+        check_same(&then, &config, || learnt_from_the_same(folder, &sources)).map_err(told)?;
         check_not_finished_for_good(folder)?;
     }
     let prepared = prepare(config, folder, sources, progress);
@@ -136,7 +144,10 @@ pub fn open(
         // And the folders around it that had to be made.
         above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
     }
-    let (run, damaged) = prepared?;
+    let (run, mut damaged) = prepared?;
+    if was_put_back {
+        damaged.push(Error::data(PUT_BACK));
+    }
     Ok(Opened { run, damaged, lock })
 }
 

@@ -235,8 +235,6 @@ impl Run {
 
     /// Trains to the end, or until `news` says to stop.
     pub fn train(&mut self, news: &mut dyn FnMut(News) -> Signal) -> Result<Ended> {
-        // Now it begins: a run that it replaces goes for good. Until here, whoever opens the folder next puts that back.
-        replace::discard(&self.folder)?;
         let rate = self.config.rate(self.steps)?;
         let train = self.config.train.clone();
         // Also after a checkpoint that was saved just then.
@@ -342,7 +340,9 @@ impl Run {
         let (m, v) = self.stepper.adam().moments();
         let mut numbers = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
         numbers.extend(self.average.iter().map(|average| ("ema", average.flat())));
-        checkpoint::save(&self.folder, &self.state, &numbers, self.keep())
+        checkpoint::save(&self.folder, &self.state, &numbers, self.keep())?;
+        // A run that this one replaces goes for good. Until here, whoever opens the folder next puts that back.
+        replace::discard(&self.folder)
     }
 
     fn keep(&self) -> Keep {
