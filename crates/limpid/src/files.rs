@@ -56,13 +56,15 @@ pub fn check_kind(path: &Path, begins: &str) -> Result<()> {
     let Ok(mut file) = fs::File::open(path) else { return Ok(()) };
     let is_file = file.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
     if is_file && (file.read_exact(&mut there).is_err() || there != begins.as_bytes()) {
-        return Err(Error::config(format!(
-            "{} holds something else: it is not written over",
-            path.display()
-        ))
-        .hint("give another name, or remove the file"));
+        return Err(occupied(path));
     }
     Ok(())
+}
+
+/// A file that holds something else than what is to be written.
+pub fn occupied(path: &Path) -> Error {
+    Error::config(format!("{} holds something else: it is not written over", path.display()))
+        .hint("give another name, or remove the file")
 }
 
 /// Refuses a file whose folder is not there: now, and not when there is something to be written.

@@ -3,7 +3,7 @@
 use crate::args::DecodingFlags;
 use limpid::decode::{BeamStep, Event, Followed, Next, Scored, Step};
 use limpid::error::{Error, Result};
-use limpid::files::check_kind;
+use limpid::files::{check_kind, occupied};
 use limpid::text::Tokenizer;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -58,11 +58,10 @@ fn check_trace(path: &Path) -> Result<()> {
         let _ = BufReader::new(file).read_line(&mut first);
     }
     let line: Value = serde_json::from_str(&first).unwrap_or_default();
-    if !is_file || (line["step"].is_u64() && line["candidates"].is_array()) {
-        return Ok(());
+    match !is_file || (line["step"].is_u64() && line["candidates"].is_array()) {
+        true => Ok(()),
+        false => Err(occupied(path)),
     }
-    Err(Error::config(format!("{} holds something else: it is not written over", path.display()))
-        .hint("give another name, or remove the file"))
 }
 
 /// Standard output as everything else here uses it, so that a closed pipe ends the program quietly.

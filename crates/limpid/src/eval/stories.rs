@@ -42,6 +42,7 @@ pub fn nats_a_word(
     let read = |stories: &[&str]| documents(tokenizer, stories.iter().copied());
     let (learnt, sequences) = (NGrams::learn(&read(train)?, tokenizer.vocab_size()), read(test)?);
     let count: usize = test.iter().map(|story| words(story).len()).sum();
+    check_ours(train)?;
     let mut exact = 0.0;
     for story in test {
         exact -= log_probability(story).ok_or_else(|| not_ours(story))?;
@@ -61,6 +62,15 @@ pub fn nats_a_word(
 fn not_ours(text: &str) -> Error {
     Error::data(format!("\"{text}\" is none of the built-in stories"))
         .hint("limpid corpus stories writes them; only of those the best possible is known")
+}
+
+/// Refuses to count words of something else; one of what was learnt from tells.
+fn check_ours(train: &[&str]) -> Result<()> {
+    match train.first() {
+        None => Err(nothing()),
+        Some(text) if log_probability(text).is_none() => Err(not_ours(text)),
+        Some(_) => Ok(()),
+    }
 }
 
 fn nothing() -> Error {
@@ -105,6 +115,7 @@ pub fn one_at_a_time(
         stories.iter().map(|story| tokenizer.encode(story)).collect::<Result<Vec<Vec<u32>>>>()
     };
     let (learnt, ids) = (read(train)?, read(test)?);
+    check_ours(train)?;
     if let Some(text) = test.iter().find(|text| log_probability(text).is_none()) {
         return Err(not_ours(text));
     }
