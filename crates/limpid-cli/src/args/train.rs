@@ -52,7 +52,7 @@ pub struct Train {
     /// Go on from the last checkpoint; begin where there is none yet
     #[arg(long, conflicts_with = "force")]
     pub resume: bool,
-    /// Replace a run that is in the folder already, once the new one can begin
+    /// Replace a run that is in the folder already, once the new one has a checkpoint
     #[arg(long)]
     pub force: bool,
     /// Train nothing, but try learning rates from 1e-6 to 1 from a fresh start, one a step, and suggest one; with --out, draw the curve into

@@ -28,7 +28,7 @@ pub(super) fn set_aside(folder: &Path) -> Result<()> {
     rename(&moving, &folder.join(ASIDE))
 }
 
-/// Whether a run waits here for its successor to begin.
+/// Whether a run waits here for its successor's first checkpoint.
 pub(super) fn is_waiting(folder: &Path) -> bool {
     [MOVING, ASIDE].iter().any(|name| folder.join(name).is_dir())
 }

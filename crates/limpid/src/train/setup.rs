@@ -99,10 +99,9 @@ pub fn open(
     if !replace::is_waiting(folder) {
         check_folder(folder, beginning)?;
     }
-    let from = [&config.model.from, &config.tokenizer.from].into_iter().flatten();
-    if let Some(from) =
-        from.into_iter().find(|from| beginning != Beginning::Resume && is_within(from, folder))
-    {
+    let given = [&config.model.from, &config.tokenizer.from];
+    let within = given.into_iter().flatten().find(|from| is_within(from, folder));
+    if let Some(from) = within.filter(|_| beginning != Beginning::Resume) {
         let (from, folder) = (from.display(), folder.display());
         return Err(Error::config(format!(
             "the run is to begin with {from}, and to replace what is in {folder}"
@@ -145,7 +144,7 @@ pub fn open(
         above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
     }
     let (run, mut damaged) = prepared?;
-    if was_put_back {
+    if was_put_back && goes_on {
         damaged.push(Error::data(PUT_BACK));
     }
     Ok(Opened { run, damaged, lock })
