@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Times an encoder stack over a batch in onnxruntime when told to (protocol.py).
 
-The graph is exported from PyTorch and run plain and with onnxruntime's own transformer optimizer; the faster of the
-two is timed. Both must give what PyTorch gives.
-"""
+The graph is exported from PyTorch and run plain and with onnxruntime's own transformer optimizer;
+the faster of the two is timed. Both must give what PyTorch gives."""
 
 import argparse
 import subprocess
@@ -16,7 +15,8 @@ import onnxruntime
 
 import protocol
 
-# Of a layer-normed output, whose components are about 1: rounding, over six layers and two libraries.
+# Of a layer-normed output, whose components are about 1: rounding, over six layers and two
+# libraries.
 TOLERANCE = 1e-3
 
 
@@ -53,8 +53,12 @@ def faster(folder, batch, inputs, threads):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", choices=["encode", "encode-mixed"], help="32 x 128 tokens, or 8 to 128 padded to 128")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "job", choices=["encode", "encode-mixed"], help="32 x 128 tokens, or 8 to 128 padded to 128"
+    )
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     own_mb = protocol.memory_mb("VmRSS")
@@ -72,7 +76,12 @@ def main():
         run()
 
     version = f"onnxruntime {onnxruntime.__version__} ({graph} graph)"
-    about = {"parameters": int(batch["parameters"]), "version": version, "threads": args.threads, "own_mb": own_mb}
+    about = {
+        "parameters": int(batch["parameters"]),
+        "version": version,
+        "threads": args.threads,
+        "own_mb": own_mb,
+    }
     protocol.serve(step, about)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the encoder stack as ONNX, plain and fused, with a batch and PyTorch's answer to it. A program of its own, so
-that PyTorch does not count as memory of onnxruntime.
+"""Writes the encoder stack as ONNX, plain and fused, with a batch and PyTorch's answer to it. A
+program of its own, so that PyTorch does not count as memory of onnxruntime.
 
     ort_export.py encode FOLDER      plain.onnx, fused.onnx (where the optimizer can), batch.npz
 """
@@ -18,11 +18,14 @@ import torch_encoder
 def export(model, batch, path):
     # The older of PyTorch's two exporters: onnxruntime's optimizer knows the graphs it writes.
     names = ["ids", "mask"][: len(batch)]
-    torch.onnx.export(model, batch, str(path), input_names=names, output_names=["output"], dynamo=False)
+    torch.onnx.export(
+        model, batch, str(path), input_names=names, output_names=["output"], dynamo=False
+    )
 
 
 def fuse(plain, fused):
-    """Attention, GELU, embedding and layer norms as single operations; says on standard error what was found."""
+    """Attention, GELU, embedding and layer norms as single operations; says on standard error what
+    was found."""
     from onnxruntime.transformers import optimizer
 
     model = optimizer.optimize_model(
@@ -54,7 +57,9 @@ def main():
     try:
         fuse(folder / "plain.onnx", folder / "fused.onnx")
     except Exception as error:  # of a tool that is only asked to make it faster
-        print(f"onnxruntime's optimizer failed: {error!r}; the plain graph is used", file=sys.stderr)
+        print(
+            f"onnxruntime's optimizer failed: {error!r}; the plain graph is used", file=sys.stderr
+        )
     arrays = dict(zip(["ids", "mask"], (part.numpy() for part in batch)))
     parameters = np.array(torch_encoder.parameter_count(model))
     np.savez(folder / "batch.npz", expected=expected, parameters=parameters, **arrays)

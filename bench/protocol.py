@@ -1,9 +1,9 @@
-"""The protocol of side-by-side runs, for the contenders written in Python (docs/formats.md). One line each way:
+"""The protocol of side-by-side runs, for the contenders written in Python (docs/formats.md). One
+line each way:
 
-    (start)     {"ready": true, "parameters": 809856, "version": "torch 2.15.0", "threads": 2, "own_mb": 210.5}
-    run 2.0     {"step_ms": [50.1, 49.8, …], "loss": 4.1}     for two seconds, at least one step
-    quit        (ends)
-"""
+(start)     {"ready": true, "parameters": 809856, "version": "torch 2.15.0", "threads": 2, "own_mb":
+210.5} run 2.0     {"step_ms": [50.1, 49.8, …], "loss": 4.1}     for two seconds, at least one step
+quit        (ends)"""
 
 import json
 import sys
@@ -20,7 +20,8 @@ def memory_mb(key):
 
 
 def run(step, seconds):
-    """Step times in milliseconds and what the last step returned; steps until the time is up, at least one."""
+    """Step times in milliseconds and what the last step returned; steps until the time is up, at
+    least one."""
     times, end = [], time.perf_counter() + seconds
     while True:
         start = time.perf_counter()

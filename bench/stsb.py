@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Sentence vectors of a real BERT, ours and those of `transformers`, on sentence pairs that people have rated.
+"""Sentence vectors of a real BERT, ours and those of `transformers`, on sentence pairs that people
+have rated.
 
     bench/stsb.py path/to/all-MiniLM-L6-v2 path/to/stsb-en-dev.csv
 
-The CSV has two sentences and a rating a line. Both embed by the mean over tokens, normalised; the cosine is compared with the rating by
-Spearman's rank correlation. Prints one line of JSON: both correlations and the largest difference between two vectors' numbers. Run it with a Python that has
-torch, transformers and numpy; LIMPID names another binary than target/release/limpid.
-"""
+The CSV has two sentences and a rating a line. Both embed by the mean over tokens, normalised; the
+cosine is compared with the rating by Spearman's rank correlation. Prints one line of JSON: both
+correlations and the largest difference between two vectors' numbers. Run it with a Python that has
+torch, transformers and numpy; LIMPID names another binary than target/release/limpid."""
 
 import argparse
 import csv
@@ -27,13 +28,21 @@ def ours(model, texts):
     limpid = os.environ.get("LIMPID", ROOT / "target" / "release" / "limpid")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "vectors.npy"
-        subprocess.run([limpid, "embed", model, "--pool", "mean", "--out", out], input="\n".join(texts) + "\n", text=True, check=True)
+        subprocess.run(
+            [limpid, "embed", model, "--pool", "mean", "--out", out],
+            input="\n".join(texts) + "\n",
+            text=True,
+            check=True,
+        )
         return np.load(out)
 
 
 @torch.no_grad()
 def theirs(folder, texts):
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModel.from_pretrained(folder).eval(),
+    )
     found = []
     for at in range(0, len(texts), 64):
         batch = tokenizer(texts[at : at + 64], padding=True, return_tensors="pt")
@@ -55,7 +64,9 @@ def spearman(a, b):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("csv", type=Path)
     args = parser.parse_args()

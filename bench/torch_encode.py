@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times an encoder stack over a batch in PyTorch, eager with fused attention, when told to (protocol.py)."""
+"""Times an encoder stack over a batch in PyTorch, eager with fused attention, when told to
+(protocol.py)."""
 
 import argparse
 
@@ -11,7 +12,9 @@ import torch_encoder
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("job", choices=["encode", "encode-mixed"], help="32 x 128 tokens, or 8 to 128 padded to 128")
+    parser.add_argument(
+        "job", choices=["encode", "encode-mixed"], help="32 x 128 tokens, or 8 to 128 padded to 128"
+    )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
@@ -28,7 +31,10 @@ def main():
 
     for _ in range(3):
         step()
-    about = {"parameters": torch_encoder.parameter_count(model), "version": f"torch {torch.__version__}"}
+    about = {
+        "parameters": torch_encoder.parameter_count(model),
+        "version": f"torch {torch.__version__}",
+    }
     protocol.serve(step, {**about, "threads": args.threads, "own_mb": own_mb})
 
 

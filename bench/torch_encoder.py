@@ -1,8 +1,9 @@
-"""The encoder stack that `limpid bench encode` runs, in PyTorch: 6 layers, post-norm, exact GELU, sinusoids.
+"""The encoder stack that `limpid bench encode` runs, in PyTorch: 6 layers, post-norm, exact GELU,
+sinusoids.
 
-Two classes with the same parameters, to be told apart because each is fast in another place: `Encoder` for PyTorch
-itself, and `ExportEncoder`, spelled out so that onnxruntime recognises attention and can fuse it.
-"""
+Two classes with the same parameters, to be told apart because each is fast in another place:
+`Encoder` for PyTorch itself, and `ExportEncoder`, spelled out so that onnxruntime recognises
+attention and can fuse it."""
 
 import math
 
@@ -31,7 +32,9 @@ class ExportAttention(nn.Module):
         self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
 
     def split(self, x):
-        return x.view(x.shape[0], x.shape[1], self.heads, -1).permute(0, 2, 1, 3)  # (b,t,c) -> (b,h,t,d)
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).permute(
+            0, 2, 1, 3
+        )  # (b,t,c) -> (b,h,t,d)
 
     def forward(self, x, mask):
         q, k, v = self.split(self.q(x)), self.split(self.k(x)), self.split(self.v(x))
@@ -46,7 +49,11 @@ class Layer(nn.Module):
     def __init__(self, attention):
         super().__init__()
         self.attention, self.norm1 = attention, nn.LayerNorm(WIDTH)
-        self.up, self.down, self.norm2 = nn.Linear(WIDTH, FFN), nn.Linear(FFN, WIDTH), nn.LayerNorm(WIDTH)
+        self.up, self.down, self.norm2 = (
+            nn.Linear(WIDTH, FFN),
+            nn.Linear(FFN, WIDTH),
+            nn.LayerNorm(WIDTH),
+        )
 
     def forward(self, x, mask):
         x = self.norm1(self.attention(x, mask) + x)
@@ -86,12 +93,15 @@ def export_encoder(encoder):
 
 
 def make_batch(kind):
-    """Random tokens; (b,t) ids and, for lengths from 8 to 128 evenly spread, the mask of the padding."""
+    """Random tokens; (b,t) ids and, for lengths from 8 to 128 evenly spread, the mask of the
+    padding."""
     torch.manual_seed(1)
     ids = torch.randint(1, VOCAB, (BATCH, LENGTH))
     if kind == "encode":
         return ids, None
-    lengths = torch.tensor([SHORTEST + (LENGTH - SHORTEST) * i // (BATCH - 1) for i in range(BATCH)])
+    lengths = torch.tensor(
+        [SHORTEST + (LENGTH - SHORTEST) * i // (BATCH - 1) for i in range(BATCH)]
+    )
     mask = (torch.arange(LENGTH)[None, :] < lengths[:, None]).long()
     return ids * mask, mask
 

@@ -1,7 +1,7 @@
 """The models of the speed comparison in PyTorch, written as its users would write them for speed.
 
-Five shapes: T, S, G are GPTs, D is an encoder-decoder, B is a BERT. No dropout: it would time random numbers.
-"""
+Five shapes: T, S, G are GPTs, D is an encoder-decoder, B is a BERT. No dropout: it would time
+random numbers."""
 
 import math
 from dataclasses import dataclass
@@ -63,7 +63,9 @@ SHAPES = {
         vocab=8000,
         label_smoothing=0.1,
     ),
-    "B": BertShape(layers=6, heads=12, width=384, ffn=1536, context=128, batch=16, vocab=30522, masked=0.15),
+    "B": BertShape(
+        layers=6, heads=12, width=384, ffn=1536, context=128, batch=16, vocab=30522, masked=0.15
+    ),
 }
 
 
@@ -86,14 +88,20 @@ class SelfAttention(nn.Module):
 
     def forward(self, x):
         q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
-        return self.out(merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal)))
+        return self.out(
+            merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal))
+        )
 
 
 class CrossAttention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
         self.heads = heads
-        self.q, self.kv, self.out = nn.Linear(width, width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+        self.q, self.kv, self.out = (
+            nn.Linear(width, width),
+            nn.Linear(width, 2 * width),
+            nn.Linear(width, width),
+        )
 
     def forward(self, x, memory):
         q = split_heads(self.q(x), self.heads)
@@ -118,7 +126,9 @@ class GptBlock(nn.Module):
 class Gpt(nn.Module):
     def __init__(self, shape):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(shape.vocab, shape.width), nn.Embedding(shape.context, shape.width)
+        self.tokens, self.positions = nn.Embedding(shape.vocab, shape.width), nn.Embedding(
+            shape.context, shape.width
+        )
         self.blocks = nn.ModuleList(GptBlock(shape.width, shape.heads) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
         small_weights(self)
@@ -138,7 +148,11 @@ class EncoderLayer(nn.Module):
         super().__init__()
         c = shape.width
         self.attention, self.norm1 = SelfAttention(c, shape.heads, is_causal=False), nn.LayerNorm(c)
-        self.up, self.down, self.norm2 = nn.Linear(c, shape.ffn), nn.Linear(shape.ffn, c), nn.LayerNorm(c)
+        self.up, self.down, self.norm2 = (
+            nn.Linear(c, shape.ffn),
+            nn.Linear(shape.ffn, c),
+            nn.LayerNorm(c),
+        )
 
     def forward(self, x):
         x = self.norm1(x + self.attention(x))
@@ -151,7 +165,11 @@ class DecoderLayer(nn.Module):
         c = shape.width
         self.attention, self.norm1 = SelfAttention(c, shape.heads, is_causal=True), nn.LayerNorm(c)
         self.cross, self.norm2 = CrossAttention(c, shape.heads), nn.LayerNorm(c)
-        self.up, self.down, self.norm3 = nn.Linear(c, shape.ffn), nn.Linear(shape.ffn, c), nn.LayerNorm(c)
+        self.up, self.down, self.norm3 = (
+            nn.Linear(c, shape.ffn),
+            nn.Linear(shape.ffn, c),
+            nn.LayerNorm(c),
+        )
 
     def forward(self, x, memory):
         x = self.norm1(x + self.attention(x))
@@ -164,7 +182,9 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.scale, self.label_smoothing = math.sqrt(shape.width), shape.label_smoothing
         self.tokens = nn.Embedding(shape.vocab, shape.width)  # both sides and the output
-        self.register_buffer("positions", sinusoids(max(shape.source_len, shape.target_len), shape.width))
+        self.register_buffer(
+            "positions", sinusoids(max(shape.source_len, shape.target_len), shape.width)
+        )
         self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(shape.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.decoder_layers))
         small_weights(self)
@@ -180,7 +200,9 @@ class Seq2Seq(nn.Module):
         for layer in self.decoder:
             x = layer(x, memory)
         logits = F.linear(x, self.tokens.weight)
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=self.label_smoothing)
+        return F.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), label_smoothing=self.label_smoothing
+        )
 
 
 class BertLayer(nn.Module):
@@ -189,7 +211,9 @@ class BertLayer(nn.Module):
     def __init__(self, shape):
         super().__init__()
         c = shape.width
-        self.attention, self.norm1 = SelfAttention(c, shape.heads, is_causal=False), nn.LayerNorm(c, eps=1e-12)
+        self.attention, self.norm1 = SelfAttention(c, shape.heads, is_causal=False), nn.LayerNorm(
+            c, eps=1e-12
+        )
         self.up, self.down = nn.Linear(c, shape.ffn), nn.Linear(shape.ffn, c)
         self.norm2 = nn.LayerNorm(c, eps=1e-12)
 
@@ -199,8 +223,8 @@ class BertLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """With the head of BertForMaskedLM in transformers: every position goes through the decoder, and cross-entropy passes over those
-    whose target is -100."""
+    """With the head of BertForMaskedLM in transformers: every position goes through the decoder,
+    and cross-entropy passes over those whose target is -100."""
 
     def __init__(self, shape):
         super().__init__()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times one training step of PyTorch's recurrent layers: forward, a weighted sum as the loss, backward, AdamW, zero_grad.
+"""Times one training step of PyTorch's recurrent layers: forward, a weighted sum as the loss,
+backward, AdamW, zero_grad.
 
     bench/torch_rnn_step.py gru --layers 2 --width 512 --batch 64 --length 24 --threads 2
 
-The twin of `limpid bench step rnn`, with its flags. Prints one line of JSON; with --interactive it times when told to (protocol.py);
-with --against LIMPID it starts that program beside itself, lets the two take turns, and prints the medians and their ratio.
-"""
+The twin of `limpid bench step rnn`, with its flags. Prints one line of JSON; with --interactive it
+times when told to (protocol.py); with --against LIMPID it starts that program beside itself, lets
+the two take turns, and prints the medians and their ratio."""
 
 import argparse
 import json
@@ -24,14 +25,18 @@ def make_step(args):
     """A function that runs one step and returns its loss, and the number of parameters."""
     torch.manual_seed(1)
     layers = LAYERS[args.cell](args.width, args.width, args.layers)
-    lengths = [1 + i * args.length // args.batch if args.mixed else args.length for i in range(args.batch)]
+    lengths = [
+        1 + i * args.length // args.batch if args.mixed else args.length for i in range(args.batch)
+    ]
     x = torch.randn(args.length, args.batch, args.width)
     if args.mixed:
         x = nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
         weight = torch.randn(x.data.shape) / x.data.shape[0]
     else:
         weight = torch.randn(x.shape) / (args.length * args.batch)
-    optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-5, betas=(0.9, 0.999), weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(
+        layers.parameters(), lr=1e-5, betas=(0.9, 0.999), weight_decay=0.01, fused=True
+    )
 
     def step():
         y, _ = layers(x)
@@ -46,7 +51,17 @@ def make_step(args):
 
 def side_by_side(step, args):
     """Rounds of a second each, in turns: a disturbance meets both."""
-    words = [args.against, "bench", "step", "rnn", "--cell", args.cell, "--threads", str(args.threads), "--interactive"]
+    words = [
+        args.against,
+        "bench",
+        "step",
+        "rnn",
+        "--cell",
+        args.cell,
+        "--threads",
+        str(args.threads),
+        "--interactive",
+    ]
     for size in ["layers", "width", "batch", "length"]:
         words += [f"--{size}", str(getattr(args, size))]
     words += ["--mixed"] if args.mixed else []
@@ -64,15 +79,31 @@ def side_by_side(step, args):
     ratios = [torch_ms / ours for ours, torch_ms in zip(medians["limpid"], medians["torch"])]
     found = {f"{name}_ms": round(statistics.median(times), 2) for name, times in medians.items()}
     spread = [round(min(ratios), 3), round(max(ratios), 3)]
-    return {"parameters": parameters, **found, "ratio": round(statistics.median(ratios), 3), "ratios": spread}
+    return {
+        "parameters": parameters,
+        **found,
+        "ratio": round(statistics.median(ratios), 3),
+        "ratios": spread,
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cell", choices=LAYERS)
-    for size, usual in [("layers", 2), ("width", 512), ("batch", 64), ("length", 24), ("threads", 2), ("rounds", 9)]:
+    for size, usual in [
+        ("layers", 2),
+        ("width", 512),
+        ("batch", 64),
+        ("length", 24),
+        ("threads", 2),
+        ("rounds", 9),
+    ]:
         parser.add_argument(f"--{size}", type=int, default=usual)
-    parser.add_argument("--mixed", action="store_true", help="sequences of 1 to --length tokens, packed")
+    parser.add_argument(
+        "--mixed", action="store_true", help="sequences of 1 to --length tokens, packed"
+    )
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--interactive", action="store_true")
     parser.add_argument("--against", metavar="LIMPID")
@@ -89,7 +120,14 @@ def main():
     if args.against:
         return protocol.answer({**about, **side_by_side(step, args)})
     times, loss = protocol.run(step, args.seconds)
-    protocol.answer({**about, "median_ms": round(statistics.median(times), 3), "steps": len(times), "loss": loss})
+    protocol.answer(
+        {
+            **about,
+            "median_ms": round(statistics.median(times), 3),
+            "steps": len(times),
+            "loss": loss,
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Times one training step in PyTorch: forward, cross-entropy, backward, AdamW, zero_grad.
 
-Prints one line of JSON. With --interactive it times when told to (protocol.py), so that a driver can alternate
-between programs without paying for their start.
-"""
+Prints one line of JSON. With --interactive it times when told to (protocol.py), so that a driver
+can alternate between programs without paying for their start."""
 
 import argparse
 import dataclasses
@@ -18,9 +17,12 @@ import torch_models
 def make_step(shape, mode):
     """A function that runs one step and returns its loss, and the number of parameters."""
     model, batch = torch_models.make(shape)
-    # Fused: one pass over memory. So slow a rate because the batch never changes: a model that knows it by heart
-    # has gradients near zero, and arithmetic on denormal numbers takes another time.
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, betas=(0.9, 0.98), weight_decay=0.1, fused=True)
+    # Fused: one pass over memory. So slow a rate because the batch never changes: a model that
+    # knows it by heart has gradients near zero, and arithmetic on denormal numbers takes another
+    # time.
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=1e-5, betas=(0.9, 0.98), weight_decay=0.1, fused=True
+    )
     forward = torch.compile(model) if mode == "compile" else model
 
     def step():
@@ -40,16 +42,26 @@ def warm_up(step):
 
 
 def parse_args():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=[*torch_models.SHAPES, "gpt"], help="gpt: S, except where a flag says otherwise")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "model",
+        choices=[*torch_models.SHAPES, "gpt"],
+        help="gpt: S, except where a flag says otherwise",
+    )
     for size in dataclasses.fields(torch_models.GptShape):
         parser.add_argument(f"--{size.name}", type=int, metavar="N", help="of gpt")
-    parser.add_argument("--compile", action="store_const", const="compile", default="eager", dest="mode")
+    parser.add_argument(
+        "--compile", action="store_const", const="compile", default="eager", dest="mode"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--interactive", action="store_true")
     args = parser.parse_args()
-    flags = {size.name: getattr(args, size.name) for size in dataclasses.fields(torch_models.GptShape)}
+    flags = {
+        size.name: getattr(args, size.name) for size in dataclasses.fields(torch_models.GptShape)
+    }
     given = {name: value for name, value in flags.items() if value is not None}
     if given and args.model != "gpt":
         parser.error(f"--{next(iter(given))} is for gpt; {args.model} has its own shape")
@@ -68,7 +80,12 @@ def main():
     own_mb = protocol.memory_mb("VmRSS")
     step, parameters = make_step(args.shape, args.mode)
     warm_up(step)
-    about = {"model": args.model, "mode": args.mode, "threads": args.threads, "parameters": parameters}
+    about = {
+        "model": args.model,
+        "mode": args.mode,
+        "threads": args.threads,
+        "parameters": parameters,
+    }
     about |= {"version": f"torch {torch.__version__}", "own_mb": own_mb}
     if args.interactive:
         return protocol.serve(step, about)

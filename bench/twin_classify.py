@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The PyTorch twin of a run of `limpid train classify`: the same BERT, tokens and settings; and a bag of words.
+"""The PyTorch twin of a run of `limpid train classify`: the same BERT, tokens and settings; and a
+bag of words.
 
     bench/twin_classify.py runs/sst2 --test test.tsv --seed 1 --threads 2
     bench/twin_classify.py runs/sst2 --test test.tsv --bag-of-words
 
-Texts are read as `table.format = "label-first"` writes them. Batches are as its users make them: texts of about the same length, padded, in a new
-order each epoch, on average with as many tokens as the run's; the weights of the lowest validation loss are kept, looked at as often as the run does. The bag of words is logistic regression on
-which words (of the lower-cased text, between spaces) and which pairs of neighbouring words occur, fitted by L-BFGS; its penalty is the
-best of six on the validation texts. Prints one line of JSON. Run it with a Python that has torch and tokenizers.
-"""
+Texts are read as `data.format = "label-first"` writes them. Batches are as its users make them:
+texts of about the same length, padded, in a new order each epoch, on average with as many tokens as
+the run's; the weights of the lowest validation loss are kept, looked at as often as the run does.
+The bag of words is logistic regression on which words (of the lower-cased text, between spaces) and
+which pairs of neighbouring words occur, fitted by L-BFGS; its penalty is the best of six on the
+validation texts. Prints one line of JSON. Run it with a Python that has torch and tokenizers."""
 
 import copy
 import math
@@ -45,15 +47,21 @@ class Classifier(nn.Module):
     def __init__(self, run, labels):
         super().__init__()
         m = run.model
-        c, self.dropout = m["width"], m["dropout"]
-        self.tokens, self.types, self.positions = nn.Embedding(run.vocab, c), nn.Embedding(2, c), nn.Embedding(m["context"], c)
+        c, self.dropout = m["hidden_size"], m["dropout"]
+        self.tokens, self.types, self.positions = (
+            nn.Embedding(run.vocab, c),
+            nn.Embedding(2, c),
+            nn.Embedding(m["context_length"], c),
+        )
         self.norm = nn.LayerNorm(c, eps=1e-12)
-        self.layers = nn.ModuleList(Layer(c, m["heads"], m.get("ffn", 4 * c), m["dropout"]) for _ in range(m["layers"]))
+        self.layers = nn.ModuleList(
+            Layer(c, m["heads"], m["intermediate_size"], m["dropout"]) for _ in range(m["layers"])
+        )
         self.pooler, self.classes = nn.Linear(c, c), nn.Linear(c, labels)
         # The first values of limpid (docs/maths.md).
         for name, p in self.named_parameters():
             if name == "positions.weight":
-                p.data.copy_(sinusoids(m["context"], c) * 0.02 * math.sqrt(2))
+                p.data.copy_(sinusoids(m["context_length"], c) * 0.02 * math.sqrt(2))
             elif name in ("tokens.weight", "types.weight", "classes.weight"):
                 nn.init.normal_(p, std=0.02)
             elif p.dim() >= 2:
@@ -62,7 +70,9 @@ class Classifier(nn.Module):
                 nn.init.zeros_(p)
 
     def logits(self, ids, mask):
-        x = self.norm(self.tokens(ids) + self.types.weight[0] + self.positions.weight[: ids.shape[1]])
+        x = self.norm(
+            self.tokens(ids) + self.types.weight[0] + self.positions.weight[: ids.shape[1]]
+        )
         x = F.dropout(x, self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, mask[:, None, None, :])
@@ -90,7 +100,9 @@ def measure(model, texts, labels):
     loss, right = 0.0, 0
     with torch.no_grad():
         for at in range(0, len(texts), TEXTS):
-            logits, wanted = model.logits(*padded(texts[at : at + TEXTS])), torch.tensor(labels[at : at + TEXTS])
+            logits, wanted = model.logits(*padded(texts[at : at + TEXTS])), torch.tensor(
+                labels[at : at + TEXTS]
+            )
             loss += F.cross_entropy(logits, wanted, reduction="sum").item()
             right += (logits.argmax(-1) == wanted).sum().item()
     model.train()
@@ -99,8 +111,14 @@ def measure(model, texts, labels):
 
 def transformer(run, args, data, names):
     cls, sep = run.tokenizer.token_to_id("[CLS]"), run.tokenizer.token_to_id("[SEP]")
-    inner = run.model["context"] - 2
-    data = [([[cls, *ids[:inner], sep] for ids in run.encode(texts)], [names.index(label) for label in labels]) for texts, labels in data]
+    inner = run.model["context_length"] - 2
+    data = [
+        (
+            [[cls, *ids[:inner], sep] for ids in run.encode(texts)],
+            [names.index(label) for label in labels],
+        )
+        for texts, labels in data
+    ]
     (train, wanted), validation, test = data
     size = max(1, round(run.train["batch_tokens"] * len(train) / sum(map(len, train))))
     rng = random.Random(args.seed)
@@ -116,7 +134,9 @@ def transformer(run, args, data, names):
         batches = [order[at : at + size] for at in range(0, len(order), size)]
         rng.shuffle(batches)
         for batch in batches[: steps - done]:
-            trainer.step(steps, *padded([train[i] for i in batch]), torch.tensor([wanted[i] for i in batch]))
+            trainer.step(
+                steps, *padded([train[i] for i in batch]), torch.tensor([wanted[i] for i in batch])
+            )
             done += 1
             if done % run.train["validate_every"] == 0 or done == steps:
                 loss, _ = measure(model, *validation)
@@ -124,7 +144,12 @@ def transformer(run, args, data, names):
                     best, kept = loss, copy.deepcopy(model.state_dict())
     model.load_state_dict(kept)
     accuracies = [measure(model, *part)[1] for part in (validation, test)]
-    return {"seconds": trainer.seconds, "steps": steps, "parameters": sum(p.numel() for p in model.parameters()), "accuracies": accuracies}
+    return {
+        "seconds": trainer.seconds,
+        "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "accuracies": accuracies,
+    }
 
 
 def bag_of_words(data, names):
@@ -138,11 +163,18 @@ def bag_of_words(data, names):
             known.setdefault(feature, len(known))
 
     def matrix(texts):
-        found = [(row, known[f]) for row, text in enumerate(texts) for f in features(text) if f in known]
+        found = [
+            (row, known[f]) for row, text in enumerate(texts) for f in features(text) if f in known
+        ]
         rows, columns = zip(*found)
-        return torch.sparse_coo_tensor([rows, columns], torch.ones(len(found)), (len(texts), len(known))).to_sparse_csr()
+        return torch.sparse_coo_tensor(
+            [rows, columns], torch.ones(len(found)), (len(texts), len(known))
+        ).to_sparse_csr()
 
-    parts = [(matrix(texts), torch.tensor([names.index(label) for label in labels])) for texts, labels in data]
+    parts = [
+        (matrix(texts), torch.tensor([names.index(label) for label in labels]))
+        for texts, labels in data
+    ]
     accuracy = lambda w, b, part: ((part[0] @ w + b).argmax(-1) == part[1]).float().mean().item()
     best = None
     for penalty in PENALTIES:
@@ -167,7 +199,9 @@ def bag_of_words(data, names):
 def main():
     parser = twin.arguments(__doc__)
     parser.add_argument("--test", type=Path, required=True)
-    parser.add_argument("--bag-of-words", action="store_true", help="logistic regression instead of the twin")
+    parser.add_argument(
+        "--bag-of-words", action="store_true", help="logistic regression instead of the twin"
+    )
     args = parser.parse_args()
     run = twin.Run(args.run)
     torch.set_num_threads(args.threads)

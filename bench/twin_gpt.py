@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The PyTorch twin of a run of `limpid train gpt`: the same model, tokens and settings, evaluated alike.
+"""The PyTorch twin of a run of `limpid train gpt`: the same model, tokens and settings, evaluated
+alike.
 
     bench/twin_gpt.py runs/nano --seed 1 --threads 2
 
-Prints one line of JSON: validation loss over the whole kept part (windows of the context, every token but the first predicted
-once), parameters, and seconds of training without validation. Run it with a Python that has torch and tokenizers.
-"""
+Prints one line of JSON: validation loss over the whole kept part (windows of the context, every
+token but the first predicted once), parameters, and seconds of training without validation. Run it
+with a Python that has torch and tokenizers."""
 
 import math
 from pathlib import Path
@@ -45,7 +46,15 @@ class Gpt(nn.Module):
         self.norm = nn.LayerNorm(width, bias=bias)
         for name, p in self.named_parameters():
             if p.dim() > 1:
-                nn.init.normal_(p, 0.0, 0.02 / math.sqrt(2 * layers) if name.endswith(("out.weight", "down.weight")) else 0.02)
+                nn.init.normal_(
+                    p,
+                    0.0,
+                    (
+                        0.02 / math.sqrt(2 * layers)
+                        if name.endswith(("out.weight", "down.weight"))
+                        else 0.02
+                    ),
+                )
             elif name.endswith("bias"):
                 nn.init.zeros_(p)
 
@@ -61,8 +70,18 @@ class Gpt(nn.Module):
 def build(run):
     m = run.model
     gelu = {"gelu": "none", "gelu_new": "tanh"}[m.get("activation", "gelu_new")]
-    ffn = m.get("ffn", 4 * m["width"])
-    return Gpt(run.vocab, m["layers"], m["heads"], m["width"], ffn, m["context"], m["bias"], m["dropout"], gelu)
+    ffn = m["intermediate_size"]
+    return Gpt(
+        run.vocab,
+        m["layers"],
+        m["heads"],
+        m["hidden_size"],
+        ffn,
+        m["context_length"],
+        m["bias"],
+        m["dropout"],
+        gelu,
+    )
 
 
 def validate(model, ids, context):
@@ -83,13 +102,13 @@ def main():
     torch.manual_seed(args.seed)
     text = "".join(Path(name).read_text(encoding="utf-8") for name in run.data["text"])
     ids = torch.tensor(run.encode([text])[0])
-    kept = round(len(ids) * run.data.get("validation_share", 0.1))
+    kept = round(len(ids) * run.data["validation_split"])
     train, validation = ids[:-kept], ids[-kept:]
-    context, steps = run.model["context"], args.steps or run.train["steps"]
+    context, steps = run.model["context_length"], args.steps or run.train["steps"]
     model = build(run)
     trainer = twin.Trainer(model, run)
     for _ in range(steps):
-        starts = torch.randint(len(train) - context, (run.train["batch"],))
+        starts = torch.randint(len(train) - context, (run.train["batch_size"],))
         windows = torch.stack([train[s : s + context + 1] for s in starts])
         trainer.step(steps, windows[:, :-1], windows[:, 1:])
     trainer.use_average()

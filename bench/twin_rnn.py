@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The PyTorch twin of configs/multi30k-de-en-rnn.toml: same model, same tokenizer, same settings, evaluated alike.
+"""The PyTorch twin of configs/multi30k-de-en-rnn.toml: same model, same tokenizer, same settings,
+evaluated alike.
 
-    bench/twin_rnn.py path/to/multi30k --tokenizer runs/de-en-rnn/tokenizer/tokenizer.json --seed 1 --threads 2 --out twin.en
+    bench/twin_rnn.py path/to/multi30k --tokenizer runs/de-en-rnn/tokenizer/tokenizer.json \\
+        --seed 1 --threads 2 --out twin.en
 
-Trains on train.de and train.en, keeps the weights of the lowest loss on val.*, translates test_2016_flickr (or --test) greedily into --out, and prints one line of
-JSON: parameters, validation loss, sacreBLEU (lower-cased and not), seconds of training without validation. The model is
-reference/rnn_model.py. Run it with the Python that has torch, tokenizers and sacrebleu.
-"""
+Trains on train.de and train.en, keeps the weights of the lowest loss on val.*, translates
+test_2016_flickr (or --test) greedily into --out, and prints one line of JSON: parameters,
+validation loss, sacreBLEU (lower-cased and not), seconds of training without validation. The model
+is reference/rnn_model.py. Run it with the Python that has torch, tokenizers and sacrebleu."""
 
 import argparse
 import copy
@@ -25,23 +27,33 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "reference"))
 from rnn_model import Rnn  # noqa: E402
 
 PAD, END = 0, 1
-EPOCHS, BATCH_TOKENS, PEAK, WARMUP, SMOOTHING, CLIP, VALIDATE_EVERY = 10, 3600, 1e-3, 200, 0.1, 1.0, 500
+EPOCHS, BATCH_TOKENS, PEAK, WARMUP, SMOOTHING, CLIP, VALIDATE_EVERY = (
+    10,
+    3600,
+    1e-3,
+    200,
+    0.1,
+    1.0,
+    500,
+)
 # Pairs that go through the model together; a batch has about 120.
 PART = 32
-# Tokens a side at most, as model.context.
+# Tokens a side at most, as model.context_length.
 LONGEST = 128
 
 
 def model_config(vocab, args):
     return dict(
-        vocab_size=vocab, decoder_vocab_size=vocab, embedding_size=256, hidden_size=512, num_layers=1, cell="gru",
-        bidirectional=True, attention=args.attention, attention_size=512, dropout=0.3,
+        vocab_size=vocab, decoder_vocab_size=vocab, embedding_size=256, hidden_size=512,
+        num_layers=1, cell="gru", bidirectional=True, attention=args.attention, attention_size=512,
+        dropout=0.3,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
     )  # fmt: skip
 
 
 def first_values(model):
-    """As ours: embeddings N(0, 0.1²), recurrent layers as PyTorch draws them, Xavier for the rest, biases 0."""
+    """As ours: embeddings N(0, 0.1²), recurrent layers as PyTorch draws them, Xavier for the rest,
+    biases 0."""
     for name, p in model.named_parameters():
         if ".rnn." in name:
             continue
@@ -54,8 +66,13 @@ def first_values(model):
 
 
 def read(folder, name, tokenizer):
-    lines = [(folder / f"{name}.{side}").read_text(encoding="utf-8").splitlines() for side in ["de", "en"]]
-    encode = lambda texts: [e.ids + [END] for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    lines = [
+        (folder / f"{name}.{side}").read_text(encoding="utf-8").splitlines()
+        for side in ["de", "en"]
+    ]
+    encode = lambda texts: [
+        e.ids + [END] for e in tokenizer.encode_batch(texts, add_special_tokens=False)
+    ]
     return list(zip(*map(encode, lines))), lines
 
 
@@ -73,7 +90,9 @@ def batches(pairs, generator):
 
 
 def tensors(batch):
-    pad = lambda rows: pad_sequence([torch.tensor(r) for r in rows], batch_first=True, padding_value=PAD)
+    pad = lambda rows: pad_sequence(
+        [torch.tensor(r) for r in rows], batch_first=True, padding_value=PAD
+    )
     source, target = pad([s for s, _ in batch]), pad([t for _, t in batch])
     lengths = torch.tensor([len(s) for s, _ in batch])
     inputs = torch.cat([torch.zeros_like(target[:, :1]), target[:, :-1]], 1)
@@ -93,11 +112,14 @@ def loss_of(model, batch, smoothing, reduction="mean"):
         said, _ = model.decoder.rnn(words, first)
         parts = [said, words]
     hidden = model.dropout(torch.tanh(model.readout(torch.cat([p[real] for p in parts], -1))))
-    return F.cross_entropy(model.lm_head(hidden), target[real], label_smoothing=smoothing, reduction=reduction)
+    return F.cross_entropy(
+        model.lm_head(hidden), target[real], label_smoothing=smoothing, reduction=reduction
+    )
 
 
 def backward(model, batch):
-    """The gradient of the batch's mean loss, in parts of pairs of about one length: the same up to rounding, without most of the padding."""
+    """The gradient of the batch's mean loss, in parts of pairs of about one length: the same up to
+    rounding, without most of the padding."""
     targets = sum(len(t) for _, t in batch)
     ordered = sorted(batch, key=lambda pair: (len(pair[1]), len(pair[0])))
     total = 0.0
@@ -142,14 +164,20 @@ def translate(model, tokenizer, sources):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tokenizer", type=Path, required=True)
-    parser.add_argument("--test", default="test_2016_flickr", help="name of the test files without .de and .en")
+    parser.add_argument(
+        "--test", default="test_2016_flickr", help="name of the test files without .de and .en"
+    )
     parser.add_argument("--attention", choices=["none", "additive"], default="additive")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--steps", type=int, help="stop after so many, and translate nothing")
-    parser.add_argument("--checkpoint", type=Path, help="a file to go on from, and to save to every 100 steps")
+    parser.add_argument(
+        "--checkpoint", type=Path, help="a file to go on from, and to save to every 100 steps"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
@@ -165,7 +193,9 @@ def main():
     generator = torch.Generator().manual_seed(args.seed)
     plan = [list(batches(train, generator)) for _ in range(EPOCHS)]
     total = sum(map(len, plan))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.0, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=PEAK, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.0, fused=True
+    )
     model.train()
     best, kept, seconds, done = float("inf"), None, 0.0, 0
     if args.checkpoint and args.checkpoint.exists():
@@ -185,7 +215,10 @@ def main():
         optimizer.step()
         seconds += time.perf_counter() - begin
         if step % 50 == 0:
-            print(f"step {step} of {total}: loss {loss:.3f}, {1e3 * seconds / step:.0f} ms a step", file=sys.stderr)
+            print(
+                f"step {step} of {total}: loss {loss:.3f}, {1e3 * seconds / step:.0f} ms a step",
+                file=sys.stderr,
+            )
         last = step == (args.steps or total)
         if step % VALIDATE_EVERY == 0 or last:
             found = validate(model, validation)
@@ -195,12 +228,24 @@ def main():
         if last:
             break
         if args.checkpoint and step % 100 == 0:
-            state = dict(best=best, kept=kept, seconds=seconds, step=step, model=model.state_dict(), optimizer=optimizer.state_dict())
+            state = dict(
+                best=best,
+                kept=kept,
+                seconds=seconds,
+                step=step,
+                model=model.state_dict(),
+                optimizer=optimizer.state_dict(),
+            )
             aside = args.checkpoint.with_suffix(".tmp")
             torch.save(dict(state, rng=torch.get_rng_state()), aside)
             aside.rename(args.checkpoint)
     model.load_state_dict(kept)
-    result = {"parameters": sum(p.numel() for p in model.parameters()), "steps": step, "validation_loss": best, "seconds": seconds}
+    result = {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "steps": step,
+        "validation_loss": best,
+        "seconds": seconds,
+    }
     if args.steps:
         return print(json.dumps(result))
     texts = translate(model, tokenizer, [s for s, _ in test])

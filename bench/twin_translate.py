@@ -3,10 +3,10 @@
 
     bench/twin_translate.py runs/de-en --test test.de test.en --seed 1 --threads 2
 
-Batches are as its users make them: pairs sorted by length, `--pairs` of them a batch, padded, in a new order each epoch; attention is
-PyTorch's fused one. Prints one line of JSON: seconds of training without anything else, and sacreBLEU (13a, lower-cased) of greedy
-translations of the test files. Run it with a Python that has torch, tokenizers and sacrebleu.
-"""
+Batches are as its users make them: pairs sorted by length, `--pairs` of them a batch, padded, in a
+new order each epoch; attention is PyTorch's fused one. Prints one line of JSON: seconds of training
+without anything else, and sacreBLEU (13a, lower-cased) of greedy translations of the test files.
+Run it with a Python that has torch, tokenizers and sacrebleu."""
 
 import math
 import random
@@ -29,7 +29,11 @@ class Attention(nn.Module):
     def forward(self, x, memory, mask=None, is_causal=False):
         q = split_heads(self.q(x), self.heads)
         k, v = (split_heads(part, self.heads) for part in self.kv(memory).chunk(2, dim=-1))
-        return self.out(merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)))
+        return self.out(
+            merge_heads(
+                F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)
+            )
+        )
 
 
 class SelfAttention(nn.Module):
@@ -41,7 +45,11 @@ class SelfAttention(nn.Module):
 
     def forward(self, x, mask=None, is_causal=False):
         q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
-        return self.out(merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)))
+        return self.out(
+            merge_heads(
+                F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)
+            )
+        )
 
 
 class Layer(nn.Module):
@@ -73,12 +81,19 @@ class Translator(nn.Module):
     def __init__(self, run, pad):
         super().__init__()
         m = run.model
-        c, heads, ffn = m["width"], m["heads"], m.get("ffn", 4 * m["width"])
-        self.pad, self.scale, self.dropout, self.smoothing = pad, math.sqrt(c), m["dropout"], run.train["label_smoothing"]
+        c, heads, ffn = m["hidden_size"], m["heads"], m["intermediate_size"]
+        self.pad, self.scale, self.dropout, self.smoothing = (
+            pad,
+            math.sqrt(c),
+            m["dropout"],
+            run.train["label_smoothing"],
+        )
         self.tokens = nn.Embedding(run.vocab, c)  # both sides and the output
-        self.register_buffer("positions", sinusoids(m["context"], c))
+        self.register_buffer("positions", sinusoids(m["context_length"], c))
         norm = m.get("norm", "post")
-        make = lambda crossed: nn.ModuleList(Layer(c, heads, ffn, norm, m["dropout"], crossed) for _ in range(m["layers"]))
+        make = lambda crossed: nn.ModuleList(
+            Layer(c, heads, ffn, norm, m["dropout"], crossed) for _ in range(m["layers"])
+        )
         self.encoder, self.decoder = make(False), make(True)
         last = lambda: nn.LayerNorm(c) if norm == "pre" else nn.Identity()
         self.encoder_norm, self.decoder_norm = last(), last()
@@ -110,7 +125,9 @@ class Translator(nn.Module):
     def forward(self, source, target):
         logits = self.decode(target[:, :-1], *self.encode(source))
         labels = target[:, 1:].flatten()
-        return F.cross_entropy(logits.flatten(0, 1), labels, ignore_index=self.pad, label_smoothing=self.smoothing)
+        return F.cross_entropy(
+            logits.flatten(0, 1), labels, ignore_index=self.pad, label_smoothing=self.smoothing
+        )
 
 
 def padded(sequences, pad):
@@ -164,12 +181,15 @@ def main():
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     pad, end = run.tokenizer.token_to_id("<pad>"), run.tokenizer.token_to_id("</s>")
-    longest = run.model["context"]
+    longest = run.model["context_length"]
     sources = [ids + [end] for ids in run.encode(read(run.data["source"]))]
     # The decoder begins with <pad>, as Marian's does.
     targets = [[pad, *ids, end] for ids in run.encode(read(run.data["target"]))]
-    pairs = [(s, t) for s, t in zip(sources, targets) if len(s) <= longest and len(t) - 1 <= longest]
-    # <pad> begins the target: a label is ignored only behind the end. Labels never hold the first token.
+    pairs = [
+        (s, t) for s, t in zip(sources, targets) if len(s) <= longest and len(t) - 1 <= longest
+    ]
+    # <pad> begins the target: a label is ignored only behind the end. Labels never hold the first
+    # token.
     model = Translator(run, pad)
     trainer = twin.Trainer(model, run)
     epochs = args.epochs or run.train["epochs"]
@@ -179,7 +199,12 @@ def main():
             trainer.step(steps, *batch)
     trainer.use_average()
     parameters = sum(p.numel() for p in model.parameters())
-    figures = {"seconds": trainer.seconds, "steps": steps, "parameters": parameters, "seed": args.seed}
+    figures = {
+        "seconds": trainer.seconds,
+        "steps": steps,
+        "parameters": parameters,
+        "seed": args.seed,
+    }
     if args.test:
         source, reference = ([line.strip() for line in read(path)] for path in args.test)
         ids = greedy(model, [ids + [end] for ids in run.encode(source)], pad, pad, end, longest)

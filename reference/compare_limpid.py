@@ -1,4 +1,5 @@
-"""Compares the logits of the limpid binary with the fixtures: `limpid logits MODEL --ids 1,2,3 --json`."""
+"""Compares the logits of the limpid binary with the fixtures: `limpid logits MODEL --ids 1,2,3
+--json`."""
 
 import json
 import os
@@ -33,7 +34,10 @@ def compare(limpid, name):
     sequences = np.split(expected["ids"], np.cumsum(expected["lengths"])[:-1])
     found = np.concatenate([limpid_logits(limpid, FIXTURES / name, ids) for ids in sequences])
     error = np.abs(found - expected["logits"]).max() / np.abs(expected["logits"]).max()
-    print(f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid logits {name}: {error:.1e} of the largest logit")
+    print(
+        f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid logits {name}: {error:.1e} of the "
+        f"largest logit"
+    )
     return error <= TOLERANCE
 
 
@@ -49,17 +53,36 @@ def compare_with_transformers(limpid):
         theirs = MarianMTModel.from_pretrained(model).eval()
         source, target = [5, 30, 12, 100, 7, 1], [0, 9, 44, 3, 210]
         with torch.no_grad():
-            wanted = theirs(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits[0].numpy()
+            wanted = (
+                theirs(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]))
+                .logits[0]
+                .numpy()
+            )
         ids = ["--ids", ",".join(map(str, target)), "--source-ids", ",".join(map(str, source))]
-        answer = subprocess.run([limpid, "logits", str(model), *ids, "--json"], capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [limpid, "logits", str(model), *ids, "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     found = np.array(json.loads(answer.stdout)["logits"])
     error = (np.abs(found - wanted).max(axis=1) / np.abs(wanted).max(axis=1)).max()
-    print(f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid demo in MarianMTModel: {error:.1e} of the largest of a row")
+    print(
+        f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid demo in MarianMTModel: {error:.1e} "
+        f"of the largest of a row"
+    )
     return error <= TOLERANCE
 
 
 def train_small(limpid, folder, task, data, *more):
-    settings = ["model.layers=2", "model.heads=2", "model.width=32", "model.context=24", "train.steps=30", "train.lr=0.003"]
+    settings = [
+        "model.layers=2",
+        "model.heads=2",
+        "model.hidden_size=32",
+        "model.context_length=24",
+        "train.steps=30",
+        "train.lr=0.003",
+    ]
     flags = [word for setting in settings for word in ("--set", setting)]
     out = folder / task
     command = [limpid, "train", task, "--data", str(data), "--out", str(out), *flags, *more]
@@ -68,12 +91,16 @@ def train_small(limpid, folder, task, data, *more):
 
 
 def compare_encoders(limpid):
-    """An encoder and a classifier trained by limpid, opened by transformers with their tokenizers: the same words and labels."""
+    """An encoder and a classifier trained by limpid, opened by transformers with their tokenizers:
+    the same words and labels."""
     import torch
     from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
 
     words = "the a cat dog bird sat ran sang on under near mat tree wall".split()
-    lines = [" ".join(words[(i * 7 + j * j * 3 + i // 5) % len(words)] for j in range(7)) for i in range(300)]
+    lines = [
+        " ".join(words[(i * 7 + j * j * 3 + i // 5) % len(words)] for j in range(7))
+        for i in range(300)
+    ]
     errors = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -82,13 +109,23 @@ def compare_encoders(limpid):
         (folder / "table.tsv").write_text("\n".join(["text\tlabel", *table]) + "\n")
 
         model = train_small(limpid, folder, "bert", folder / "text.txt")
-        tokenizer, theirs = AutoTokenizer.from_pretrained(model), BertForMaskedLM.from_pretrained(model).eval()
+        tokenizer, theirs = (
+            AutoTokenizer.from_pretrained(model),
+            BertForMaskedLM.from_pretrained(model).eval(),
+        )
         text = "the cat [MASK] on a [MASK]"
         batch = tokenizer(text, return_tensors="pt")
         with torch.no_grad():
-            wanted = theirs(**batch).logits[0][batch.input_ids[0] == tokenizer.mask_token_id].softmax(-1).numpy()
+            wanted = (
+                theirs(**batch)
+                .logits[0][batch.input_ids[0] == tokenizer.mask_token_id]
+                .softmax(-1)
+                .numpy()
+            )
         command = [limpid, "fill-mask", str(model), text, "--top", "100000", "--json"]
-        masks = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["masks"]
+        masks = json.loads(
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        )["masks"]
         found = [{word["id"]: word["probability"] for word in mask} for mask in masks]
         found = np.array([[mask[i] for i in range(wanted.shape[1])] for mask in found])
         errors["fill-mask in BertForMaskedLM"] = np.abs(found - wanted).max()
@@ -97,17 +134,34 @@ def compare_encoders(limpid):
         theirs = BertForSequenceClassification.from_pretrained(model).eval()
         tokenizer = AutoTokenizer.from_pretrained(model)
         labels = [theirs.config.id2label[i] for i in range(2)]
-        for what, texts, flags in [("classify", [(line,) for line in lines[:20]], []), ("classify --pair", list(zip(lines[:20:2], lines[1:20:2])), ["--pair"])]:
+        for what, texts, flags in [
+            ("classify", [(line,) for line in lines[:20]], []),
+            ("classify --pair", list(zip(lines[:20:2], lines[1:20:2])), ["--pair"]),
+        ]:
             # Two texts have token types, which the tokenizer must give unasked.
             with torch.no_grad():
                 batch = tokenizer(*map(list, zip(*texts)), padding=True, return_tensors="pt")
                 wanted = theirs(**batch).logits.softmax(-1).numpy()
-            command = [limpid, "classify", str(model), *["\t".join(text) for text in texts], "--json", *flags]
-            answers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-            found = np.array([[json.loads(line)["probabilities"][label] for label in labels] for line in answers])
+            command = [
+                limpid,
+                "classify",
+                str(model),
+                *["\t".join(text) for text in texts],
+                "--json",
+                *flags,
+            ]
+            answers = subprocess.run(
+                command, capture_output=True, text=True, check=True
+            ).stdout.splitlines()
+            found = np.array(
+                [[json.loads(line)["probabilities"][label] for label in labels] for line in answers]
+            )
             errors[f"{what} in BertForSequenceClassification"] = np.abs(found - wanted).max()
     for name, error in errors.items():
-        print(f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid {name}: probabilities differ by {error:.1e}")
+        print(
+            f"{'ok' if error <= TOLERANCE else 'FAILED':6} limpid {name}: probabilities differ by "
+            f"{error:.1e}"
+        )
     return all(error <= TOLERANCE for error in errors.values())
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Scores random corpora with `limpid score` (the binary named by LIMPID) and with sacreBLEU, and compares every digit."""
+"""Scores random corpora with `limpid score` (the binary named by LIMPID) and with sacreBLEU, and
+compares every digit."""
 
 import argparse
 import json
@@ -16,11 +17,18 @@ from sacrebleu.metrics import BLEU, CHRF
 
 logging.disable(logging.WARNING)
 
-WORDS = "the a cat dog mat U.S. 1,000.50 it's well-known 3-D (hi) \"yes\" L'été où 日本語 don't. e.g. 50% $5 &amp; <skipped>".split()
+WORDS = (
+    "the a cat dog mat U.S. 1,000.50 it's well-known 3-D (hi) \"yes\" L'été où 日本語 don't. "
+    "e.g. 50% $5 &amp; <skipped>"
+).split()
 SPACES = " " * 12 + "\t\u00a0\u3000\u2009\x1f\x0b\x85\u2028"
 ASCII = [chr(c) for c in range(32, 127)]
 # Letters newer than this Python's Unicode have no lower case in it: not our mistake, so not used.
-ASSIGNED = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co") and chr(c) != "\n"]
+ASSIGNED = [
+    chr(c)
+    for c in range(0x110000)
+    if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co") and chr(c) != "\n"
+]
 MARKS = [c for c in ASSIGNED if unicodedata.category(c)[0] in "PSN" and ord(c) < 0x20000]
 CASED = [c for c in ASSIGNED if c.lower() != c or c.upper() != c]
 
@@ -30,7 +38,10 @@ def text(rng):
     if kind == 0:
         return ""
     if kind == 1:
-        return "".join(rng.choice(rng.choice([ASCII, MARKS, ASSIGNED, CASED, SPACES])) for _ in range(rng.randrange(60)))
+        return "".join(
+            rng.choice(rng.choice([ASCII, MARKS, ASSIGNED, CASED, SPACES]))
+            for _ in range(rng.randrange(60))
+        )
     words = []
     for _ in range(rng.choice([1, 2, 3, 4, 5, 12, 40])):
         word = rng.choice(WORDS)
@@ -44,16 +55,25 @@ def text(rng):
 def noisy(rng, line):
     words = line.split(" ")
     rng.random() < 0.3 and rng.shuffle(words)
-    return " ".join(rng.choice(WORDS) if rng.random() < 0.2 else w for w in words if rng.random() < 0.9)
+    return " ".join(
+        rng.choice(WORDS) if rng.random() < 0.2 else w for w in words if rng.random() < 0.9
+    )
 
 
 def corpus(rng):
     hypotheses = [text(rng) for _ in range(rng.choice([1, 1, 2, 5, 9]))]
     references = []
     for _ in range(rng.choice([1, 1, 2, 3])):
-        references.append([rng.choice([noisy(rng, h), noisy(rng, h), text(rng), h.swapcase()]) for h in hypotheses])
+        references.append(
+            [
+                rng.choice([noisy(rng, h), noisy(rng, h), text(rng), h.swapcase()])
+                for h in hypotheses
+            ]
+        )
     # A file's lines lose the white space at their ends.
-    return [h.rstrip() for h in hypotheses], [[line.rstrip() for line in column] for column in references]
+    return [h.rstrip() for h in hypotheses], [
+        [line.rstrip() for line in column] for column in references
+    ]
 
 
 def setting(rng):
@@ -82,7 +102,10 @@ def setting(rng):
         if rng.random() < 0.2:
             chrf[key] = rng.choice(values)
             flags += [flag, str(chrf[key])]
-    for key, flag in [("whitespace", "--chrf-whitespace"), ("eps_smoothing", "--chrf-eps-smoothing")]:
+    for key, flag in [
+        ("whitespace", "--chrf-whitespace"),
+        ("eps_smoothing", "--chrf-eps-smoothing"),
+    ]:
         if rng.random() < 0.2:
             chrf[key] = True
             flags += [flag]
@@ -122,7 +145,9 @@ def compare(rng, folder, tally):
     for name, lines in zip(["h", *names], [hypotheses, *references]):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), newline="\n")
     command = [os.environ["LIMPID"], "score", "--hyp", "h", "--ref", *names, *flags]
-    run = lambda *more: subprocess.run([*command, *more], cwd=folder, check=True, capture_output=True, text=True).stdout
+    run = lambda *more: subprocess.run(
+        [*command, *more], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
     about = (flags, hypotheses, references)
 
     metrics = [BLEU(**bleu), CHRF(**chrf), CHRF(**{**chrf, "word_order": 2})]
@@ -158,7 +183,10 @@ def main():
         print(*map(repr, wrong), sep="\n  ")
     verdict = "FAILED" if tally.wrong else "ok"
     same = f"{tally.same_bits} of {tally.numbers} scores to the last bit"
-    print(f"{verdict:6} {'random corpora':16} {args.corpora} corpora, {tally.lines} lines, {same}, {len(tally.wrong)} wrong")
+    print(
+        f"{verdict:6} {'random corpora':16} {args.corpora} corpora, {tally.lines} lines, {same}, "
+        f"{len(tally.wrong)} wrong"
+    )
     sys.exit(1 if tally.wrong else 0)
 
 

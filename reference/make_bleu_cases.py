@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes fixtures/bleu/cases.json: what sacreBLEU makes of awkward text. With --check, compares instead."""
+"""Writes fixtures/bleu/cases.json: what sacreBLEU makes of awkward text. With --check, compares
+instead."""
 
 import argparse
 import json
@@ -71,14 +72,38 @@ CORPORA = [
     ("four words, three match", ["the cat is under"], [[CAT]]),
     ("short, several orders smoothed", ["cat the on mat is"], [[CAT]]),
     ("too long", [CAT + " " + CAT], [[CAT]]),
-    ("a tie when rounding 6.25 down", ["a x b x c x d x e x f x g x h x"], [["a z z z z z z z z z z z z z z z"]]),
-    ("a tie when rounding 18.75 up", [SIXTEEN.replace("a b c", "A B C")], [["d e f q r s t u v w x y z 1 2 3"]]),
-    ("numbers", ["It cost 1,000.50 dollars, 1990-1995."], [["It cost 1,000.50 dollars, 1990 - 1995."]]),
-    ("hyphens", ["A well-known, state-of-the-art model"], [["A well known, state-of-the-art model"]]),
+    (
+        "a tie when rounding 6.25 down",
+        ["a x b x c x d x e x f x g x h x"],
+        [["a z z z z z z z z z z z z z z z"]],
+    ),
+    (
+        "a tie when rounding 18.75 up",
+        [SIXTEEN.replace("a b c", "A B C")],
+        [["d e f q r s t u v w x y z 1 2 3"]],
+    ),
+    (
+        "numbers",
+        ["It cost 1,000.50 dollars, 1990-1995."],
+        [["It cost 1,000.50 dollars, 1990 - 1995."]],
+    ),
+    (
+        "hyphens",
+        ["A well-known, state-of-the-art model"],
+        [["A well known, state-of-the-art model"]],
+    ),
     ("quotes", ['He said "yes" to \'him\'.'], [["He said “yes” to 'him' ."]]),
-    ("entities", ["Tom &amp; Jerry said &quot;hello&quot; &lt;3"], [['Tom & Jerry said "hello" <3']]),
+    (
+        "entities",
+        ["Tom &amp; Jerry said &quot;hello&quot; &lt;3"],
+        [['Tom & Jerry said "hello" <3']],
+    ),
     ("French", ["L'été, c'est où ça ? À Noël !"], [["L’été, c'est où ça? À Noël!"]]),
-    ("abbreviations", ["The U.S. economy grew 3.5% in the U.K."], [["The US economy grew 3.5 % in the U.K ."]]),
+    (
+        "abbreviations",
+        ["The U.S. economy grew 3.5% in the U.K."],
+        [["The US economy grew 3.5 % in the U.K ."]],
+    ),
     ("non-breaking space", ["100\u00a0000 euros\u202f! Oui\u00a0?"], [["100 000 euros ! Oui ?"]]),
     ("emoji", ["I 😀 love 👨‍👩‍👧 pizza 🍕!"], [["I 😀 love 👨‍👩‍👧 pizza 🍕 !"]]),
     ("tabs", ["one\ttwo\tthree four\x1ffive"], [["one two three four five"]]),
@@ -90,9 +115,17 @@ CORPORA = [
     ("news backwards", NEWS_REFERENCES, [[h] for h in NEWS]),
     ("news with an empty line", [NEWS[0], "", *NEWS[2:]], [[r] for r in NEWS_REFERENCES]),
     ("two references", NEWS, [[r, h.lower()] for r, h in zip(NEWS_REFERENCES, NEWS)]),
-    ("closest length, shorter of a tie", ["a b c d e f"], [["a b c d e f g h", "a b c d", "a b c d e f g h i"]]),
+    (
+        "closest length, shorter of a tie",
+        ["a b c d e f"],
+        [["a b c d e f g h", "a b c d", "a b c d e f g h i"]],
+    ),
     ("counts of two references are not added", ["a a a b b"], [["a a b", "b b a"]]),
-    ("number of references varies", NEWS, [[r] if i % 2 else [r, CAT, NEWS[i]] for i, r in enumerate(NEWS_REFERENCES)]),
+    (
+        "number of references varies",
+        NEWS,
+        [[r] if i % 2 else [r, CAT, NEWS[i]] for i, r in enumerate(NEWS_REFERENCES)],
+    ),
 ]
 
 
@@ -101,7 +134,9 @@ def score(name, hypotheses, references, case, tokenizer):
     # sacreBLEU wants one list for each reference, with None where a line has fewer.
     result = metric.corpus_score(hypotheses, [list(column) for column in zip_longest(*references)])
     signature = str(metric.get_signature()).rsplit("|version:", 1)[0]
-    question = dict(name=name, case=case, tokenizer=tokenizer, hypotheses=hypotheses, references=references)
+    question = dict(
+        name=name, case=case, tokenizer=tokenizer, hypotheses=hypotheses, references=references
+    )
     return question | dict(
         score=result.score,
         precisions=result.precisions,
@@ -132,7 +167,10 @@ def main():
         # Escaped, because one cannot see a non-breaking space.
         CASES.write_text(json.dumps(fresh, indent=1) + "\n")
     same = json.loads(CASES.read_text()) == fresh
-    print(f"{'ok' if same else 'FAILED':6} {'bleu':16} {len(fresh['scores'])} scores, {len(LINES)} tokenized lines")
+    print(
+        f"{'ok' if same else 'FAILED':6} {'bleu':16} {len(fresh['scores'])} scores, {len(LINES)} "
+        f"tokenized lines"
+    )
     sys.exit(0 if same else 1)
 
 

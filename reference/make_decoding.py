@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Writes what `generate` of transformers does with two briefly trained models, or with --check compares.
+"""Writes what `generate` of transformers does with two briefly trained models, or with --check
+compares.
 
-    fixtures/decoding-gpt2, fixtures/decoding-marian    a model, and cases.json: settings, prompts, tokens, scores
-    fixtures/decoding-filters/cases.json                rows of logits before and after the processors of `generate`
+    fixtures/decoding-gpt2, fixtures/decoding-marian    a model, and cases.json: settings, prompts,
+                                                        tokens, scores
+    fixtures/decoding-filters/cases.json                rows of logits before and after the logits
+                                                        processors of `generate`
 
-The models learn a language with traps: the likeliest first word is followed by many unlikely ones, a less likely one by a
-single sure one. Greedy search walks into the traps, beam search does not; at least 30% of the cases must differ.
-"""
+The models learn a language with traps: the likeliest first word is followed by many unlikely ones,
+a less likely one by a single sure one. Greedy search walks into the traps, beam search does not; at
+least 30% of the cases must differ."""
 
 import argparse
 import json
@@ -29,7 +32,8 @@ SCORE_TOLERANCE = 1e-4
 
 
 class Language:
-    """What may follow a word. Wide words lead to eight others, narrow ones to one or two; each word can end a sentence."""
+    """What may follow a word. Wide words lead to eight others, narrow ones to one or two; each word
+    can end a sentence."""
 
     def __init__(self, seed):
         rng = random.Random(seed)
@@ -75,8 +79,16 @@ def padded(rows, fill):
 def make_gpt():
     torch.manual_seed(1)
     config = GPT2Config(
-        n_layer=2, n_head=2, n_embd=32, n_positions=24, vocab_size=VOCABULARY, bos_token_id=PAD, eos_token_id=END,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+        n_layer=2,
+        n_head=2,
+        n_embd=32,
+        n_positions=24,
+        vocab_size=VOCABULARY,
+        bos_token_id=PAD,
+        eos_token_id=END,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
     )
     language, rng = Language(7), random.Random(3)
 
@@ -91,21 +103,41 @@ def make_gpt():
 def make_marian():
     torch.manual_seed(2)
     config = MarianConfig(
-        d_model=32, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4,
-        encoder_ffn_dim=48, decoder_ffn_dim=64, vocab_size=VOCABULARY, max_position_embeddings=24, dropout=0.0,
-        scale_embedding=True, pad_token_id=PAD, eos_token_id=END, decoder_start_token_id=PAD,
-        forced_eos_token_id=None, activation_function="swish",
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=64,
+        vocab_size=VOCABULARY,
+        max_position_embeddings=24,
+        dropout=0.0,
+        scale_embedding=True,
+        pad_token_id=PAD,
+        eos_token_id=END,
+        decoder_start_token_id=PAD,
+        forced_eos_token_id=None,
+        activation_function="swish",
     )
     rng = random.Random(5)
     languages = [Language(11), Language(12)]
 
     def batches():
-        # The parity of the first word chooses the language of the answer: the source matters, and does not settle it.
+        # The parity of the first word chooses the language of the answer: the source matters, and
+        # does not settle it.
         while True:
-            sources = [[rng.randrange(FIRST_WORD, VOCABULARY) for _ in range(rng.randint(1, 6))] + [END] for _ in range(32)]
+            sources = [
+                [rng.randrange(FIRST_WORD, VOCABULARY) for _ in range(rng.randint(1, 6))] + [END]
+                for _ in range(32)
+            ]
             answers = [languages[source[0] % 2].sentence(rng) for source in sources]
             mask = padded([[1] * len(source) for source in sources], 0)
-            yield {"input_ids": padded(sources, PAD), "attention_mask": mask, "labels": padded(answers, -100)}
+            yield {
+                "input_ids": padded(sources, PAD),
+                "attention_mask": mask,
+                "labels": padded(answers, -100),
+            }
 
     return train(MarianMTModel(config), batches(), 400, 4e-3)
 
@@ -121,7 +153,11 @@ def prompts(name):
 def settings():
     """The arguments of `generate`, one dictionary a case."""
     yield {}
-    for repetition in [dict(repetition_penalty=1.4), dict(no_repeat_ngram_size=2), dict(min_new_tokens=7)]:
+    for repetition in [
+        dict(repetition_penalty=1.4),
+        dict(no_repeat_ngram_size=2),
+        dict(min_new_tokens=7),
+    ]:
         yield repetition
     yield dict(repetition_penalty=0.7, no_repeat_ngram_size=3, min_new_tokens=4)
     for beams, penalty in [(2, 1.0), (4, 0.6), (4, 2.0), (5, 1.0), (4, -0.5), (5, 0.0)]:
@@ -129,24 +165,49 @@ def settings():
             yield dict(num_beams=beams, length_penalty=penalty, early_stopping=stopping)
     for stopping in [True, False, "never"]:
         yield dict(num_beams=4, num_return_sequences=4, length_penalty=1.0, early_stopping=stopping)
-    yield dict(num_beams=5, num_return_sequences=3, length_penalty=0.6, early_stopping=False, min_new_tokens=5)
+    yield dict(
+        num_beams=5,
+        num_return_sequences=3,
+        length_penalty=0.6,
+        early_stopping=False,
+        min_new_tokens=5,
+    )
     yield dict(num_beams=4, repetition_penalty=1.3, length_penalty=1.0, early_stopping=True)
     yield dict(num_beams=4, no_repeat_ngram_size=2, length_penalty=2.0, early_stopping="never")
     yield dict(
-        num_beams=3, num_return_sequences=2, repetition_penalty=1.2, no_repeat_ngram_size=3, min_new_tokens=3,
-        length_penalty=1.5, early_stopping=False,
+        num_beams=3,
+        num_return_sequences=2,
+        repetition_penalty=1.2,
+        no_repeat_ngram_size=3,
+        min_new_tokens=3,
+        length_penalty=1.5,
+        early_stopping=False,
     )
-    yield dict(num_beams=3, bad_words_ids=[[PAD], [5], [7, 9], [12, 13, 4]], length_penalty=1.0, early_stopping=True)
+    yield dict(
+        num_beams=3,
+        bad_words_ids=[[PAD], [5], [7, 9], [12, 13, 4]],
+        length_penalty=1.0,
+        early_stopping=True,
+    )
     yield dict(bad_words_ids=[[PAD], [5], [7, 9], [12, 13, 4]])
     yield dict(num_beams=2, forced_eos_token_id=END, length_penalty=1.0, early_stopping=False)
 
 
 def written(model, prompt, arguments):
     """The new tokens of every returned sequence, the end token included, and their scores."""
-    arguments = {"bad_words_ids": [[PAD]], **arguments, "max_new_tokens": NEW_TOKENS, "do_sample": False}
+    arguments = {
+        "bad_words_ids": [[PAD]],
+        **arguments,
+        "max_new_tokens": NEW_TOKENS,
+        "do_sample": False,
+    }
     out = model.generate(
-        torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt), dtype=torch.long), pad_token_id=PAD,
-        return_dict_in_generate=True, output_scores=True, **arguments,
+        torch.tensor([prompt]),
+        attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+        pad_token_id=PAD,
+        return_dict_in_generate=True,
+        output_scores=True,
+        **arguments,
     )
     given = 1 if model.config.is_encoder_decoder else len(prompt)
     rows = [row[given:].tolist() for row in out.sequences]
@@ -166,9 +227,14 @@ def compute_cases(model, name):
         cases.append(case)
     greedy = cases[0]["sequences"]
     beams = [case for case in cases if case["settings"].get("num_beams")]
-    differ = sum(rows[0] != alone[0] for case in beams for rows, alone in zip(case["sequences"], greedy))
+    differ = sum(
+        rows[0] != alone[0] for case in beams for rows, alone in zip(case["sequences"], greedy)
+    )
     share = differ / (len(beams) * len(greedy))
-    print(f"{name}: beam differs from greedy in {share:.0%} of {len(beams) * len(greedy)} cases", file=sys.stderr)
+    print(
+        f"{name}: beam differs from greedy in {share:.0%} of {len(beams) * len(greedy)} cases",
+        file=sys.stderr,
+    )
     assert share >= 0.3, "the language has too few traps"
     return {"new_tokens": NEW_TOKENS, "prompts": prompts(name), "cases": cases}
 
@@ -201,14 +267,21 @@ def compute_filters(model):
             config._eos_token_tensor = torch.tensor([END])
             processors = model._get_logits_processor(config, input_ids_seq_length=4, device="cpu")
             after = processors(history, logits.clone()).softmax(-1)[0]
-            cases.append({
-                "settings": arguments, "history": history[0].tolist(),
-                "logits": [round(x, 4) for x in logits[0].tolist()], "probabilities": [float(f"{x:.7g}") for x in after.tolist()],
-            })
+            cases.append(
+                {
+                    "settings": arguments,
+                    "history": history[0].tolist(),
+                    "logits": [round(x, 4) for x in logits[0].tolist()],
+                    "probabilities": [float(f"{x:.7g}") for x in after.tolist()],
+                }
+            )
     return {"prompt": 4, "cases": cases}
 
 
-MODELS = {"decoding-gpt2": (make_gpt, GPT2LMHeadModel), "decoding-marian": (make_marian, MarianMTModel)}
+MODELS = {
+    "decoding-gpt2": (make_gpt, GPT2LMHeadModel),
+    "decoding-marian": (make_marian, MarianMTModel),
+}
 
 
 def recompute():
@@ -230,7 +303,9 @@ def write():
 def same(stored, fresh):
     """Equal, numbers that are not whole within the tolerance."""
     if isinstance(stored, dict) and isinstance(fresh, dict):
-        return stored.keys() == fresh.keys() and all(same(stored[key], fresh[key]) for key in stored)
+        return stored.keys() == fresh.keys() and all(
+            same(stored[key], fresh[key]) for key in stored
+        )
     if isinstance(stored, list) and isinstance(fresh, list):
         return len(stored) == len(fresh) and all(map(same, stored, fresh))
     if isinstance(stored, float) and isinstance(fresh, float):
@@ -241,7 +316,9 @@ def same(stored, fresh):
 def check():
     failed = 0
     for name, cases in recompute():
-        ok = same(json.loads((FOLDER / name / "cases.json").read_text()), json.loads(json.dumps(cases)))
+        ok = same(
+            json.loads((FOLDER / name / "cases.json").read_text()), json.loads(json.dumps(cases))
+        )
         print(f"{'ok' if ok else 'FAILED':6} {name:16} {len(cases['cases'])} cases")
         failed += not ok
     return failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the PyTorch fixtures, or with --check compares them with what PyTorch computes now.
 
-Either way the expected values come from the model as `from_pretrained` reads it back from its folder.
-"""
+Either way the expected values come from the model as `from_pretrained` reads it back from its
+folder."""
 
 import argparse
 import os
@@ -22,6 +22,7 @@ from models import (
     CLASSES,
     DECODER_IDS,
     ENCODER_IDS,
+    ENCODERS,
     ENCODER_TYPES,
     FIXTURES,
     FOLLOWS,
@@ -49,9 +50,10 @@ from quantities import (
 )
 
 FOLDER = Path(__file__).parent / "fixtures"
-# Relative to the largest value of each tensor, or to FLOOR if that is larger: softmax does not see the bias
-# of the keys, so its gradient is rounding noise around zero. Ten steps of Adam divide tiny gradients by their own size
-# and so amplify rounding; the losses along the way still agree to four digits.
+# Relative to the largest value of each tensor, or to FLOOR if that is larger: softmax does not see
+# the bias of the keys, so its gradient is rounding noise around zero. Ten steps of Adam divide tiny
+# gradients by their own size and so amplify rounding; the losses along the way still agree to four
+# digits.
 TOLERANCE, ADAMW_TOLERANCE, FLOOR = 1e-5, 1e-4, 1e-2
 
 
@@ -82,11 +84,14 @@ def expected_seq2seq(fixture, model):
     expected["logits"], expected["encoder_hidden"] = seq2seq_outputs(model, sources, targets)
     expected["loss"] = seq2seq_loss(model, sources, targets, smoothing=0.0)
     expected["loss_smoothed"] = smoothed(model)
-    # `all_rows.` differs from the plain name in one thing: the padding row of the embedding learns too.
+    # `all_rows.` differs from the plain name in one thing: the padding row of the embedding learns
+    # too.
     for prefix, variant in [("", model), ("all_rows.", without_padding_idx(model))]:
         if "gradients" in wanted:
             grads = gradients(variant, smoothed)
-            kept = grads if prefix == "" else {name: grads[name] for name in ["model.shared.weight"]}
+            kept = (
+                grads if prefix == "" else {name: grads[name] for name in ["model.shared.weight"]}
+            )
             expected |= {f"{prefix}grad.{name}": g for name, g in kept.items()}
         if "adamw" in wanted:
             losses, norms = adamw_run(variant, smoothed)
@@ -97,28 +102,29 @@ def expected_seq2seq(fixture, model):
     return expected
 
 
-def expected_bert(fixture, model):
-    """Logits of words, of classes or both; the hidden states and the pooled ones of an encoder alone."""
-    name = type(model).__name__
+def expected_encoder(fixture, model):
+    """Logits of words, of classes or both; the hidden states and the pooled ones of an encoder
+    alone."""
+    kind = type(model).__name__.removeprefix(fixture.family)
     batch = (ENCODER_IDS, ENCODER_TYPES)
     expected = {}
     expected["ids"], expected["lengths"] = packed(ENCODER_IDS)
     expected["types"], _ = packed(ENCODER_TYPES)
     losses = []
-    if name == "BertModel":
+    if kind == "Model":
         hidden, pooled = (lambda o: o.last_hidden_state), (lambda o: o.pooler_output)
         check_padded_encoder(model, *batch, hidden)
         expected["hidden"] = bert_outputs(model, *batch, hidden)
         expected["pooled"] = bert_outputs(model, *batch, lambda o: pooled(o).unsqueeze(0))
         return expected
-    if name in ("BertForMaskedLM", "BertForPreTraining"):
-        words = (lambda o: o.logits) if name == "BertForMaskedLM" else (lambda o: o.prediction_logits)
+    if kind in ("ForMaskedLM", "ForPreTraining"):
+        words = (lambda o: o.logits) if kind == "ForMaskedLM" else (lambda o: o.prediction_logits)
         check_padded_encoder(model, *batch, words)
         expected["masked"], _ = packed(MASKED)
         expected["logits"] = bert_outputs(model, *batch, words)
         losses.append(lambda m: bert_word_loss(m, *batch, MASKED, words))
-    if name in ("BertForSequenceClassification", "BertForPreTraining"):
-        classifier = name == "BertForSequenceClassification"
+    if kind in ("ForSequenceClassification", "ForPreTraining"):
+        classifier = kind == "ForSequenceClassification"
         classes = (lambda o: o.logits) if classifier else (lambda o: o.seq_relationship_logits)
         right = CLASSES if classifier else FOLLOWS
         check_padded_encoder(model, *batch, classes)
@@ -152,8 +158,8 @@ def check_saved(made, loaded):
 def recompute(fixture):
     """Expected values of the model stored in the fixture's folder."""
     model = load(fixture)
-    if fixture.config.model_type == "bert":
-        compute = expected_bert
+    if fixture.family in ENCODERS:
+        compute = expected_encoder
     else:
         compute = expected_seq2seq if fixture.sources else expected_gpt
     expected = compute(fixture, model)
@@ -206,8 +212,13 @@ def report(name, stored, fresh):
         allowed = ADAMW_TOLERANCE if "adamw" in key else TOLERANCE
         worst = max(worst, error / allowed)
         if error > allowed:
-            problems.append(f"{key}: differs by {error:.1e} of its largest value, allowed {allowed:.0e}")
-    print(f"{'FAILED' if problems else 'ok':6} {name:16} {len(stored)} tensors, worst {worst:.3f} of tolerance")
+            problems.append(
+                f"{key}: differs by {error:.1e} of its largest value, allowed {allowed:.0e}"
+            )
+    print(
+        f"{'FAILED' if problems else 'ok':6} {name:16} {len(stored)} tensors, worst {worst:.3f} "
+        f"of tolerance"
+    )
     for problem in problems:
         print(f"       {problem}")
     return not problems

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes fixtures/score/cases.json: what sacreBLEU, rouge-score and scikit-learn make of awkward text and labels.
-With --check, compares instead."""
+"""Writes fixtures/score/cases.json: what sacreBLEU, rouge-score and scikit-learn make of awkward
+text and labels. With --check, compares instead."""
 
 import argparse
 import json
@@ -18,7 +18,8 @@ from sklearn import metrics as sk
 
 CASES = Path(__file__).parent / "fixtures" / "score" / "cases.json"
 
-# Lines whose intl tokens are kept: every category of punctuation, symbols and numbers, beside digits and not.
+# Lines whose intl tokens are kept: every category of punctuation, symbols and numbers, beside
+# digits and not.
 LINES = [
     "",
     " \t ",
@@ -31,7 +32,8 @@ LINES = [
     "modifier ^ ` ¨ ¯ ´ ¸ ˀ ˜ ˝ 🏻 🏽, other © ® ° № ℃ ℡ ™ ☃ ♥ ⌘ ⚠️ 𝄞",
     "digits ٣.٥ ٣،٥ १,२ 一,二 Ⅳ.Ⅴ ½.¾ ²,³ ①.② ٣. 𝟙.𝟚 ㉈!",
     "smile 😀! family 👨‍👩‍👧, flag 🇫🇷. keycap 1️⃣2️⃣, thumbs 👍🏽:-)",
-    "e\u0301te\u0301, a\u0308.o\u0308 n\u0303! combining .\u0301. ,\u0300 ़। zero\u200bwidth\ufeff.\u200d,",
+    "e\u0301te\u0301, a\u0308.o\u0308 n\u0303! combining .\u0301. ,\u0300 ़। "
+    "zero\u200bwidth\ufeff.\u200d,",
     "日本語のテスト。「句点」、読点！１，２３．４ 中文（测试）《书》。한국어: 테스트?",
     "L'été, l’hiver et c'est-à-dire : « ça va ? » ¿Qué? ¡No! U.S.A. e.g. a.b..c...",
     "http://example.org/a?b=c&d=e#f user@host.org &amp; &quot; <tag> 50% #1 *x* \\n",
@@ -56,7 +58,13 @@ NEWS_1 = [
     "A short one.",
     "Something was left out.",
 ]
-NEWS_2 = ["The president met the prime minister on tuesday .", "", "L’été dernier – quelle chance !", "", ""]
+NEWS_2 = [
+    "The president met the prime minister on tuesday .",
+    "",
+    "L’été dernier – quelle chance !",
+    "",
+    "",
+]
 
 # (name, hypotheses, the references of each)
 CORPORA = [
@@ -76,16 +84,36 @@ CORPORA = [
     ("news", NEWS, [[r] for r in NEWS_1]),
     ("news, a reference with empty lines", NEWS, [list(r) for r in zip(NEWS_1, NEWS_2)]),
     ("news, empty lines first", NEWS, [list(r) for r in zip(NEWS_2, NEWS_1)]),
-    ("news, number of references varies", NEWS, [[r] if i % 2 else [r, NEWS_2[i], CAT] for i, r in enumerate(NEWS_1)]),
+    (
+        "news, number of references varies",
+        NEWS,
+        [[r] if i % 2 else [r, NEWS_2[i], CAT] for i, r in enumerate(NEWS_1)],
+    ),
     ("short line between an empty and a long reference", ["a b"], [["", "a b c d e"]]),
     ("first of two equally good references", ["a b c d"], [["a b x y z", "a b x y w"]]),
-    ("punctuation at both ends", ["(hi) 'tis \"so\" #tag a. .b -- ! don't."], [["( hi ) ' tis \" so \" # tag a . b -- !"]]),
+    (
+        "punctuation at both ends",
+        ["(hi) 'tis \"so\" #tag a. .b -- ! don't."],
+        [["( hi ) ' tis \" so \" # tag a . b -- !"]],
+    ),
     ("spaces", ["  two  spaces \t here   "], [["two spaces here"]]),
-    ("CJK", ["日本語の翻訳テストです。", "中文 测试 ，好！"], [["日本語の翻訳の試験です。"], ["中文测试，很好！"]]),
+    (
+        "CJK",
+        ["日本語の翻訳テストです。", "中文 测试 ，好！"],
+        [["日本語の翻訳の試験です。"], ["中文测试，很好！"]],
+    ),
     ("emoji", ["I 😀 love 👨‍👩‍👧 pizza 🍕👍🏽!"], [["I 😀 love 👨‍👩‍👧‍👦 pizza 🍕 👍🏿 !"]]),
     ("combining marks", ["L'e\u0301te\u0301 a\u0308 fini."], [["L'été ä fini."]]),
-    ("case", ["The CAT Is On İstanbul ΟΔΥΣΣΕΥΣ Straße ẞ ǅ"], [["the cat is on i̇stanbul οδυσσευς straße ß ǆ"]]),
-    ("entities and markup", ["Tom &amp; Jerry <skipped>&lt;3&gt; said &quot;hi&quot;"], [['Tom & Jerry <3> said "hi"']]),
+    (
+        "case",
+        ["The CAT Is On İstanbul ΟΔΥΣΣΕΥΣ Straße ẞ ǅ"],
+        [["the cat is on i̇stanbul οδυσσευς straße ß ǆ"]],
+    ),
+    (
+        "entities and markup",
+        ["Tom &amp; Jerry <skipped>&lt;3&gt; said &quot;hi&quot;"],
+        [['Tom & Jerry <3> said "hi"']],
+    ),
     ("a long line", [LONG], [[LONG.replace("w9", "v9").replace(", w1", " w1")]]),
     ("control characters", ["a\tb\x1fc\x0bd\x85e f\u2028g"], [["a b c d e f g"]]),
 ]
@@ -164,30 +192,48 @@ def summaries():
     rows = []
     for reference, prediction in SUMMARIES:
         found = scorer.score(reference, prediction)
-        rows.append(dict(reference=reference, prediction=prediction, **{k: list(v) for k, v in found.items()}))
+        rows.append(
+            dict(
+                reference=reference, prediction=prediction, **{k: list(v) for k, v in found.items()}
+            )
+        )
     references, prediction = ["a b c d", "a b x", "x b c"], "a b c"
     best = scorer.score_multi(references, prediction)
-    several = dict(references=references, prediction=prediction, **{k: list(v) for k, v in best.items()})
+    several = dict(
+        references=references, prediction=prediction, **{k: list(v) for k, v in best.items()}
+    )
     return dict(single=rows, several=several)
 
 
 def labels():
     rng = random.Random(7)
-    tables = [(3, [0, 1, 2, 0, 1, 2], [0, 2, 1, 0, 0, 1]), (4, [0, 0, 0], [1, 1, 0]), (2, [1, 1], [1, 1])]
+    tables = [
+        (3, [0, 1, 2, 0, 1, 2], [0, 2, 1, 0, 0, 1]),
+        (4, [0, 0, 0], [1, 1, 0]),
+        (2, [1, 1], [1, 1]),
+    ]
     for classes in (2, 3, 7):
         right = [rng.randrange(classes) for _ in range(60)]
-        tables.append((classes, right, [r if rng.random() < 0.6 else rng.randrange(classes) for r in right]))
+        tables.append(
+            (classes, right, [r if rng.random() < 0.6 else rng.randrange(classes) for r in right])
+        )
     rows = []
     for classes, right, predicted in tables:
         every = dict(labels=list(range(classes)), zero_division=0)
-        mean = lambda how: list(sk.precision_recall_fscore_support(right, predicted, average=how, zero_division=0)[:3])
-        p, r, f, support = sk.precision_recall_fscore_support(right, predicted, average=None, **every)
+        mean = lambda how: list(
+            sk.precision_recall_fscore_support(right, predicted, average=how, zero_division=0)[:3]
+        )
+        p, r, f, support = sk.precision_recall_fscore_support(
+            right, predicted, average=None, **every
+        )
         rows.append(
             dict(
                 classes=classes,
                 right=right,
                 predicted=predicted,
-                confusion=sk.confusion_matrix(right, predicted, labels=list(range(classes))).tolist(),
+                confusion=sk.confusion_matrix(
+                    right, predicted, labels=list(range(classes))
+                ).tolist(),
                 accuracy=float(sk.accuracy_score(right, predicted)),
                 micro_f1=float(sk.f1_score(right, predicted, average="micro")),
                 macro=[float(x) for x in mean("macro")],
@@ -222,7 +268,10 @@ def main():
         CASES.write_text(text + "\n")
     same = json.loads(CASES.read_text()) == fresh
     n = sum(len(a["corpora"]) + sum(map(len, a["sentences"])) for a in fresh["answers"])
-    print(f"{'ok' if same else 'FAILED':6} {'score':16} {n} scores, {len(LINES)} tokenized lines, {len(SUMMARIES)} summaries")
+    print(
+        f"{'ok' if same else 'FAILED':6} {'score':16} {n} scores, {len(LINES)} tokenized lines, "
+        f"{len(SUMMARIES)} summaries"
+    )
     sys.exit(0 if same else 1)
 
 

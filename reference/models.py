@@ -1,8 +1,7 @@
 """The tiny models of the fixtures: their configurations, weights and batches.
 
-Weights are drawn ten times larger than a training run would draw them, biases are not zero and norms are
-not the identity: a forgotten bias or a swapped axis must change the logits visibly.
-"""
+Weights are drawn ten times larger than a training run would draw them, biases are not zero and
+norms are not the identity: a forgotten bias or a swapped axis must change the logits visibly."""
 
 from dataclasses import dataclass
 
@@ -26,6 +25,8 @@ from transformers import (
 
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
+# Families of encoders, by the prefix of their classes.
+ENCODERS = ["Bert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
@@ -52,6 +53,11 @@ class Fixture:
     sources: list | None = None
     targets: list | None = None
 
+    @property
+    def family(self):
+        """The classes' common prefix: "Bert" of BertForMaskedLM."""
+        return type(self.config).__name__.removesuffix("Config")
+
 
 def gpt2_config(**changes):
     sizes = dict(n_layer=2, n_head=3, n_embd=24, n_positions=16, vocab_size=37)
@@ -75,11 +81,14 @@ def bert_config(**changes):
 
 def bert_labels():
     labels = ["against", "for", "neither"]
-    return dict(id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)})
+    return dict(
+        id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)}
+    )
 
 
 def seq2seq_sizes():
-    # Different numbers of heads and feed-forward widths on each side, so that mixing them up is an error.
+    # Different numbers of heads and feed-forward widths on each side, so that mixing them up is an
+    # error.
     encoder = dict(encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40)
     decoder = dict(decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48)
     shared = dict(d_model=24, vocab_size=41, max_position_embeddings=20, scale_embedding=True)
@@ -106,12 +115,26 @@ FIXTURES = [
     Fixture("gpt2-tiny", GPT2LMHeadModel, gpt2_config(), 1, EVERYTHING),
     Fixture("gpt2-untied", GPT2LMHeadModel, gpt2_config(tie_word_embeddings=False), 2, GRADIENTS),
     Fixture("gpt1-tiny", OpenAIGPTLMHeadModel, gpt1_config(), 3, EVERYTHING),
-    # This seed because its three greedy outputs differ, one stops at once and two reach the limit; with most
-    # others every source gives the same token for ever.
+    # This seed because its three greedy outputs differ, one stops at once and two reach the limit;
+    # with most others every source gives the same token for ever.
     Fixture(
-        "marian-tiny", MarianMTModel, marian_config("swish"), 455, EVERYTHING, MARIAN_SOURCES, MARIAN_TARGETS
+        "marian-tiny",
+        MarianMTModel,
+        marian_config("swish"),
+        455,
+        EVERYTHING,
+        MARIAN_SOURCES,
+        MARIAN_TARGETS,
     ),
-    Fixture("marian-relu", MarianMTModel, marian_config("relu"), 5, FORWARD, MARIAN_SOURCES, MARIAN_TARGETS),
+    Fixture(
+        "marian-relu",
+        MarianMTModel,
+        marian_config("relu"),
+        5,
+        FORWARD,
+        MARIAN_SOURCES,
+        MARIAN_TARGETS,
+    ),
     # Pegasus is Marian with the norms before the sub-layers and one more norm after each stack.
     Fixture(
         "prenorm-seq2seq",
@@ -123,7 +146,9 @@ FIXTURES = [
         PEGASUS_TARGETS,
     ),
     Fixture("bert-mlm", BertForMaskedLM, bert_config(), 7, TRAINING),
-    Fixture("bert-pretraining", BertForPreTraining, bert_config(hidden_act="gelu_new"), 8, GRADIENTS),
+    Fixture(
+        "bert-pretraining", BertForPreTraining, bert_config(hidden_act="gelu_new"), 8, GRADIENTS
+    ),
     Fixture(
         "bert-classifier",
         BertForSequenceClassification,

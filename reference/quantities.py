@@ -1,8 +1,7 @@
 """What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, greedy outputs.
 
-Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on how
-padding is masked, and their rows are concatenated ("packed") in the order of the batch.
-"""
+Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on
+how padding is masked, and their rows are concatenated ("packed") in the order of the batch."""
 
 import copy
 
@@ -26,7 +25,7 @@ def unpacked(ids, lengths):
     return [part.tolist() for part in ids.split(lengths.tolist())]
 
 
-# --- decoder-only: GPT-1 and GPT-2 -------------------------------------------------------------------
+# --- decoder-only: GPT-1 and GPT-2 ----------------------------------------------------------------
 
 
 def gpt_logits(model, sequences):
@@ -55,7 +54,7 @@ def clear_winner(logits):
     return int(logits.argmax())
 
 
-# --- encoder-decoder: Marian and Pegasus --------------------------------------------------------------
+# --- encoder-decoder: Marian and Pegasus ----------------------------------------------------------
 
 
 def decoder_input(model, target):
@@ -64,7 +63,9 @@ def decoder_input(model, target):
 
 def seq2seq_run(model, source, decoder_ids):
     return model(
-        input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([decoder_ids]), use_cache=False
+        input_ids=torch.tensor([source]),
+        decoder_input_ids=torch.tensor([decoder_ids]),
+        use_cache=False,
     )
 
 
@@ -94,16 +95,20 @@ def seq2seq_greedy(model, source):
 def check_padded_batch(model, sources, targets):
     """One padded batch must give what the sequences gave one at a time."""
     pad = model.config.pad_token_id
-    rectangle = lambda rows: torch.tensor([r + [pad] * (max(map(len, rows)) - len(r)) for r in rows])
+    rectangle = lambda rows: torch.tensor(
+        [r + [pad] * (max(map(len, rows)) - len(r)) for r in rows]
+    )
     source, inputs = rectangle(sources), rectangle([decoder_input(model, t) for t in targets])
     mask = torch.tensor([[int(i < len(s)) for i in range(source.shape[1])] for s in sources])
-    together = model(input_ids=source, attention_mask=mask, decoder_input_ids=inputs, use_cache=False).logits
+    together = model(
+        input_ids=source, attention_mask=mask, decoder_input_ids=inputs, use_cache=False
+    ).logits
     together = torch.cat([rows[: len(t)] for rows, t in zip(together, targets)])
     alone, _ = seq2seq_outputs(model, sources, targets)
     assert (together - alone).abs().max() < 1e-5 * alone.abs().max(), "padding changes the logits"
 
 
-# --- encoder: BERT ---------------------------------------------------------------------------------
+# --- encoder: BERT --------------------------------------------------------------------------------
 
 
 def bert_run(model, ids, types, **labels):
@@ -116,7 +121,8 @@ def bert_outputs(model, sequences, types, of):
 
 
 def bert_word_loss(model, sequences, types, masked, of):
-    """Mean over every masked position of the batch, with all positions through the decoder as usual."""
+    """Mean over every masked position of the batch, with all positions through the decoder as
+    usual."""
     return F.cross_entropy(bert_outputs(model, sequences, types, of), packed(masked)[0])
 
 
@@ -140,7 +146,7 @@ def check_padded_encoder(model, sequences, types, of):
     assert (together - alone).abs().max() < 1e-5 * alone.abs().max(), "padding changes the result"
 
 
-# --- training -----------------------------------------------------------------------------------------
+# --- training -------------------------------------------------------------------------------------
 
 
 def gradients(model, loss_of):

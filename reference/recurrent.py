@@ -1,8 +1,9 @@
-"""Recurrent layers by themselves, and tiny recurrent encoder-decoders: inputs, outputs and gradients, by PyTorch.
+"""Recurrent layers by themselves, and tiny recurrent encoder-decoders: inputs, outputs and
+gradients, by PyTorch.
 
-Layers: `nn.RNN`, `nn.GRU` and `nn.LSTM` on packed sequences, two layers and both directions, in f64, rounded to f32 once.
-Models: rnn_model.Rnn with every cell and every attention, as folders that `limpid` opens.
-"""
+Layers: `nn.RNN`, `nn.GRU` and `nn.LSTM` on packed sequences, two layers and both directions, in
+f64, rounded to f32 once. Models: rnn_model.Rnn with every cell and every attention, as folders that
+`limpid` opens."""
 
 import json
 
@@ -50,7 +51,11 @@ def recompute_layers(stored):
     result = {}
     for name in LAYERS:
         layer = LAYERS[name](INPUT, WIDTH, num_layers=2, bidirectional=True).double()
-        kept = {k: v for k, v in stored.items() if k.startswith(f"{name}.") and not k.startswith(f"{name}.out.")}
+        kept = {
+            k: v
+            for k, v in stored.items()
+            if k.startswith(f"{name}.") and not k.startswith(f"{name}.out.")
+        }
         get = lambda key: stored[f"{name}.{key}"].double()
         with torch.no_grad():
             for key, parameter in layer.named_parameters():
@@ -71,13 +76,17 @@ def recompute_layers(stored):
         out |= {key: state.detach() for key, state in zip(["h", "c"], last)}
         out |= {key: state.grad for key, state in zip(["dh0", "dc0"], states)}
         out |= {f"d_{key}": p.grad for key, p in layer.named_parameters()}
-        result |= kept | {f"{name}.out.{key}": value.float().contiguous() for key, value in out.items()}
+        result |= kept | {
+            f"{name}.out.{key}": value.float().contiguous() for key, value in out.items()
+        }
     return result
 
 
 def config_of(name):
     cell, attention, both, layers, one_table = MODELS[name]
-    sizes = dict(vocab_size=41, decoder_vocab_size=41 if one_table else 37, embedding_size=10, hidden_size=12)
+    sizes = dict(
+        vocab_size=41, decoder_vocab_size=41 if one_table else 37, embedding_size=10, hidden_size=12
+    )
     sizes |= dict(num_layers=layers, attention_size=9, max_sequence_length=20)
     kind = dict(model_type="limpid-rnn", cell=cell, bidirectional=both, attention=attention)
     tables = dict(share_encoder_decoder_embeddings=one_table, tie_word_embeddings=one_table)
@@ -100,7 +109,9 @@ def write_model(folder, name):
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     dump = lambda value, file: (folder / file).write_text(json.dumps(value, indent=2) + "\n")
     dump(config, "config.json")
-    generation = dict(bad_words_ids=[[0]], decoder_start_token_id=0, eos_token_id=1, max_length=20, pad_token_id=0)
+    generation = dict(
+        bad_words_ids=[[0]], decoder_start_token_id=0, eos_token_id=1, max_length=20, pad_token_id=0
+    )
     dump(generation, "generation_config.json")
 
 
@@ -116,8 +127,13 @@ def load_model(folder):
 
 def recompute_model(folder):
     model = load_model(folder)
-    pad = lambda rows: torch.nn.utils.rnn.pad_sequence([torch.tensor(r) for r in rows], batch_first=True)
-    packed = lambda rows: (torch.tensor([i for row in rows for i in row]), torch.tensor([len(r) for r in rows]))
+    pad = lambda rows: torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(r) for r in rows], batch_first=True
+    )
+    packed = lambda rows: (
+        torch.tensor([i for row in rows for i in row]),
+        torch.tensor([len(r) for r in rows]),
+    )
     source, lengths = pad(SOURCES), torch.tensor([len(s) for s in SOURCES])
     inputs = [[0, *target[:-1]] for target in TARGETS]
     states, visible, first = model.encode(source, lengths)

@@ -1,4 +1,5 @@
-"""The recurrent encoder-decoder in PyTorch: what `limpid-rnn` folders hold (docs/formats.md), written with `nn.RNN`, `nn.GRU`, `nn.LSTM`.
+"""The recurrent encoder-decoder in PyTorch: what `limpid-rnn` folders hold (docs/formats.md),
+written with `nn.RNN`, `nn.GRU`, `nn.LSTM`.
 
 Its `state_dict` has the names and shapes of a folder's model.safetensors.
 """
@@ -31,7 +32,9 @@ class Rnn(nn.Module):
         else:
             self.encoder.embed_tokens = nn.Embedding(config["vocab_size"], e)
             self.decoder.embed_tokens = nn.Embedding(config["decoder_vocab_size"], e)
-        self.encoder.rnn = layer(e, h, layers, batch_first=True, bidirectional=ways == 2, dropout=dropout)
+        self.encoder.rnn = layer(
+            e, h, layers, batch_first=True, bidirectional=ways == 2, dropout=dropout
+        )
         self.decoder.rnn = layer(e + looked_up, h, layers, batch_first=True, dropout=dropout)
         if ways == 2:
             self.bridge = nn.Module()
@@ -60,7 +63,8 @@ class Rnn(nn.Module):
         return self.shared if hasattr(self, "shared") else self.decoder.embed_tokens
 
     def encode(self, source, lengths):
-        """source (b, s), padded; lengths (b). The states of all tokens (b, s, m), which are no padding, and the decoder's first state."""
+        """source (b, s), padded; lengths (b). The states of all tokens (b, s, m), which are no
+        padding, and the decoder's first state."""
         x = self.dropout(self.source_table()(source))
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         states, last = self.encoder.rnn(packed)
@@ -73,16 +77,23 @@ class Rnn(nn.Module):
             return last
         # (layers · 2, b, h) -> (layers, b, 2h)
         sides = lambda x: x.unflatten(0, (-1, 2)).transpose(1, 2).flatten(2)
-        through = lambda linears, x: torch.stack([linear(x) for linear, x in zip(linears, sides(x))])
+        through = lambda linears, x: torch.stack(
+            [linear(x) for linear, x in zip(linears, sides(x))]
+        )
         if self.cell == "lstm":
-            return torch.tanh(through(self.bridge.hidden, last[0])), through(self.bridge.memory, last[1])
+            return torch.tanh(through(self.bridge.hidden, last[0])), through(
+                self.bridge.memory, last[1]
+            )
         return torch.tanh(through(self.bridge.hidden, last))
 
     def decode(self, inputs, states, visible, first):
-        """Logits (b, t, v) after each token of inputs (b, t); the last state; the attention (b, t, s), if there is one."""
+        """Logits (b, t, v) after each token of inputs (b, t); the last state; the attention (b, t,
+        s), if there is one."""
         words = self.dropout(self.target_table()(inputs))
         if self.attends == "additive":
-            said, contexts, last, weights = self.look_before_each_step(words, states, visible, first)
+            said, contexts, last, weights = self.look_before_each_step(
+                words, states, visible, first
+            )
             parts = [said, contexts, words]
         else:
             said, last = self.decoder.rnn(words, first)
@@ -96,10 +107,17 @@ class Rnn(nn.Module):
         return self.lm_head(hidden), last, weights
 
     def look_before_each_step(self, words, states, visible, first):
-        """Bahdanau's decoder: the query is the first layer's state before the step; layers above run on what it says."""
+        """Bahdanau's decoder: the query is the first layer's state before the step; layers above
+        run on what it says."""
         rnn, keys = self.decoder.rnn, self.attention.key(states)
         memory = self.cell == "lstm"
-        layers = [[getattr(rnn, f"{name}_l{l}") for name in ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]] for l in range(rnn.num_layers)]
+        layers = [
+            [
+                getattr(rnn, f"{name}_l{l}")
+                for name in ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]
+            ]
+            for l in range(rnn.num_layers)
+        ]
         state = [(first[0][l], first[1][l]) if memory else first[l] for l in range(rnn.num_layers)]
         cell, said, contexts, attention = CELLS[self.cell], [], [], []
         for i in range(words.shape[1]):

@@ -1,4 +1,5 @@
-"""Exits with 0 if exactly the versions of a requirements file are installed, else names what is not."""
+"""Exits with 0 if exactly the versions of a requirements file are installed, else names what is
+not."""
 
 import sys
 from importlib.metadata import PackageNotFoundError, version

@@ -1,4 +1,5 @@
-"""Compares Limpid with other libraries, turn by turn in the same window. Started by bench/compare."""
+"""Compares Limpid with other libraries, turn by turn in the same window. Started by
+bench/compare."""
 
 import argparse
 import os
@@ -8,14 +9,18 @@ import sys
 from . import jobs, table
 from .rounds import log, measure
 
-RESULTS, TOOL = jobs.ROOT / "docs" / "results.md", "bench/compare"
+RESULTS, TOOL = jobs.ROOT / "docs" / "records" / "comparison.md", "bench/compare"
 
 
 def build(against):
-    """Limpid for every machine of its kind, the peers for this one. A peer that cannot be built fails later, alone."""
+    """Limpid for every machine of its kind, the peers for this one. A peer that cannot be built
+    fails later, alone."""
     environment = {name: value for name, value in os.environ.items() if name != "RUSTFLAGS"}
     cargo = ["cargo", "build", "--release", "--locked"]
-    if "LIMPID" not in os.environ and subprocess.run(cargo, cwd=jobs.ROOT, env=environment).returncode:
+    if (
+        "LIMPID" not in os.environ
+        and subprocess.run(cargo, cwd=jobs.ROOT, env=environment).returncode
+    ):
         sys.exit("limpid cannot be built")
     for name in ("candle", "burn"):
         if name in against:
@@ -30,7 +35,9 @@ def names(known):
         chosen = text.split(",")
         unknown = [name for name in chosen if name not in known]
         if unknown:
-            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; expected {','.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"unknown: {', '.join(unknown)}; expected {','.join(known)}"
+            )
         return chosen
 
     return parse
@@ -49,13 +56,29 @@ def at_least(least, kind):
 def parse_args():
     parser = argparse.ArgumentParser(prog=TOOL, description=__doc__)
     everything = list(jobs.ABOUT)
-    parser.add_argument("--jobs", type=names(everything), default=everything, help=",".join(everything))
-    parser.add_argument("--against", type=names(jobs.PEERS), default=jobs.PEERS, help=",".join(jobs.PEERS))
+    parser.add_argument(
+        "--jobs", type=names(everything), default=everything, help=",".join(everything)
+    )
+    parser.add_argument(
+        "--against", type=names(jobs.PEERS), default=jobs.PEERS, help=",".join(jobs.PEERS)
+    )
     parser.add_argument("--threads", type=at_least(1, int), default=2)
     parser.add_argument("--rounds", type=at_least(1, int), default=10)
-    parser.add_argument("--seconds", type=at_least(0, float), default=3.0, help="of each turn; at least one step is run")
-    parser.add_argument("--patience", type=at_least(0, float), default=60.0, help="seconds to wait for quiet each round")
-    parser.add_argument("--no-write", action="store_true", help="only print; leave docs/results.md as it is")
+    parser.add_argument(
+        "--seconds",
+        type=at_least(0, float),
+        default=3.0,
+        help="of each turn; at least one step is run",
+    )
+    parser.add_argument(
+        "--patience",
+        type=at_least(0, float),
+        default=60.0,
+        help="seconds to wait for quiet each round",
+    )
+    parser.add_argument(
+        "--no-write", action="store_true", help="only print; leave docs as they are"
+    )
     return parser.parse_args()
 
 
@@ -67,7 +90,9 @@ def main():
         except ValueError as error:
             sys.exit(str(error))
     build(args.against)
-    outcomes = [measure(job, jobs.contenders(job, args.against, args.threads), args) for job in args.jobs]
+    outcomes = [
+        measure(job, jobs.contenders(job, args.against, args.threads), args) for job in args.jobs
+    ]
     text = table.document(outcomes, args)
     print(text)
     if not args.no_write:

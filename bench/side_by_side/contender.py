@@ -1,4 +1,5 @@
-"""A program that waits on its standard input except while it is told to run (docs/formats.md has the protocol)."""
+"""A program that waits on its standard input except while it is told to run (docs/formats.md has
+the protocol)."""
 
 import json
 import os
@@ -35,7 +36,8 @@ class Contender:
         self.about = self.read(START_SECONDS)
 
     def read(self, patience):
-        """One answer. Answers are single lines, so nothing is left in the buffer that select would not see."""
+        """One answer. Answers are single lines, so nothing is left in the buffer that select would
+        not see."""
         if not select.select([self.process.stdout], [], [], patience)[0]:
             self.kill()
             raise Failed(f"no answer in {patience:.0f} s")
@@ -44,7 +46,9 @@ class Contender:
             return json.loads(line)
         except json.JSONDecodeError:
             self.kill()
-            raise Failed(self.last_words() or f"answered {line!r}, expected a line of JSON") from None
+            raise Failed(
+                self.last_words() or f"answered {line!r}, expected a line of JSON"
+            ) from None
 
     def run(self, seconds):
         """Step times in milliseconds."""
@@ -71,7 +75,8 @@ class Contender:
         self.process.wait()
 
     def last_words(self):
-        """The last line it wrote to standard error that says something; an `error:` rather than a hint after it."""
+        """The last line it wrote to standard error that says something; an `error:` rather than a
+        hint after it."""
         self.errors.seek(0)
         lines = [line.strip() for line in self.errors.read().splitlines() if line.strip()]
         errors = [line for line in lines if line.lower().startswith("error")]
@@ -95,7 +100,8 @@ class Contender:
 
 
 def machine_cpu_seconds():
-    """Processor time used so far by everybody, including what the host of a virtual machine took away."""
+    """Processor time used so far by everybody, including what the host of a virtual machine took
+    away."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9]
     )

@@ -1,4 +1,5 @@
-"""How the time and memory of a training step grow, Limpid and PyTorch in turns. Started by bench/growth."""
+"""How the time and memory of a training step grow, Limpid and PyTorch in turns. Started by
+bench/growth."""
 
 import argparse
 import json
@@ -12,8 +13,8 @@ from . import jobs, table
 from .__main__ import at_least, build, names
 from .rounds import measure
 
-RESULTS, TOOL = jobs.ROOT / "docs" / "results.md", "bench/growth"
-FOLDER = jobs.ROOT / "docs" / "growth"
+RESULTS, TOOL = jobs.ROOT / "docs" / "records" / "growth.md", "bench/growth"
+FOLDER = jobs.ROOT / "docs" / "records" / "growth"
 CORES = os.cpu_count()
 
 
@@ -52,7 +53,8 @@ def curves(threads):
     return {
         "context": Curve(
             "context length, tokens",
-            f"{gpt}, width 384, vocabulary 256; 2,048 tokens a batch, so fewer and longer sequences",
+            f"{gpt}, width 384, vocabulary 256; 2,048 tokens a batch, so fewer and longer "
+            f"sequences",
             [(n, replace(s, context=n, batch=2048 // n), threads) for n in contexts],
         ),
         "width": Curve(
@@ -88,13 +90,18 @@ def starts(shape, threads):
 
 
 def figures(outcome):
-    """Of each side that did not fail: median ms of a step, peak memory, and its own before the model was made."""
+    """Of each side that did not fail: median ms of a step, peak memory, and its own before the
+    model was made."""
     rounds = outcome.kept or outcome.rounds
     found = {}
     for side in outcome.sides:
         if not side.failure and rounds:
             steps = [ms for r in rounds for ms in r[side.name].step_ms]
-            found[side.name] = statistics.median(steps), side.peak_mb, side.about.get("own_mb") or 0.0
+            found[side.name] = (
+                statistics.median(steps),
+                side.peak_mb,
+                side.about.get("own_mb") or 0.0,
+            )
     return found
 
 
@@ -106,13 +113,20 @@ def charts(name, curve, found):
     ]
     x = {"label": curve.label, "scale": "log", "ticks": [x for x, _, _ in curve.points]}
     dots = lambda series_name, points: {"name": series_name, "mark": "dots", "points": points}
-    time, peak, beyond = (lambda ms, mb, own: ms), (lambda ms, mb, own: mb), (lambda ms, mb, own: mb - own)
+    time, peak, beyond = (
+        (lambda ms, mb, own: ms),
+        (lambda ms, mb, own: mb),
+        (lambda ms, mb, own: mb - own),
+    )
     yield f"{name}-time", {
         "title": f"Time of a training step against {name}",
         "subtitle": curve.constant,
         "x": x,
         "y": {"label": "milliseconds, median", "scale": "log"},
-        "series": [dots("limpid", side("limpid", time)), dots("PyTorch eager", side("PyTorch", time))],
+        "series": [
+            dots("limpid", side("limpid", time)),
+            dots("PyTorch eager", side("PyTorch", time)),
+        ],
     }
     yield f"{name}-memory", {
         "title": f"Peak memory of a training step against {name}",
@@ -135,12 +149,18 @@ def draw(name, chart):
 
 
 def document(chosen, outcomes, drawn, args):
-    words = f"{TOOL} --curves {','.join(chosen)} --threads {args.threads} --rounds {args.rounds} --seconds {args.seconds:g}"
+    words = (
+        f"{TOOL} --curves {','.join(chosen)} --threads {args.threads} --rounds {args.rounds} "
+        f"--seconds {args.seconds:g}"
+    )
     words += f" --patience {args.patience:g}" + (f" --points {args.points}" if args.points else "")
     lines = [
-        f"`{words}`, {table.machine()}. Limpid and PyTorch eager (fused attention, fused AdamW) in turns of"
-        f" {args.seconds:g} s; the median step of undisturbed rounds; memory is the peak of the process. Both axes of the"
-        " times are logarithmic: a straight line is a power. The numbers are beside the pictures, as JSON.",
+        f"`{words}`, {table.machine()}. Limpid and PyTorch eager (fused attention, fused AdamW) "
+        f"in turns of"
+        f" {args.seconds:g} s; the median step of undisturbed rounds; memory is the peak of the "
+        f"process. Both axes of the"
+        " times are logarithmic: a straight line is a power. The numbers are beside the pictures, "
+        "as JSON.",
     ]
     versions = table.versions(outcomes.values())
     lines += [versions] if versions else []
@@ -150,17 +170,18 @@ def document(chosen, outcomes, drawn, args):
 
 
 def pictures(drawn):
-    """Time and memory of a curve side by side."""
-    cells = [f"![{chart['title']}](growth/{name}.svg)" for name, chart in drawn]
-    rows = [f"| {time} | {memory} |" for time, memory in zip(cells[::2], cells[1::2])]
-    return "\n".join(["| time | memory |", "|---|---|", *rows])
+    """Time and memory of each curve."""
+    return "\n".join(f"![{chart['title']}](growth/{name}.svg)" for name, chart in drawn)
 
 
 def notes(outcomes):
     """What a reader would not see in the pictures."""
     disturbed = [o.job for o in outcomes.values() if o.rounds and not o.kept]
     if disturbed:
-        yield f"Every round was disturbed by other load, and counts all the same: {'; '.join(disturbed)}."
+        yield (
+            f"Every round was disturbed by other load, and counts all the same: "
+            f"{'; '.join(disturbed)}."
+        )
     for outcome in outcomes.values():
         for side in outcome.sides:
             if side.failure:
@@ -170,13 +191,31 @@ def notes(outcomes):
 def parse_args():
     parser = argparse.ArgumentParser(prog=TOOL, description=__doc__)
     everything = list(curves(CORES))
-    parser.add_argument("--curves", type=names(everything), default=everything, help=",".join(everything))
-    parser.add_argument("--threads", type=at_least(1, int), default=min(2, CORES), help="except where threads grow")
+    parser.add_argument(
+        "--curves", type=names(everything), default=everything, help=",".join(everything)
+    )
+    parser.add_argument(
+        "--threads", type=at_least(1, int), default=min(2, CORES), help="except where threads grow"
+    )
     parser.add_argument("--rounds", type=at_least(1, int), default=2)
-    parser.add_argument("--seconds", type=at_least(0, float), default=1.0, help="of each turn; at least one step is run")
-    parser.add_argument("--patience", type=at_least(0, float), default=20.0, help="seconds to wait for quiet each round")
-    parser.add_argument("--points", type=at_least(1, int), help="only the first so many of each curve")
-    parser.add_argument("--no-write", action="store_true", help="only print the numbers; leave docs as they are")
+    parser.add_argument(
+        "--seconds",
+        type=at_least(0, float),
+        default=1.0,
+        help="of each turn; at least one step is run",
+    )
+    parser.add_argument(
+        "--patience",
+        type=at_least(0, float),
+        default=20.0,
+        help="seconds to wait for quiet each round",
+    )
+    parser.add_argument(
+        "--points", type=at_least(1, int), help="only the first so many of each curve"
+    )
+    parser.add_argument(
+        "--no-write", action="store_true", help="only print the numbers; leave docs as they are"
+    )
     return parser.parse_args()
 
 

@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 
 from .contender import Contender, Failed, machine_cpu_seconds
 
-# Thread teams spin for a while after their last job before they sleep; the next in turn waits that long.
+# Thread teams spin for a while after their last job before they sleep; the next in turn waits that
+# long.
 SETTLE_SECONDS = 0.4
 # A contender counts as idle if it used less than this part of a core while another ran.
 IDLE_CORE = 0.02
-# A round is disturbed if even its best step, of any contender, is this much slower than in rounds usually, or
-# if other programs (or, in a virtual machine, its host) used more than this part of a core.
+# A round is disturbed if even its best step, of any contender, is this much slower than in rounds
+# usually, or if other programs (or, in a virtual machine, its host) used more than this part of a
+# core.
 DISTURBED, OTHER_LOAD = 1.15, 0.1
 
 
 @dataclass
 class Turn:
-    """One contender's step times, and how much of a core the others of the round and everyone else used meanwhile."""
+    """One contender's step times, and how much of a core the others of the round and everyone else
+    used meanwhile."""
 
     step_ms: list
     waiter_load: float
@@ -43,7 +46,8 @@ class Side:
 
 @dataclass
 class Outcome:
-    """Of one job: its sides, and its rounds, each a turn by the name of every side that did not fail."""
+    """Of one job: its sides, and its rounds, each a turn by the name of every side that did not
+    fail."""
 
     job: str
     sides: list
@@ -113,7 +117,10 @@ def one_round(running, by_name, seconds):
             del running[name]
             continue
         if turns[name].waiter_load > IDLE_CORE:
-            log(f"  not idle while {name} ran: the others used {turns[name].waiter_load:.0%} of a core")
+            log(
+                f"  not idle while {name} ran: the others used {turns[name].waiter_load:.0%} of "
+                f"a core"
+            )
     return turns
 
 
@@ -135,5 +142,8 @@ def screen(job, rounds):
     quiet = lambda name, t: t.best() <= DISTURBED * usual[name] and t.other_load <= OTHER_LOAD
     kept = [r for r in rounds if all(quiet(name, t) for name, t in r.items())]
     if len(kept) < len(rounds):
-        log(f"{job}: {len(rounds) - len(kept)} of {len(rounds)} rounds disturbed by other load, left out")
+        log(
+            f"{job}: {len(rounds) - len(kept)} of {len(rounds)} rounds disturbed by other load, "
+            f"left out"
+        )
     return kept

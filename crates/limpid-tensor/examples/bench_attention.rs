@@ -1,7 +1,8 @@
-//! Times the attention kernels on the shapes of real models: `cargo run --release --example bench_attention`,
-//! or only some of them: `… -- decode`.
+//! Times the attention kernels on the shapes of real models: `cargo run --release --example
+//! bench_attention`, or only some of them: `… -- decode`.
 //!
-//! GFLOP/s count the scores a query may see, two products forward and five backward (the backward recomputes one).
+//! GFLOP/s count the scores a query may see, two products forward and five backward (the backward
+//! recomputes one).
 
 use limpid_tensor::kernels::attention::*;
 use limpid_tensor::team;
@@ -43,7 +44,8 @@ fn main() {
 
 fn bench(shape: &Shape, threads: usize) {
     let Shape { sequences, t, s, heads: h, d, .. } = *shape;
-    let spans = |len: usize| (0..sequences).map(|i| Span { start: i * len, len }).collect::<Vec<_>>();
+    let spans =
+        |len: usize| (0..sequences).map(|i| Span { start: i * len, len }).collect::<Vec<_>>();
     let (q_spans, k_spans) = (spans(t), spans(s));
     let spec = AttentionSpec {
         heads: h,
@@ -60,7 +62,8 @@ fn bench(shape: &Shape, threads: usize) {
     let view = |first: usize| Heads { data: &fused, stride: 3 * c, first, width: d };
     let (q, k, v) = (view(0), view(c), view(2 * c));
     let dz: Vec<f32> = (0..n_q * c).map(value).collect();
-    let (mut z, mut lse, mut gradient) = (vec![0.0; n_q * c], vec![0.0; n_q * h], vec![0.0; n_k * 3 * c]);
+    let (mut z, mut lse, mut gradient) =
+        (vec![0.0; n_q * c], vec![0.0; n_q * h], vec![0.0; n_k * 3 * c]);
 
     let seen: usize = match shape.causality {
         Causality::Full => t * s,

@@ -4,8 +4,9 @@
 //! cargo run --release -p limpid-tensor --example bench_products [few|small|large|TEXT]
 //! ```
 //!
-//! The two alternate, sample by sample, so that a disturbance hits both. GFLOP/s (GB/s of b for few rows) are the
-//! best of each; "best" is the ratio of those, "median" that of the samples taken side by side. TEXT selects rows of the table that contain it.
+//! The two alternate, sample by sample, so that a disturbance hits both. GFLOP/s (GB/s of b for few
+//! rows) are the best of each; "best" is the ratio of those, "median" that of the samples taken
+//! side by side. TEXT selects rows of the table that contain it.
 
 use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product, product_on_team};
 use limpid_tensor::rng::Stream;
@@ -25,7 +26,8 @@ use Form::{Nn, Nt, Tn};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
     Large,
-    /// Blocks of attention: `product` on one thread, rows of a and b three times as far apart as they are long.
+    /// Blocks of attention: `product` on one thread, rows of a and b three times as far apart as
+    /// they are long.
     Small,
     /// Decoding.
     Few,
@@ -70,7 +72,10 @@ fn main() {
     println!("level {:?}", simd::level());
     for threads in [1, 2] {
         team::set_threads(threads);
-        println!("FMA peak, {threads} threads: {:.0} GFLOP/s", machine::fma_peak(0.5).unwrap_or(f64::NAN));
+        println!(
+            "FMA peak, {threads} threads: {:.0} GFLOP/s",
+            machine::fma_peak(0.5).unwrap_or(f64::NAN)
+        );
     }
     println!(
         "{:6} {:>6} {:>5} {:>6} {:3} {:>7} {:>7} {:>7} {:>6} {:>6}",
@@ -125,7 +130,8 @@ fn compare(group: Group, (m, k, n): (usize, usize, usize), form: Form, threads: 
             product_on_team(c, a, b, Accumulate::Overwrite, |_, _, _| {});
         }
     };
-    let (a_strides, b_strides) = (strides(form == Tn, a_cols * apart), strides(form == Nt, b_cols * apart));
+    let (a_strides, b_strides) =
+        (strides(form == Tn, a_cols * apart), strides(form == Nt, b_cols * apart));
     let mut gemms = || {
         let (row_block, col_block) = match group {
             Group::Small => (m, n),
@@ -209,7 +215,8 @@ fn alternate(ours: &mut dyn FnMut(), gemms: &mut dyn FnMut()) -> (f64, f64, f64)
     let once = time(ours, 1);
     let times = (0.001 / once).ceil() as usize;
     let rounds = ((1.0 / (once * times as f64)) as usize).clamp(5, 100);
-    let pairs: Vec<(f64, f64)> = (0..rounds).map(|_| (time(ours, times), time(gemms, times))).collect();
+    let pairs: Vec<(f64, f64)> =
+        (0..rounds).map(|_| (time(ours, times), time(gemms, times))).collect();
     let best = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(f64::MAX, f64::min);
     let mut ratios: Vec<f64> = pairs.iter().map(|(ours, gemms)| gemms / ours).collect();
     ratios.sort_by(f64::total_cmp);

@@ -1,16 +1,18 @@
-//! Proof of a derivative: the backward pass against central differences of the forward pass.
+//! Gradient checking: the backward pass against central differences of the forward pass.
 //!
 //! ```text
-//! ∂L/∂x ≈ (L(x + h) − L(x − h)) / 2h          L = Σ weights · f(x), with weights that differ from element to element
+//! ∂L/∂x ≈ (L(x + h) − L(x − h)) / 2h          L = Σ w · f(x), with a different w per element
 //! ```
 //!
-//! A public tool: whoever adds an operation or a model proves it with three lines.
+//! Public, so that a new operation or model is checked in three lines:
 //!
 //! ```
-//! use limpid_tensor::gradcheck::{GradCheck, ramp};
+//! use limpid_tensor::gradcheck::{GradCheck, random_tensor};
 //! use limpid_tensor::params::Params;
 //!
-//! GradCheck::new(Params::builder().build(0)).input(ramp([3, 4])).assert(|tape, x| tape.scale(&x[0], 2.0));
+//! GradCheck::new(Params::builder().build(0))
+//!     .input(random_tensor([3, 4]))
+//!     .assert(|tape, x| tape.scale(&x[0], 2.0));
 //! ```
 
 use crate::params::Params;
@@ -19,7 +21,7 @@ use crate::tape::{DropoutStream, Gradients, Tape, Var};
 use crate::tensor::{Shape, Tensor};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A function of parameters and inputs whose derivatives are to be checked.
+/// Checks the gradients of a function of parameters and inputs.
 pub struct GradCheck {
     params: Params,
     inputs: Vec<Tensor>,
@@ -40,14 +42,15 @@ impl GradCheck {
         self
     }
 
-    /// Runs with dropout; the masks are the same in every run.
+    /// Enables dropout, with the same masks in every forward pass.
     pub fn dropout(mut self, stream: DropoutStream) -> Self {
         self.dropout = Some(stream);
         self
     }
 
-    /// How far a gradient may be from the slope, relative to the largest gradient of its tensor (1e-3 if not set:
-    /// f32 has seven digits and the step takes half of them).
+    /// Largest difference between a gradient and its numerical value, relative to the largest
+    /// gradient of the tensor. Default 1e-3: f32 has seven digits, and the difference quotient
+    /// loses half of them.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
@@ -56,28 +59,31 @@ impl GradCheck {
     /// Checks every element of every parameter and input of `f`.
     ///
     /// # Panics
-    /// If a gradient differs from the slope, naming the tensor, the element and both numbers.
+    /// If a gradient differs from the numerical one, naming the tensor, the element and both
+    /// values.
     #[track_caller]
     pub fn assert(mut self, f: impl Fn(&mut Tape, &[Var]) -> Var) {
         let (analytic, names) = self.analytic(&f);
         let h = self.step;
-        for (place, (gradient, name)) in analytic.iter().zip(&names).enumerate() {
-            let largest = gradient.iter().fold(0.0_f64, |largest, g| largest.max(f64::from(g.abs())));
-            // Below 1 the noise of the forward pass sets the bound, not the size of the gradient.
+        for (tensor, (gradient, name)) in analytic.iter().zip(&names).enumerate() {
+            let largest =
+                gradient.iter().fold(0.0_f64, |largest, g| largest.max(f64::from(g.abs())));
+            // Below 1 rounding errors of the forward pass dominate, not the size of the gradient.
             let bound = self.tolerance * largest.max(1.0);
             for (i, got) in gradient.iter().enumerate() {
                 let mut at = |by: f32| {
-                    let before = self.nudge(place, i, by);
+                    let before = self.perturb(tensor, i, by);
                     let loss = self.loss(&f);
-                    self.restore(place, i, before);
+                    *self.element(tensor, i) = before;
                     loss
                 };
                 // Fourth order: the error falls with h⁴, so that h can be large enough for f32.
                 let (near, far) = (at(h) - at(-h), at(2.0 * h) - at(-2.0 * h));
-                let slope = (8.0 * near - far) / (12.0 * f64::from(h));
+                let numerical = (8.0 * near - far) / (12.0 * f64::from(h));
                 assert!(
-                    (f64::from(*got) - slope).abs() <= bound,
-                    "gradient of {name}[{i}] is {got}, the slope is {slope} (largest gradient {largest})"
+                    (f64::from(*got) - numerical).abs() <= bound,
+                    "gradient of {name}[{i}] is {got}, the numerical gradient is {numerical} \
+                     (largest gradient {largest})"
                 );
             }
         }
@@ -99,18 +105,21 @@ impl GradCheck {
             tape.weighted_sum(&output, &weights(output.shape()))
         };
         tape.backward(&loss);
-        let or_zeros = |found: Option<&[f32]>, len: usize| found.map_or(vec![0.0; len], <[f32]>::to_vec);
-        let params =
-            self.params.iter().map(|(id, spec)| or_zeros(gradients.get(&self.params, id), spec.shape.len()));
-        let leaves = inputs
+        let or_zeros =
+            |found: Option<&[f32]>, len: usize| found.map_or(vec![0.0; len], <[f32]>::to_vec);
+        let params = self
+            .params
             .iter()
-            .map(|x| or_zeros(x.id().and_then(|id| gradients.of(id)).map(Tensor::data), x.shape().len()));
+            .map(|(id, spec)| or_zeros(gradients.get(&self.params, id), spec.shape.len()));
+        let leaves = inputs.iter().map(|x| {
+            or_zeros(x.id().and_then(|id| gradients.of(id)).map(Tensor::data), x.shape().len())
+        });
         let names = self.params.iter().map(|(_, spec)| spec.name.clone());
         let names = names.chain((0..inputs.len()).map(|i| format!("input {i}"))).collect();
         (params.chain(leaves).collect(), names)
     }
 
-    /// L, in f64 from the f32 outputs.
+    /// L, summed in f64 from the f32 outputs.
     fn loss(&self, f: &impl Fn(&mut Tape, &[Var]) -> Var) -> f64 {
         let mut tape = Tape::inference(&self.params);
         if let Some(stream) = self.dropout {
@@ -125,25 +134,22 @@ impl GradCheck {
         output.data().iter().zip(weights.data()).map(|(y, w)| f64::from(*y) * f64::from(*w)).sum()
     }
 
-    /// Changes one number and returns what it was.
-    fn nudge(&mut self, place: usize, i: usize, by: f32) -> f32 {
-        let number = self.number(place, i);
-        let before = *number;
-        *number += by;
+    /// Adds `by` to one element and returns its value before.
+    fn perturb(&mut self, tensor: usize, i: usize, by: f32) -> f32 {
+        let element = self.element(tensor, i);
+        let before = *element;
+        *element += by;
         before
     }
 
-    fn restore(&mut self, place: usize, i: usize, before: f32) {
-        *self.number(place, i) = before;
-    }
-
-    fn number(&mut self, place: usize, i: usize) -> &mut f32 {
+    /// Element i of a parameter or, from the number of parameters on, of an input.
+    fn element(&mut self, tensor: usize, i: usize) -> &mut f32 {
         let count = self.params.iter().len();
-        if place < count {
-            let (id, _) = self.params.iter().nth(place).expect("place is below count");
+        if tensor < count {
+            let (id, _) = self.params.iter().nth(tensor).expect("below the number of parameters");
             &mut self.params.get_mut(id)[i]
         } else {
-            &mut self.inputs[place - count].data_mut()[i]
+            &mut self.inputs[tensor - count].data_mut()[i]
         }
     }
 }
@@ -155,9 +161,9 @@ fn weights(shape: Shape) -> Tensor {
     Tensor::new(shape, &values)
 }
 
-/// A tensor of numbers in ±1 without a pattern that could hide an error. Two calls give two different tensors: were the operands
-/// of an operation equal, one could stand in for the other unseen.
-pub fn ramp(shape: impl Into<Shape>) -> Tensor {
+/// A tensor of random numbers in ±1. Two calls give two different tensors: with equal operands, an
+/// operation that confused them would pass the check.
+pub fn random_tensor(shape: impl Into<Shape>) -> Tensor {
     static CALLS: AtomicU64 = AtomicU64::new(2);
     let shape = shape.into();
     let mut rng = Stream::new(0x5eed, CALLS.fetch_add(1, Ordering::Relaxed));
@@ -169,28 +175,31 @@ pub fn ramp(shape: impl Into<Shape>) -> Tensor {
 mod tests {
     use super::*;
 
-    /// The checker itself can fail: a derivative that is 1% off is found.
+    /// The checker itself can fail: a derivative that is 1% off is detected.
     #[test]
     #[should_panic(expected = "gradient of input 0[0]")]
-    fn a_wrong_factor_in_a_derivative_is_found() {
-        GradCheck::new(Params::builder().build(0)).input(ramp([3, 4])).assert(|tape, x| {
-            let value = Tensor::new([3, 4], &x[0].data().iter().map(|x| 2.0 * x).collect::<Vec<_>>());
-            let id = x[0].id();
-            tape.record("wrong", value, move |dy, sweep| {
-                let wrong: Vec<f32> = dy.data().iter().map(|dy| 2.02 * dy).collect();
-                sweep.give(id, Tensor::new(dy.shape(), &wrong));
-            })
-        });
+    fn a_wrong_factor_in_a_derivative_is_detected() {
+        GradCheck::new(Params::builder().build(0)).input(random_tensor([3, 4])).assert(
+            |tape, x| {
+                let value =
+                    Tensor::new([3, 4], &x[0].data().iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+                let id = x[0].id();
+                tape.record("wrong", value, move |dy, pass| {
+                    let wrong: Vec<f32> = dy.data().iter().map(|dy| 2.02 * dy).collect();
+                    pass.add_gradient(id, Tensor::new(dy.shape(), &wrong));
+                })
+            },
+        );
     }
 
     #[test]
     #[should_panic(expected = "gradient of w[0] is 0")]
-    fn a_gradient_that_is_never_given_is_found() {
+    fn a_gradient_that_is_never_added_is_detected() {
         let mut builder = Params::builder();
         let w = builder.add("w", [2], crate::params::Init::Ones);
         GradCheck::new(builder.build(0)).assert(|tape, _| {
             let value = Tensor::new([2], tape.param(w));
-            tape.record("forgetful", value, |_, _| {})
+            tape.record("no_backward", value, |_, _| {})
         });
     }
 }

@@ -1,6 +1,8 @@
-//! The numbers of Limpid: tensors, a light tape, and fused operations, each with its derivative beside it.
+//! The tensor engine of Limpid: tensors on the CPU, reverse-mode automatic differentiation on a
+//! light tape, and fused Transformer operations, each with its backward pass beside it.
 //!
-//! The only crate of the workspace with `unsafe` code, and with hardly a dependency (`memmap2`; on Linux `libc`).
+//! The only crate of the workspace with `unsafe` code. Dependencies: `memmap2`, and `libc` on
+//! Linux.
 //!
 //! ```
 //! use limpid_tensor::kernels::activation::Activation;
@@ -29,17 +31,33 @@
 //! # Modules, in the order data flows
 //! | | |
 //! |---|---|
-//! | [`team`] | threads that share out a job, with the same bits at any number |
+//! | [`team`] | a persistent thread team; the same bits for any number of threads |
 //! | [`simd`] | one plain loop, compiled for several instruction sets |
-//! | [`rng`] | random numbers as a function of (seed, stream, position) |
-//! | [`pool`] | memory that goes round between tensors |
+//! | [`rng`] | counter-based random numbers: a function of (seed, stream, position) |
+//! | [`pool`] | buffers that are reused from tensor to tensor |
 //! | [`tensor`] | a shape and a shared buffer of f32 |
-//! | [`params`] | what a model learns: one flat block with named ranges |
+//! | [`params`] | the parameters of a model: one flat buffer with named ranges |
 //! | [`kernels`] | maths on slices: no tape, no allocation once warm, forward above backward |
-//! | [`tape`] | what was computed, in order, and how each step sends gradients back |
-//! | [`ops`] | operations on the tape: check shapes, take memory, call the kernel, record |
-//! | [`gradcheck`] | proof of a derivative by central differences |
-//! | [`mapped`] | numbers in a file, as if they were in memory |
+//! | [`tape`] | reverse-mode automatic differentiation |
+//! | [`ops`] | operations on the tape: check shapes, allocate, call the kernel, record |
+//! | [`gradcheck`] | gradient checking by central differences |
+//! | [`mapped`] | memory-mapped files of integers |
+//! | [`machine`] | peak arithmetic throughput and memory bandwidth of this machine |
+//! | [`counting`] | a global allocator that counts, for tests and benchmarks |
+//!
+//! # Settings
+//! The crate reads no environment variable. The number of threads is [`team::set_threads`]
+//! (default: one per core), the instruction set [`simd::set_level`] (default: the best of the CPU).
+//!
+//! # Debug builds
+//! Without optimisation the kernels are about eighty times slower, and Cargo's dev profile does not
+//! optimise dependencies. A crate that depends on this one, directly or through `limpid`, adds to
+//! its own `Cargo.toml` (profiles of dependencies have no effect):
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
 //!
 //! # Dimension letters
 //! Shapes in comments, and names such as `hidden_nf`, use these letters everywhere:
@@ -47,13 +65,16 @@
 //! | | | | |
 //! |---|---|---|---|
 //! | b | sequences of a batch | h | heads |
-//! | t | length of the queries | d | width of a head, c = h·d (d_k of queries and keys, d_v of values) |
+//! | t | length of the queries | d | width of a head, c = h·d (d_k: queries, keys; d_v: values) |
 //! | s | length of the keys | f | width of the feed-forward layer |
 //! | c | width of the model | v | vocabulary |
 //! | n | all rows of a packed batch, n = Σt | l | layer |
 //!
-//! `dx` is the gradient of the loss by x, of the same shape. A linear layer's weight is (out, in).
+//! `dx` is the gradient of the loss by x, of the same shape. The weight of a linear layer is
+//! (out, in), as in PyTorch.
 
+pub mod counting;
+pub mod disk;
 pub mod gradcheck;
 pub mod kernels;
 pub mod machine;
@@ -66,3 +87,8 @@ pub mod simd;
 pub mod tape;
 pub mod team;
 pub mod tensor;
+
+/// The example of README.md is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

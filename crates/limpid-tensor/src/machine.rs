@@ -1,7 +1,8 @@
-//! The limits of the machine: how fast it multiplies and adds, and how fast it reads and writes memory.
+//! The two ceilings of the roofline model, measured: peak arithmetic throughput and memory
+//! bandwidth.
 //!
-//! Everything else is measured against these: a step that runs at 80% of the first is nearly done, a decoder at 90% of the
-//! second is done.
+//! Benchmarks are stated relative to them: a training step is bound by the first, decoding by the
+//! second.
 
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::simd::{self, Level, vectorized};
@@ -9,12 +10,13 @@ use crate::team;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Turns of the loop that is timed, and independent sums in each: enough to hide the latency of every CPU there is.
+/// Iterations of the timed loop, and independent sums in each: enough to hide the latency of the
+/// multiply-add on current CPUs.
 const TURNS: usize = 100_000;
 const SUMS: usize = 12;
 
-/// The most multiply-adds, in GFLOP/s (two for each), that the threads in use do together. `None` without a fused
-/// multiply-add: then there is no such limit to compare with.
+/// Peak throughput of fused multiply-adds of all threads together, in GFLOP/s (two per
+/// multiply-add). `None` at a level without the instruction.
 pub fn fma_peak(seconds: f64) -> Option<f64> {
     let (lanes, chains): (usize, fn(f32) -> f32) = match simd::level() {
         Level::Scalar => return None,
@@ -32,7 +34,8 @@ pub fn fma_peak(seconds: f64) -> Option<f64> {
     Some(best_rate(seconds, flops, || team::run(tasks, |_| _ = black_box(chains(black_box(5.0))))))
 }
 
-/// Chains of x ← 0.999·x + 0.001 in registers. (Plain loops would do, but the compiler keeps them in memory.)
+/// Chains of x ← 0.999·x + 0.001 in registers. Intrinsics, because the compiler keeps the sums of a
+/// plain loop in memory.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn chains_avx2(start: f32) -> f32 {
@@ -57,7 +60,7 @@ fn chains_avx512(start: f32) -> f32 {
     sums.iter().map(|sum| _mm512_cvtss_f32(*sum)).sum()
 }
 
-/// How fast the threads in use read memory that is in no cache, in GB/s.
+/// Read bandwidth of all threads together for memory that is in no cache, in GB/s.
 pub fn read_bandwidth(seconds: f64) -> f64 {
     let memory = vec![1.0_f32; MEMORY];
     vectorized! {
@@ -72,7 +75,8 @@ pub fn read_bandwidth(seconds: f64) -> f64 {
     })
 }
 
-/// How fast the threads in use change memory that is in no cache, in GB/s read and written.
+/// Bandwidth of all threads together for updating memory that is in no cache, in GB/s, reads and
+/// writes counted.
 pub fn update_bandwidth(seconds: f64) -> f64 {
     let mut memory = vec![1.0_f32; MEMORY];
     vectorized! {
@@ -80,14 +84,17 @@ pub fn update_bandwidth(seconds: f64) -> f64 {
             x.iter_mut().for_each(|x| *x = *x * 0.5 + 0.5);
         }
     }
-    best_rate(seconds, (8 * MEMORY) as f64, || team::for_each_chunk(&mut memory, CHUNK, |_, x| update(x)))
+    best_rate(seconds, (8 * MEMORY) as f64, || {
+        team::for_each_chunk(&mut memory, CHUNK, |_, x| update(x))
+    })
 }
 
-/// 256 MB: eight times the largest cache of the machines at hand.
+/// 256 MB, several times the last-level cache of current CPUs.
 const MEMORY: usize = 64 << 20;
 const CHUNK: usize = 1 << 20;
 
-/// One of the three products of a linear layer y = x·Wᵀ, x (n, i), W (o, i): each reads its factors another way.
+/// One of the three products of a linear layer y = x·Wᵀ, x (n, i), W (o, i): each has another
+/// operand transposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// y = x·Wᵀ: (n, i)·(i, o).
@@ -99,7 +106,7 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// All three, in the order of a step.
+    /// All three, in the order of a training step.
     pub const ALL: [Pass; 3] = [Pass::Forward, Pass::InputGradient, Pass::WeightGradient];
 }
 
@@ -115,16 +122,17 @@ pub struct LinearShape {
 }
 
 impl LinearShape {
-    /// Operations of one of its products, which is the same for all three.
+    /// Floating-point operations of each of its three products.
     pub fn flops(&self) -> f64 {
         2.0 * self.rows as f64 * self.inputs as f64 * self.outputs as f64
     }
 }
 
-/// How fast our product is for one pass of a linear layer, in GFLOP/s.
+/// Throughput of the matrix product for one pass of a linear layer, in GFLOP/s.
 pub fn product_rate(shape: LinearShape, pass: Pass, seconds: f64) -> f64 {
     let LinearShape { rows: n, inputs: i, outputs: o } = shape;
-    let [mut x, mut w, mut y] = [(n * i, 0.5), (o * i, 0.25), (n * o, 0.125)].map(|(len, x)| vec![x; len]);
+    let [mut x, mut w, mut y] =
+        [(n * i, 0.5), (o * i, 0.25), (n * o, 0.125)].map(|(len, x)| vec![x; len]);
     best_rate(seconds, shape.flops(), || {
         let overwrite = Accumulate::Overwrite;
         match pass {
@@ -144,8 +152,8 @@ pub fn product_rate(shape: LinearShape, pass: Pass, seconds: f64) -> f64 {
     })
 }
 
-/// How fast all products of some layers are, one after another, forward and backward: their operations over the time they
-/// would take at their own best rates, in GFLOP/s. `layers` says how often each shape occurs.
+/// Throughput of all products of some layers, forward and backward, in GFLOP/s: their operations
+/// divided by the sum of their best times. `layers` gives the number of layers of each shape.
 pub fn products_rate(layers: &[(LinearShape, usize)], seconds: f64) -> f64 {
     let each = seconds / (3 * layers.len().max(1)) as f64;
     let (mut flops, mut time) = (0.0, 0.0);
@@ -159,8 +167,8 @@ pub fn products_rate(layers: &[(LinearShape, usize)], seconds: f64) -> f64 {
     flops / time
 }
 
-/// The best rate of `work` units per run within some seconds, in 10⁹ a second. The best, because every disturbance makes a run
-/// slower and none makes it faster.
+/// The best rate of `work` units per run within some seconds, in 10⁹ per second: other programs can
+/// only make a run slower.
 fn best_rate(seconds: f64, work: f64, mut run: impl FnMut()) -> f64 {
     run();
     let (begin, mut best) = (Instant::now(), f64::INFINITY);
@@ -176,7 +184,7 @@ fn best_rate(seconds: f64, work: f64, mut run: impl FnMut()) -> f64 {
 mod tests {
     use super::*;
 
-    /// No timing is tested: every pass runs on its shapes and gives a rate.
+    /// Timing is not tested: every pass runs on its shapes and gives a rate.
     #[test]
     fn all_passes_of_a_layer_can_be_measured() {
         let shape = LinearShape { rows: 3, inputs: 5, outputs: 7 };
@@ -185,7 +193,7 @@ mod tests {
         assert!(rate.is_finite() && rate > 0.0, "{rate}");
     }
 
-    /// No timing is tested, only that what is timed is done: x ← 0.999·x + 0.001 has its fixed point at 1.
+    /// The timed work is done: x ← 0.999·x + 0.001 has its fixed point at 1.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn the_multiply_adds_converge_to_their_fixed_point() {

@@ -1,6 +1,7 @@
-//! Numbers in a file, as if they were in memory: the system reads the pages that are touched, and forgets them when it needs the room.
+//! Memory-mapped files of integers: the system reads the pages that are touched, and drops them
+//! when memory is short.
 //!
-//! The crate `memmap2` in place of calls of `libc` by hand: it is small, well kept, and knows the calls of every system.
+//! Built on the crate `memmap2`, which covers every operating system, instead of `libc` calls.
 
 use memmap2::Mmap;
 use std::fs::File;
@@ -8,17 +9,17 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// How wide a number is in the file; little-endian.
+/// The width of an integer in the file; little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
+pub enum IntWidth {
     /// Two bytes.
     U16,
     /// Four bytes.
     U32,
 }
 
-impl Width {
-    /// Bytes of a number.
+impl IntWidth {
+    /// Bytes of an integer.
     pub fn bytes(self) -> usize {
         match self {
             Self::U16 => 2,
@@ -29,20 +30,25 @@ impl Width {
 
 /// A file, mapped for reading.
 ///
-/// What is read is copied out, never lent, so that a file which another program changes meanwhile gives other numbers and nothing worse. One
-/// that another program cuts short ends this program when the missing part is touched (the system's bus error): files that are mapped
-/// are replaced by renaming, never written in place.
+/// Reads copy, and no reference to the map is handed out, so a concurrent writer can change the
+/// values that are read but causes no undefined behaviour. If another program truncates the file,
+/// touching the missing part ends this process (SIGBUS): replace mapped files by renaming, never
+/// write them in place.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedFile {
     map: Mmap,
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps a whole file.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or mapped.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        // SAFETY: the map is read-only and private to this value, and lives as long as it. Memory that changes under a reference would be
-        // undefined, so no reference leaves this module: `bytes` and `numbers` read through the pointer, byte by byte, and copy.
+        // SAFETY: the map is read-only and private to this value, and lives as long as it. Memory
+        // that changes under a reference would be undefined, so no reference leaves this module:
+        // `bytes` and `numbers` read through the pointer, byte by byte, and copy.
         let map = unsafe { Mmap::map(&file)? };
         Ok(Self { map })
     }
@@ -60,7 +66,7 @@ impl Mapped {
     /// Byte i.
     fn byte(&self, i: usize) -> u8 {
         assert!(i < self.map.len());
-        // SAFETY: i is within the map. Volatile: the compiler may not assume that the byte stays what it was.
+        // SAFETY: i is within the map. Volatile: another program may change the byte.
         unsafe { self.map.as_ptr().add(i).read_volatile() }
     }
 
@@ -74,24 +80,27 @@ impl Mapped {
         range.map(|i| self.byte(i)).collect()
     }
 
-    /// A copy of numbers `range` of those that begin at byte `first`.
+    /// A copy of integers `range` of the array that starts at byte `first`.
     ///
     /// # Panics
     /// If the range reaches beyond the file.
     #[track_caller]
-    pub fn numbers(&self, first: usize, width: Width, range: Range<usize>) -> Vec<u32> {
+    pub fn numbers(&self, first: usize, width: IntWidth, range: Range<usize>) -> Vec<u32> {
         let end = range.end.checked_mul(width.bytes()).and_then(|bytes| bytes.checked_add(first));
         assert!(
             end.is_some_and(|end| end <= self.len()),
-            "numbers {range:?} of a file of {} bytes",
+            "integers {range:?} of a file of {} bytes",
             self.len()
         );
         let at = |i: usize| first + i * width.bytes();
         let number = |i: usize| match width {
-            Width::U16 => u32::from(u16::from_le_bytes([self.byte(i), self.byte(i + 1)])),
-            Width::U32 => {
-                u32::from_le_bytes([self.byte(i), self.byte(i + 1), self.byte(i + 2), self.byte(i + 3)])
-            }
+            IntWidth::U16 => u32::from(u16::from_le_bytes([self.byte(i), self.byte(i + 1)])),
+            IntWidth::U32 => u32::from_le_bytes([
+                self.byte(i),
+                self.byte(i + 1),
+                self.byte(i + 2),
+                self.byte(i + 3),
+            ]),
         };
         range.map(|i| number(at(i))).collect()
     }
@@ -102,44 +111,46 @@ mod tests {
     use super::*;
 
     fn file(name: &str, bytes: &[u8]) -> std::path::PathBuf {
-        let path = std::env::temp_dir().join(format!("limpid-mapped-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("limpid-mapped-{name}-{}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         path
     }
 
     #[test]
-    fn numbers_of_both_widths_come_back_from_any_place() {
+    fn integers_of_both_widths_are_read_at_any_alignment() {
         let numbers: Vec<u32> = (0..1000).map(|i| i * 65).collect();
         let narrow: Vec<u8> = numbers.iter().flat_map(|n| (*n as u16).to_le_bytes()).collect();
-        let wide: Vec<u8> = numbers.iter().flat_map(|n| n.wrapping_mul(1_000_003).to_le_bytes()).collect();
-        // Three bytes before them: numbers need not lie on even addresses.
+        let wide: Vec<u8> =
+            numbers.iter().flat_map(|n| n.wrapping_mul(1_000_003).to_le_bytes()).collect();
+        // Three bytes before them: integers need not be aligned.
         let path = file("numbers", &[&[1, 2, 3][..], &narrow, &wide].concat());
-        let mapped = Mapped::open(&path).unwrap();
+        let mapped = MappedFile::open(&path).unwrap();
         assert_eq!(mapped.bytes(0..3), [1, 2, 3]);
-        assert_eq!(mapped.numbers(3, Width::U16, 0..1000), numbers);
-        assert_eq!(mapped.numbers(3, Width::U16, 17..19), numbers[17..19]);
+        assert_eq!(mapped.numbers(3, IntWidth::U16, 0..1000), numbers);
+        assert_eq!(mapped.numbers(3, IntWidth::U16, 17..19), numbers[17..19]);
         let expected: Vec<u32> = numbers.iter().map(|n| n.wrapping_mul(1_000_003)).collect();
-        assert_eq!(mapped.numbers(2003, Width::U32, 0..1000), expected);
-        assert!(mapped.numbers(2003, Width::U32, 1000..1000).is_empty());
+        assert_eq!(mapped.numbers(2003, IntWidth::U32, 0..1000), expected);
+        assert!(mapped.numbers(2003, IntWidth::U32, 1000..1000).is_empty());
         std::fs::remove_file(path).unwrap();
     }
 
     #[test]
-    fn a_file_that_is_replaced_keeps_its_old_numbers_for_those_who_have_it_open() {
+    fn a_map_keeps_the_old_content_when_the_file_is_replaced_by_renaming() {
         let path = file("replaced", &[7, 0, 8, 0]);
-        let mapped = Mapped::open(&path).unwrap();
+        let mapped = MappedFile::open(&path).unwrap();
         let aside = file("aside", &[9, 0]);
         std::fs::rename(aside, &path).unwrap();
-        assert_eq!(mapped.numbers(0, Width::U16, 0..2), [7, 8]);
+        assert_eq!(mapped.numbers(0, IntWidth::U16, 0..2), [7, 8]);
         std::fs::remove_file(path).unwrap();
     }
 
     #[test]
-    #[should_panic(expected = "numbers 1..3 of a file of 4 bytes")]
+    #[should_panic(expected = "integers 1..3 of a file of 4 bytes")]
     fn a_range_beyond_the_file_panics() {
         let path = file("beyond", &[0; 4]);
-        let mapped = Mapped::open(&path).unwrap();
+        let mapped = MappedFile::open(&path).unwrap();
         std::fs::remove_file(path).unwrap();
-        mapped.numbers(0, Width::U16, 1..3);
+        mapped.numbers(0, IntWidth::U16, 1..3);
     }
 }

@@ -1,6 +1,19 @@
-//! Parameters: one flat block of numbers with named ranges. Gradients and moments are blocks of the same layout.
+//! Parameters: one flat buffer with named ranges. Gradients and optimizer moments have the same
+//! layout.
 //!
 //! Flat memory makes an optimizer step one pass, a checkpoint one write, and averaging one loop.
+//!
+//! ```
+//! use limpid_tensor::params::{Init, Params};
+//!
+//! let mut builder = Params::builder();
+//! let weight = builder.add("weight", [2, 3], Init::Xavier);
+//! let bias = builder.add("bias", [2], Init::Zeros);
+//! let params = builder.build(42); // the seed of the initial weights
+//! assert_eq!(params.count(), 8);
+//! assert_eq!(params.find("bias"), Some(bias));
+//! assert_eq!(params.get(weight).len(), 6);
+//! ```
 
 use crate::kernels::positions::{SinusoidLayout, sinusoid_table};
 use crate::pool::Buffer;
@@ -8,7 +21,7 @@ use crate::rng::Stream;
 use crate::tensor::Shape;
 use std::ops::Range;
 
-/// Which parameter: an index that a model keeps instead of the numbers.
+/// The index of a parameter, which a layer holds instead of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId(u32);
 
@@ -19,7 +32,7 @@ impl ParamId {
     }
 }
 
-/// How a parameter begins.
+/// Initialization of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Init {
     /// All 0: biases and shifts.
@@ -28,52 +41,56 @@ pub enum Init {
     Ones,
     /// Normal with mean 0 and this standard deviation.
     Normal(f32),
-    /// Uniform in ±√(6 / (fan_in + fan_out)), with the fans of the whole matrix (Glorot and Bengio 2010).
+    /// Xavier uniform: ±√(6 / (fan_in + fan_out)) with the fans of the whole matrix (Glorot and
+    /// Bengio 2010).
     Xavier,
-    /// The same with the fans of one block of `rows` rows, where several matrices are stacked into one.
+    /// Xavier uniform with the fans of one block of `rows` rows, where several matrices are
+    /// stacked.
     XavierBlocks {
         /// Rows of one block.
         rows: usize,
     },
     /// Uniform in ± this bound.
     Uniform(f32),
-    /// Rows that are the sinusoids of their positions, with this amplitude: a table of positions that is learned, but need not find out
-    /// from noise which positions are neighbours.
+    /// Sinusoidal position encodings with this amplitude, for a learned position table:
+    /// neighbouring positions start out similar.
     Sinusoids(f32),
 }
 
-/// Whether training changes a parameter.
+/// How training changes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It receives gradients.
     Trained,
-    /// It is stored with the model but stays as it is, like Marian's `final_logits_bias`.
+    /// It is stored with the model and never changes, like Marian's `final_logits_bias`.
     Fixed,
-    /// It follows what passes in training, like the mean of a batch normalisation: a step moves it towards what the way back has given it.
+    /// A running average, like the mean of a batch normalisation: a step moves it towards the value
+    /// that the backward pass has written in place of its gradient.
     Statistic,
 }
 
-/// A named range of the flat block.
+/// Name, shape and range of a parameter.
 #[derive(Clone, Debug)]
 pub struct ParamSpec {
     /// Dotted path, as in `decoder.layers.0.ffn.up.weight`.
     pub name: String,
     /// Its shape; a linear layer's weight is (out, in).
     pub shape: Shape,
-    /// How it begins.
+    /// Its initialization.
     pub init: Init,
-    /// Whether training changes it.
+    /// How training changes it.
     pub role: Role,
     range: Range<usize>,
 }
 
 impl ParamSpec {
-    /// Whether weight decay applies: to matrices, not to biases and the scales and shifts of a normalisation.
+    /// Whether weight decay applies: to matrices, not to biases and the scales and shifts of
+    /// normalisations.
     pub fn decays(&self) -> bool {
         self.shape.rank() >= 2 && self.role == Role::Trained
     }
 
-    /// Where the numbers are in the flat block.
+    /// Its range in the flat buffer.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
@@ -87,54 +104,74 @@ pub struct ParamsBuilder {
 }
 
 impl ParamsBuilder {
-    /// Adds a parameter.
+    /// Adds a trained parameter.
     ///
     /// # Panics
-    /// If the name is taken.
+    /// If another parameter has this name.
     #[track_caller]
     pub fn add(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
         self.add_with_role(name.into(), shape.into(), init, Role::Trained)
     }
 
-    /// Adds a parameter that training leaves as it is.
+    /// Adds a parameter of the role [`Role::Fixed`].
     ///
     /// # Panics
-    /// If the name is taken.
+    /// If another parameter has this name.
     #[track_caller]
-    pub fn add_fixed(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+    pub fn add_fixed(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        init: Init,
+    ) -> ParamId {
         self.add_with_role(name.into(), shape.into(), init, Role::Fixed)
     }
 
-    /// Adds a parameter that follows what passes in training.
+    /// Adds a parameter of the role [`Role::Statistic`].
     ///
     /// # Panics
-    /// If the name is taken.
+    /// If another parameter has this name.
     #[track_caller]
-    pub fn add_statistic(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+    pub fn add_statistic(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        init: Init,
+    ) -> ParamId {
         self.add_with_role(name.into(), shape.into(), init, Role::Statistic)
     }
 
     #[track_caller]
     fn add_with_role(&mut self, name: String, shape: Shape, init: Init, role: Role) -> ParamId {
-        assert!(self.specs.iter().all(|spec| spec.name != name), "two parameters are called {name}");
+        assert!(
+            self.specs.iter().all(|spec| spec.name != name),
+            "two parameters are called {name}"
+        );
         let range = self.len..self.len + shape.len();
-        // The next one starts on a cache line; the gap stays 0.
+        // The next one starts on a cache line; the padding stays 0.
         self.len = range.end.next_multiple_of(16);
         self.specs.push(ParamSpec { name, shape, init, role, range });
         ParamId((self.specs.len() - 1) as u32)
     }
 
-    /// A parameter that was added.
+    /// The parameters added so far, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ParamId, &ParamSpec)> {
+        self.specs.iter().enumerate().map(|(i, spec)| (ParamId(i as u32), spec))
+    }
+
+    /// Name, shape and range of a parameter.
     pub fn spec(&self, id: ParamId) -> &ParamSpec {
         &self.specs[id.index()]
     }
 
-    /// Allocates the parameters and draws their first values: parameter i from stream i of the seed.
+    /// Allocates the parameters and samples their initial values: parameter i from stream i of the
+    /// seed.
     pub fn build(self, seed: u64) -> Params {
         let mut params = self.build_zeroed();
         for i in 0..params.specs.len() {
             let spec = params.specs[i].clone();
-            // The top bit of the stream's number keeps initial values apart from every other use of the seed.
+            // The top bit of the stream number separates initial values from every other use of the
+            // seed.
             fill(
                 &mut params.values.as_mut_slice()[spec.range()],
                 &spec,
@@ -144,7 +181,7 @@ impl ParamsBuilder {
         params
     }
 
-    /// Allocates the parameters as zeros, for a loader that is going to write every one of them.
+    /// Allocates the parameters as zeros, for a loader that writes every one of them.
     pub fn build_zeroed(self) -> Params {
         Params { values: Buffer::zeroed(self.len), len: self.len, specs: self.specs }
     }
@@ -169,7 +206,7 @@ fn fill(values: &mut [f32], spec: &ParamSpec, mut rng: Stream) {
     values.iter_mut().for_each(|v| *v = (2.0 * rng.uniform() - 1.0) * bound);
 }
 
-/// The numbers a model learns.
+/// The parameters of a model.
 pub struct Params {
     specs: Vec<ParamSpec>,
     values: Buffer,
@@ -177,37 +214,37 @@ pub struct Params {
 }
 
 impl Params {
-    /// Starts a collection.
+    /// A builder without parameters.
     pub fn builder() -> ParamsBuilder {
         ParamsBuilder::default()
     }
 
-    /// One parameter's numbers.
+    /// The data of a parameter.
     pub fn get(&self, id: ParamId) -> &[f32] {
         &self.values.as_slice()[self.specs[id.index()].range()]
     }
 
-    /// One parameter's numbers, to be written.
+    /// The data of a parameter, mutable.
     pub fn get_mut(&mut self, id: ParamId) -> &mut [f32] {
         &mut self.values.as_mut_slice()[self.specs[id.index()].range.clone()]
     }
 
-    /// One parameter's shape.
+    /// The shape of a parameter.
     pub fn shape(&self, id: ParamId) -> Shape {
         self.specs[id.index()].shape
     }
 
-    /// One parameter's name, shape and place.
+    /// Name, shape and range of a parameter.
     pub fn spec(&self, id: ParamId) -> &ParamSpec {
         &self.specs[id.index()]
     }
 
-    /// All parameters, in the order in which they were added.
+    /// All parameters, in the order of their declaration.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ParamId, &ParamSpec)> {
         self.specs.iter().enumerate().map(|(i, spec)| (ParamId(i as u32), spec))
     }
 
-    /// Decides anew which parameters training changes.
+    /// Sets the role of every parameter, for example to freeze some.
     pub fn set_roles(&mut self, role: impl Fn(&ParamSpec) -> Role) {
         self.specs.iter_mut().for_each(|spec| spec.role = role(spec));
     }
@@ -217,41 +254,41 @@ impl Params {
         self.specs.iter().position(|spec| spec.name == name).map(|i| ParamId(i as u32))
     }
 
-    /// How many numbers the model learns (without the gaps between ranges).
+    /// Number of trained parameters (scalars, without the padding between ranges).
     pub fn count(&self) -> usize {
         let trained = self.specs.iter().filter(|spec| spec.role == Role::Trained);
         trained.map(|spec| spec.shape.len()).sum()
     }
 
-    /// The flat block, gaps included.
+    /// The flat buffer, padding included.
     pub fn flat(&self) -> &[f32] {
         &self.values.as_slice()[..self.len]
     }
 
-    /// The flat block, to be written.
+    /// The flat buffer, mutable.
     pub fn flat_mut(&mut self) -> &mut [f32] {
         &mut self.values.as_mut_slice()[..self.len]
     }
 }
 
-/// A flat block of the same layout as the parameters: a moment, an average, a copy.
-pub struct Block {
+/// A flat buffer in the layout of the parameters: a moment, an average, a copy.
+pub struct ParamBuffer {
     values: Buffer,
     len: usize,
 }
 
-impl Block {
+impl ParamBuffer {
     /// Zeros in the layout of `params`.
     pub fn zeros_like(params: &Params) -> Self {
         Self { values: Buffer::zeroed(params.len), len: params.len }
     }
 
-    /// The numbers.
+    /// The elements.
     pub fn flat(&self) -> &[f32] {
         &self.values.as_slice()[..self.len]
     }
 
-    /// The numbers, to be written.
+    /// The elements, mutable.
     pub fn flat_mut(&mut self) -> &mut [f32] {
         &mut self.values.as_mut_slice()[..self.len]
     }
@@ -262,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_that_begin_as_sinusoids_have_their_amplitude() {
+    fn sinusoidal_initialization_has_the_given_amplitude() {
         let mut builder = Params::builder();
         let table = builder.add("positions", [2, 4], Init::Sinusoids(0.5));
         let params = builder.build(1);
@@ -295,12 +332,15 @@ mod tests {
         assert_eq!(build(3), build(3));
         assert_ne!(build(3), build(4));
         let bound = (6.0_f32 / 16.0).sqrt();
-        assert!(build(3).iter().all(|x| x.abs() <= bound) && build(3).iter().any(|x| x.abs() > 0.7 * bound));
+        assert!(
+            build(3).iter().all(|x| x.abs() <= bound)
+                && build(3).iter().any(|x| x.abs() > 0.7 * bound)
+        );
     }
 
     #[test]
     #[should_panic(expected = "two parameters are called w")]
-    fn a_name_is_given_once() {
+    fn two_parameters_of_one_name_panic() {
         let mut builder = Params::builder();
         builder.add("w", [1], Init::Zeros);
         builder.add("w", [1], Init::Zeros);

@@ -1,7 +1,18 @@
 //! Counter-based random numbers: number `n` of stream `s` is a pure function of (seed, s, n).
 //!
-//! There is no hidden state to save: a position in a stream is one integer, so a resumed run draws what
-//! the uninterrupted one would have drawn, and any thread can compute any element of a dropout mask.
+//! There is no hidden state: a position in a stream is one integer, so a resumed run continues with
+//! the numbers of the uninterrupted one, and any thread can compute any element of a dropout mask.
+//!
+//! ```
+//! use limpid_tensor::rng::Stream;
+//!
+//! let mut rng = Stream::new(7, 0); // seed 7, stream 0
+//! let (first, second) = (rng.uniform(), rng.uniform());
+//! let mut resumed = Stream::new(7, 0);
+//! resumed.seek(1);
+//! assert_eq!(resumed.uniform(), second);
+//! assert_ne!(first, second);
+//! ```
 //!
 //! The function is Philox4x32 with ten rounds (Salmon et al. 2011): the block cipher
 //! `philox(counter, key)` with counter = (n / 4, s) and key = seed gives four numbers at a time.
@@ -20,7 +31,8 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let p0 = u64::from(M0) * u64::from(c0);
         let p1 = u64::from(M1) * u64::from(c2);
-        (c0, c1, c2, c3) = ((p1 >> 32) as u32 ^ c1 ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3 ^ k1, p0 as u32);
+        (c0, c1, c2, c3) =
+            ((p1 >> 32) as u32 ^ c1 ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3 ^ k1, p0 as u32);
         (k0, k1) = (k0.wrapping_add(W0), k1.wrapping_add(W1));
     }
     [c0, c1, c2, c3]
@@ -40,13 +52,14 @@ pub fn number(seed: u64, stream: u64, n: u64) -> u32 {
     block(seed, stream, n / 4)[(n % 4) as usize]
 }
 
-/// Turns 32 random bits into a number in [0, 1): the top 24 bits, so that every value is exact in f32.
+/// Turns 32 random bits into a number in [0, 1): the top 24 bits, so that every value is exact in
+/// f32.
 #[inline(always)]
 pub fn unit(bits: u32) -> f32 {
     (bits >> 8) as f32 * (1.0 / 16_777_216.0)
 }
 
-/// A reader that walks along one stream.
+/// A random number generator over one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     seed: u64,
@@ -55,12 +68,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The beginning of stream `stream` of `seed`.
+    /// Stream `stream` of `seed`, from its first number.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self { seed, stream, next: 0 }
     }
 
-    /// How many numbers have been taken; [`Stream::seek`] goes back there.
+    /// The index of the next number, for [`Stream::seek`].
     pub fn position(&self) -> u64 {
         self.next
     }
@@ -87,25 +100,26 @@ impl Stream {
         unit(self.next_u32())
     }
 
-    /// A whole number in 0..n, every one equally likely.
+    /// A uniform integer in 0..n.
     ///
     /// # Panics
-    /// If `n` is 0: there is nothing to choose from.
+    /// If `n` is 0.
     #[track_caller]
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "below(0): there is no number in an empty range");
         let n = n as u64;
-        // Lemire's rejection: the high half of a product is uniform once the first (2^64 mod n) are refused.
-        let refused = n.wrapping_neg() % n;
+        // Lemire's method: the high half of the product is uniform if the (2^64 mod n) smallest low
+        // halves are rejected.
+        let rejected = n.wrapping_neg() % n;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(n);
-            if product as u64 >= refused {
+            if product as u64 >= rejected {
                 return (product >> 64) as usize;
             }
         }
     }
 
-    /// A standard normal number (Box and Muller; two numbers of the stream, one result).
+    /// A standard normal number (Box–Muller: two numbers of the stream for one result).
     pub fn normal(&mut self) -> f32 {
         // 1 − u lies in (0, 1], so the logarithm is finite.
         let radius = (-2.0 * f64::from(1.0 - self.uniform()).ln()).sqrt();
@@ -113,7 +127,7 @@ impl Stream {
         (radius * angle.cos()) as f32
     }
 
-    /// One element of a slice.
+    /// A uniformly chosen element of a slice.
     ///
     /// # Panics
     /// If the slice is empty.
@@ -122,7 +136,7 @@ impl Stream {
         &from[self.below(from.len())]
     }
 
-    /// Puts a slice into random order (Fisher and Yates).
+    /// Shuffles a slice (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
@@ -143,13 +157,16 @@ mod tests {
             [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
         );
         assert_eq!(
-            philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
+            philox(
+                [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+                [0xa409_3822, 0x299f_31d0]
+            ),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
         );
     }
 
     #[test]
-    fn a_stream_continues_where_it_was_left() {
+    fn a_stream_resumes_from_a_saved_position() {
         let mut whole = Stream::new(7, 3);
         let first: Vec<u32> = (0..10).map(|_| whole.next_u32()).collect();
         let mut resumed = Stream::new(7, 3);
@@ -163,7 +180,7 @@ mod tests {
     fn streams_and_seeds_differ() {
         assert_ne!(number(1, 0, 0), number(1, 1, 0));
         assert_ne!(number(1, 0, 0), number(2, 0, 0));
-        // The high halves count too.
+        // The high halves of seed and stream matter, too.
         assert_ne!(number(1, 0, 0), number(1 + (1 << 40), 0, 0));
         assert_ne!(number(1, 0, 0), number(1, 1 << 40, 0));
     }
@@ -186,9 +203,9 @@ mod tests {
     fn normal_has_mean_zero_and_variance_one() {
         let mut rng = Stream::new(5, 9);
         let n = 100_000;
-        let draws: Vec<f64> = (0..n).map(|_| f64::from(rng.normal())).collect();
-        let mean = draws.iter().sum::<f64>() / f64::from(n);
-        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
+        let samples: Vec<f64> = (0..n).map(|_| f64::from(rng.normal())).collect();
+        let mean = samples.iter().sum::<f64>() / f64::from(n);
+        let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
         // Five standard errors.
         assert!(mean.abs() < 0.016, "mean {mean}");
         assert!((variance - 1.0).abs() < 0.023, "variance {variance}");

@@ -1,22 +1,36 @@
-//! One plain body, compiled for several instruction sets, chosen when the program runs.
+//! Instruction sets: one plain loop, compiled for several of them, selected at run time.
 //!
-//! Kernels are loops over slices that LLVM turns into vector code; what it may use depends on the features the
-//! function was compiled with. `vectorized!` compiles the same body for the baseline, for AVX2 + FMA and for
-//! AVX-512, so that one binary is fast everywhere and the code a reader sees is the plain loop.
+//! Kernels are loops over slices that LLVM turns into vector code; which instructions it may use
+//! depends on the features the function was compiled with. `vectorized!` compiles the same body for
+//! the baseline, for AVX2 + FMA and for AVX-512, so that one binary is fast everywhere and the code
+//! a reader sees is the plain loop.
 //!
-//! The bodies use `a * b + c`, never a fused multiply-add, and sum into [`LANES`] partial sums whatever the
-//! instruction set, so they give the same bits on all of them. (Matrix products are the exception: see
-//! `kernels::matmul`.)
+//! The default is the best level of this CPU. A program that wants another one selects it before
+//! the first kernel runs:
+//!
+//! ```
+//! use limpid_tensor::simd::{self, Level};
+//!
+//! simd::set_level(Level::Scalar)?;
+//! assert_eq!(simd::level(), Level::Scalar);
+//! assert!(simd::set_level(Level::Avx2).is_err()); // too late, or not supported
+//! # Ok::<(), simd::SetLevelError>(())
+//! ```
+//!
+//! The bodies use `a * b + c`, never a fused multiply-add, and sum into [`LANES`] partial sums
+//! whatever the instruction set, so they give the same bits on all of them. (Matrix products are
+//! the exception: see `kernels::matmul`.)
 
+use std::fmt;
 use std::sync::OnceLock;
 
-/// How many partial sums a reduction keeps: one AVX-512 register of f32, two AVX2 registers.
+/// Number of partial sums of a reduction: one AVX-512 register of f32, two AVX2 registers.
 pub const LANES: usize = 16;
 
 /// An instruction set that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every CPU of this architecture has.
+    /// The baseline of this architecture.
     Scalar,
     /// AVX2 and FMA (most x86-64 CPUs since 2013).
     Avx2,
@@ -25,24 +39,106 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level this CPU can run, slowest first.
+    /// Every level there is, slowest first.
+    pub const ALL: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
+
+    /// Every level this CPU supports, slowest first.
     pub fn available() -> Vec<Level> {
-        [Level::Scalar, Level::Avx2, Level::Avx512].into_iter().filter(|&l| l <= detect()).collect()
+        Level::ALL.into_iter().filter(|level| *level <= detect()).collect()
+    }
+
+    /// The level's name in lower case: `scalar`, `avx2` or `avx512`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Scalar => "scalar",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    /// The level with this [`Level::name`].
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }
 
-/// The level in use: the best there is, or what `LIMPID_SIMD` (`scalar`, `avx2`, `avx512`) asks for.
-pub fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let best = detect();
-        match std::env::var("LIMPID_SIMD").as_deref() {
-            Ok("scalar") => Level::Scalar,
-            // Asking for more than the CPU has would be an illegal instruction: the best there is serves.
-            Ok("avx2") => best.min(Level::Avx2),
-            _ => best,
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why [`set_level`] left the level as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetLevelError {
+    /// The CPU lacks the instructions.
+    Unsupported {
+        /// The level that was asked for.
+        requested: Level,
+        /// The best level of this CPU.
+        best: Level,
+    },
+    /// A kernel has already run, or another level was selected before.
+    TooLate {
+        /// The level that was asked for.
+        requested: Level,
+        /// The level in use for the rest of the process.
+        in_use: Level,
+    },
+}
+
+impl fmt::Display for SetLevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { requested, best } => {
+                write!(f, "this CPU does not support {requested}; its best level is {best}")
+            }
+            Self::TooLate { requested, in_use } => write!(
+                f,
+                "cannot change the instruction set to {requested}: kernels already use {in_use}"
+            ),
         }
-    })
+    }
+}
+
+impl std::error::Error for SetLevelError {}
+
+static LEVEL: OnceLock<Level> = OnceLock::new();
+
+/// The level in use: the one [`set_level`] selected, or the best of this CPU.
+pub fn level() -> Level {
+    *LEVEL.get_or_init(default_level)
+}
+
+/// Selects the level of all kernels for the rest of the process, before the first of them runs.
+/// Selecting the level that is already in use is no error.
+///
+/// # Errors
+/// If the CPU does not support the level, or another one is already in use.
+pub fn set_level(requested: Level) -> Result<(), SetLevelError> {
+    let best = detect();
+    if requested > best {
+        return Err(SetLevelError::Unsupported { requested, best });
+    }
+    match *LEVEL.get_or_init(|| requested) {
+        in_use if in_use == requested => Ok(()),
+        in_use => Err(SetLevelError::TooLate { requested, in_use }),
+    }
+}
+
+#[cfg(not(test))]
+fn default_level() -> Level {
+    detect()
+}
+
+/// The crate's unit tests run at the level that `LIMPID_SIMD` names, so that `scripts/test` can
+/// repeat them for each; the library itself reads no environment variable.
+#[cfg(test)]
+fn default_level() -> Level {
+    let name = std::env::var("LIMPID_SIMD").ok();
+    let requested = name.map(|name| Level::from_name(&name).expect("LIMPID_SIMD names a level"));
+    requested.map_or(detect(), |requested| requested.min(detect()))
 }
 
 fn detect() -> Level {
@@ -64,9 +160,13 @@ fn detect() -> Level {
     Level::Scalar
 }
 
-/// Defines a function whose body is compiled once per [`Level`] and chosen by [`level`] at each call.
+/// Defines a function whose body is compiled once per [`Level`] and dispatched by [`level`] at each
+/// call.
 macro_rules! vectorized {
-    ($(#[$attr:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+    (
+        $(#[$attr:meta])*
+        $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block
+    ) => {
         $(#[$attr])*
         #[allow(clippy::too_many_arguments)]
         $vis fn $name($($arg: $ty),*) $(-> $ret)? {
@@ -111,7 +211,8 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[l] += a[l] * b[l];
         }
     }
-    // The last few join the lanes. (As a sum of their own they made LLVM use two lanes at a time for everything.)
+    // The remainder goes to the same lanes: with a sum of its own, LLVM vectorised the whole
+    // function two lanes at a time.
     for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
         *sum += a * b;
     }
@@ -147,7 +248,8 @@ pub fn max(x: &[f32]) -> f32 {
     for (best, x) in best.iter_mut().zip(rest) {
         *best = if *x > *best { *x } else { *best };
     }
-    // Pairwise: a chain of sixteen comparisons takes longer than the loop above, for the rows of attention.
+    // Pairwise: for the short rows of attention a chain of sixteen comparisons takes longer than
+    // the loop above.
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {
@@ -158,7 +260,8 @@ pub fn max(x: &[f32]) -> f32 {
     best[0]
 }
 
-/// Adds the partial sums pairwise, as a tree: smaller rounding error than a chain, and a fixed order.
+/// Adds the partial sums pairwise, as a tree: smaller rounding error than a chain, and a fixed
+/// order.
 #[inline(always)]
 pub fn sum_lanes(mut sums: [f32; LANES]) -> f32 {
     let mut width = LANES / 2;
@@ -184,7 +287,7 @@ pub fn exp(x: f32) -> f32 {
     const LN2_LOW: f32 = -2.121_944_4e-4;
     // Adding 1.5·2²³ leaves round(x·log₂e) in the low bits of the mantissa.
     const MAGIC: f32 = 12_582_912.0;
-    // Not below the last normal result: a CPU may take a hundred cycles for a subnormal one.
+    // The smallest argument with a normal result: a subnormal one may take a CPU a hundred cycles.
     let clamped = x.clamp(-87.336_54, 89.0);
     let shifted = clamped * LOG2_E + MAGIC;
     let n = shifted - MAGIC;
@@ -203,11 +306,12 @@ pub fn exp(x: f32) -> f32 {
     let result = e_r * power(half) * power(n_bits - half);
     let result = if x > 88.722_84 { f32::INFINITY } else { result };
     let result = if x < -87.336_54 { 0.0 } else { result };
-    // A NaN went through clamp and arithmetic as NaN up to here; both comparisons were false.
+    // Both comparisons are false for NaN.
     if x.is_nan() { x } else { result }
 }
 
-/// tanh x, with a relative error below 6e-7: 1 − 2 / (e²ˣ + 1), and the odd series near 0 where that cancels.
+/// tanh x, with a relative error below 6e-7: 1 − 2 / (e²ˣ + 1), and the odd series near 0 where
+/// that cancels.
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
     let square = x * x;
@@ -216,7 +320,8 @@ pub fn tanh(x: f32) -> f32 {
         * (1.0
             + square
                 * (-0.333_333_33
-                    + square * (0.133_333_33 + square * (-0.053_968_254 + square * 0.021_869_488))));
+                    + square
+                        * (0.133_333_33 + square * (-0.053_968_254 + square * 0.021_869_488))));
     let large = 1.0 - 2.0 / (exp(2.0 * x.clamp(-20.0, 20.0)) + 1.0);
     if x.abs() < 0.3 { series } else { large }
 }
@@ -227,7 +332,8 @@ mod tests {
 
     fn ulps(got: f32, want: f64) -> f64 {
         let want32 = want as f32;
-        let spacing = f64::from(f32::from_bits(want32.abs().to_bits() + 1)) - f64::from(want32.abs());
+        let spacing =
+            f64::from(f32::from_bits(want32.abs().to_bits() + 1)) - f64::from(want32.abs());
         (f64::from(got) - want).abs() / spacing
     }
 
@@ -265,7 +371,32 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_right_for_lengths_that_do_not_fill_the_lanes() {
+    fn every_level_has_a_name_that_parses_back_and_unsupported_ones_are_refused() {
+        for level in Level::ALL {
+            assert_eq!(Level::from_name(&level.to_string()), Some(level));
+            if level > detect() {
+                let refused = SetLevelError::Unsupported { requested: level, best: detect() };
+                assert_eq!(set_level(level), Err(refused));
+            }
+        }
+        assert_eq!(Level::from_name("mmx"), None);
+    }
+
+    #[test]
+    fn the_level_in_use_can_be_selected_again_and_no_other() {
+        let in_use = level();
+        for requested in Level::available() {
+            let expected = if requested == in_use {
+                Ok(())
+            } else {
+                Err(SetLevelError::TooLate { requested, in_use })
+            };
+            assert_eq!(set_level(requested), expected);
+        }
+    }
+
+    #[test]
+    fn sums_agree_with_f64_for_lengths_that_do_not_fill_the_lanes() {
         for n in [0, 1, 7, 16, 17, 31, 33, 100] {
             let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.25).collect();
             let want: f64 = x.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();

@@ -1,49 +1,61 @@
-//! A persistent team of threads: [`run`] splits a job into numbered tasks, and returns when all are done.
+//! A persistent thread team: [`run`] executes a parallel loop of numbered tasks and returns when
+//! all are done.
 //!
-//! Which thread does which task is left to chance (each takes the next number), so a disturbed core does not
-//! hold up the others. The bits do not depend on it: tasks write disjoint parts of the output, and how a job is
-//! split depends on its shape alone, never on the number of threads.
+//! ```
+//! use limpid_tensor::team;
 //!
-//! An idle worker spins for a few microseconds (the next operation of a step follows at once), then yields,
-//! then parks: it does not steal a core from other programs.
+//! let mut squares = vec![0.0; 1000];
+//! team::for_each_chunk(&mut squares, 100, |i, chunk| {
+//!     chunk.iter_mut().enumerate().for_each(|(j, x)| *x = ((100 * i + j) as f32).powi(2));
+//! });
+//! assert_eq!(squares[999], 999.0 * 999.0);
+//! ```
 //!
-//! One job runs at a time. A second caller (another thread, or a task that calls `run` itself) does its tasks
-//! on its own thread, with the same result.
+//! Each thread takes the next task number when it is free, so a slow core does not hold up the
+//! others. Results are bit-identical for any number of threads: tasks write disjoint parts of the
+//! output, and how a loop is split into tasks depends on the shapes alone.
+//!
+//! An idle worker spins for a few microseconds (the next operation of a training step follows at
+//! once), then yields, then parks, so that it does not occupy a core that other programs could use.
+//!
+//! One parallel loop runs at a time. A second caller (another thread, or a task that calls [`run`]
+//! itself) executes its tasks on its own thread, with the same result.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread::{self, Thread};
 
-/// Spins before yielding, and yields before parking.
+/// Number of spins before yielding, and of yields before parking.
 const SPINS: u32 = 4_000;
 const YIELDS: u32 = 200;
 
-/// One job: tasks 0..count of `work`.
+/// One parallel loop: tasks 0..count of `work`.
 #[derive(Clone, Copy)]
-struct Job {
-    /// Borrowed from the caller of [`run`], who does not return while a worker is inside.
+struct ParallelLoop {
+    /// Borrowed from the caller of [`run`], which does not return while a worker is inside.
     work: *const (dyn Fn(usize) + Sync),
     count: usize,
 }
 
-/// What the caller and the workers share.
+/// State shared by the caller and the workers.
 ///
-/// `gate` is (epoch << 32) | (closed << 31) | workers inside. A worker enters only through an open gate whose
-/// epoch it has not seen, by adding one; the caller closes the gate when no task is left and waits until
-/// nobody is inside. A worker that wakes late finds the gate closed: nobody waits for it.
+/// `gate` is (epoch << 32) | (closed << 31) | number of workers inside. A worker enters only
+/// through an open gate whose epoch it has not seen, by adding one; the caller closes the gate when
+/// no task is left and waits until no worker is inside. A worker that wakes late finds the gate
+/// closed, and the caller does not wait for it.
 struct Shared {
     gate: AtomicU64,
     next: AtomicUsize,
-    job: UnsafeCell<Option<Job>>,
+    current: UnsafeCell<Option<ParallelLoop>>,
     sleeping: AtomicUsize,
-    /// Set by a worker whose task panicked.
+    /// Number of workers whose task panicked.
     panicked: AtomicUsize,
 }
 
-// SAFETY: `job` is written only by the holder of the team's lock while the gate is closed and nobody is inside,
-// and read only by workers inside an open gate; the gate's Release/Acquire pairs order the two. The raw pointer
-// in it is to a `Sync` closure.
+// SAFETY: `current` is written only by the holder of the team's lock while the gate is closed and
+// no worker is inside, and read only by workers inside an open gate; the gate's Release/Acquire
+// pairs order the two. The raw pointer in it is to a `Sync` closure.
 unsafe impl Sync for Shared {}
 // SAFETY: as above.
 unsafe impl Send for Shared {}
@@ -62,7 +74,7 @@ fn team() -> &'static Mutex<Team> {
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             gate: AtomicU64::new(CLOSED),
             next: AtomicUsize::new(0),
-            job: UnsafeCell::new(None),
+            current: UnsafeCell::new(None),
             sleeping: AtomicUsize::new(0),
             panicked: AtomicUsize::new(0),
         }));
@@ -72,13 +84,12 @@ fn team() -> &'static Mutex<Team> {
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads a job may use, the caller included: what [`set_threads`] said, or `LIMPID_THREADS`, or the
-/// number of cores.
+/// Number of threads of a parallel loop, the caller included: the value of [`set_threads`], or one
+/// per core by default.
 pub fn threads() -> usize {
     match THREADS.load(Ordering::Relaxed) {
         0 => {
-            let asked = std::env::var("LIMPID_THREADS").ok().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
-            let n = asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+            let n = default_threads();
             THREADS.store(n, Ordering::Relaxed);
             n
         }
@@ -86,12 +97,27 @@ pub fn threads() -> usize {
     }
 }
 
-/// Sets how many threads a job may use. The bits of every result stay the same.
+/// Sets the number of threads of a parallel loop, the caller included (0 counts as 1). It may be
+/// changed at any time, and results are bit-identical for any value.
 pub fn set_threads(n: usize) {
     THREADS.store(n.max(1), Ordering::Relaxed);
 }
 
-/// Does tasks `0..count` of `work`, on several threads, and returns when all are done.
+#[cfg(not(test))]
+fn default_threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// `scripts/valgrind` runs the crate's unit tests on one thread with `LIMPID_THREADS`; the library
+/// itself reads no environment variable.
+#[cfg(test)]
+fn default_threads() -> usize {
+    let n = std::env::var("LIMPID_THREADS").ok();
+    let n = n.map(|n| n.parse().expect("LIMPID_THREADS is a number of threads"));
+    n.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Executes tasks `0..count` of `work` on the team, and returns when all are done.
 ///
 /// # Panics
 /// If a task panics.
@@ -103,18 +129,22 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) {
     let Some(mut team) = try_lock(team()) else {
         return (0..count).for_each(work);
     };
-    team.hire(threads - 1);
+    team.spawn_workers(threads - 1);
     let shared = team.shared;
     let work: &(dyn Fn(usize) + Sync) = &work;
-    // SAFETY: only the lifetime changes. The pointer is used by workers inside the gate only, and `Closing`
-    // below, even when a task panics on this thread, waits until nobody is inside before `work` goes away.
-    let work_static: *const (dyn Fn(usize) + Sync) =
-        unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work) };
-    // SAFETY: we hold the team's lock and the gate is closed with nobody inside, so no one else looks at `job`.
-    unsafe { *shared.job.get() = Some(Job { work: work_static, count }) };
+    // SAFETY: only the lifetime changes. The pointer is used by workers inside the gate only, and
+    // `Closing` below waits until no worker is inside before `work` is dropped, also when a task
+    // panics on this thread.
+    let work_static: *const (dyn Fn(usize) + Sync) = unsafe {
+        std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work)
+    };
+    // SAFETY: we hold the team's lock and the gate is closed with no worker inside, so no other
+    // thread reads `current`.
+    unsafe { *shared.current.get() = Some(ParallelLoop { work: work_static, count }) };
     shared.next.store(0, Ordering::Relaxed);
     let epoch = (shared.gate.load(Ordering::Relaxed) >> 32) + 1;
-    // SeqCst: a worker either sees the open gate before it parks, or is counted in `sleeping` before we look.
+    // SeqCst: a worker either sees the open gate before it parks, or is counted in `sleeping`
+    // before we look.
     shared.gate.store(epoch << 32, Ordering::SeqCst);
     if shared.sleeping.load(Ordering::SeqCst) > 0 {
         team.workers.iter().take(threads - 1).for_each(Thread::unpark);
@@ -133,12 +163,12 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) {
     }
 }
 
-/// Closes the gate and waits until nobody is inside.
+/// Closes the gate and waits until no worker is inside.
 struct Closing(&'static Shared);
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        // When this thread's task panicked, the others need not begin the rest.
+        // When this thread's task panicked, no further task is started.
         self.0.next.store(usize::MAX / 2, Ordering::Relaxed);
         self.0.gate.fetch_or(CLOSED, Ordering::AcqRel);
         let mut turns = 0_u32;
@@ -152,44 +182,45 @@ impl Drop for Closing {
 fn try_lock(team: &'static Mutex<Team>) -> Option<MutexGuard<'static, Team>> {
     match team.try_lock() {
         Ok(team) => Some(team),
-        // A job that panicked left the team in order: `Closing` waited for everybody.
+        // A panicking task leaves the team consistent: `Closing` waited for all workers.
         Err(TryLockError::Poisoned(team)) => Some(team.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
 }
 
 impl Team {
-    /// Starts workers until there are `n`. They live as long as the program.
-    fn hire(&mut self, n: usize) {
+    /// Starts workers until there are `n`. They live as long as the process.
+    fn spawn_workers(&mut self, n: usize) {
         while self.workers.len() < n {
             let (shared, number) = (self.shared, self.workers.len());
             let worker = thread::Builder::new()
                 .name(format!("limpid-{}", number + 1))
-                .spawn(move || serve(shared, number))
+                .spawn(move || worker_loop(shared, number))
                 .expect("the system refused to start a thread");
             self.workers.push(worker.thread().clone());
         }
     }
 }
 
-/// A worker's life: wait for an open gate, go in, take tasks, go out.
-fn serve(shared: &'static Shared, number: usize) {
+/// The main function of a worker: wait for an open gate, enter, take tasks, leave.
+fn worker_loop(shared: &'static Shared, number: usize) {
     let mut seen = 0;
     loop {
-        let epoch = wait_for_job(shared, seen);
+        let epoch = wait_for_loop(shared, seen);
         seen = epoch;
-        // Workers beyond the number in force sit the job out.
+        // Workers beyond the current number of threads skip this loop.
         if number + 1 >= threads() || !enter(shared, epoch) {
             continue;
         }
-        // SAFETY: we are inside an open gate of this epoch, so the caller has written `job` and waits for us.
-        let job = unsafe { (*shared.job.get()).expect("an open gate has a job") };
-        // SAFETY: as above: the closure lives until we are out.
-        let work = unsafe { &*job.work };
+        // SAFETY: we are inside an open gate of this epoch, so the caller has written `current`
+        // and waits for us.
+        let current = unsafe { (*shared.current.get()).expect("an open gate has a loop") };
+        // SAFETY: as above: the closure lives until we have left.
+        let work = unsafe { &*current.work };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             loop {
                 let task = shared.next.fetch_add(1, Ordering::Relaxed);
-                if task >= job.count {
+                if task >= current.count {
                     break;
                 }
                 work(task);
@@ -202,7 +233,7 @@ fn serve(shared: &'static Shared, number: usize) {
     }
 }
 
-fn wait_for_job(shared: &Shared, seen: u64) -> u64 {
+fn wait_for_loop(shared: &Shared, seen: u64) -> u64 {
     let fresh = |gate: u64| (gate >> 32 != seen && gate & CLOSED == 0).then_some(gate >> 32);
     for turn in 0..SPINS + YIELDS {
         if let Some(epoch) = fresh(shared.gate.load(Ordering::Acquire)) {
@@ -226,10 +257,11 @@ fn enter(shared: &Shared, epoch: u64) -> bool {
     shared.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, open).is_ok()
 }
 
-/// A slice that tasks write disjoint parts of.
+/// A slice of which tasks write disjoint parts.
 ///
-/// [`for_each_chunk`] is the safe way to split an output; this is for kernels whose parts are not contiguous.
-/// A copy refers to the same elements: the promise of [`Parts::part`] covers all copies together.
+/// [`for_each_chunk`] is the safe way to split an output; this is for kernels whose parts are not
+/// contiguous. A copy refers to the same elements: the contract of [`Parts::part`] covers all
+/// copies together.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
     start: *mut f32,
@@ -237,13 +269,14 @@ pub struct Parts<'a> {
     slice: std::marker::PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: `part` is unsafe and its callers promise disjoint ranges, so threads never share an element.
+// SAFETY: `part` is unsafe and its callers promise disjoint ranges, so threads never share an
+// element.
 unsafe impl Sync for Parts<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Parts<'_> {}
 
 impl<'a> Parts<'a> {
-    /// Wraps a slice for the time of one job.
+    /// Wraps a slice for the duration of one parallel loop.
     pub fn new(slice: &'a mut [f32]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len(), slice: std::marker::PhantomData }
     }
@@ -258,28 +291,35 @@ impl<'a> Parts<'a> {
     #[track_caller]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn part(&self, from: usize, len: usize) -> &mut [f32] {
-        assert!(from <= self.len && len <= self.len - from, "part {from}+{len} of {} elements", self.len);
+        assert!(
+            from <= self.len && len <= self.len - from,
+            "part {from}+{len} of {} elements",
+            self.len
+        );
         // SAFETY: in bounds by the line above; disjoint by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(from), len) }
     }
 
-    /// The first element's address, for kernels that walk with strides.
+    /// The address of the first element, for kernels with strided access.
     pub fn as_mut_ptr(&self) -> *mut f32 {
         self.start
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the slice is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// Calls `work(i, chunk)` for each chunk of `len` elements (the last may be shorter), on several threads.
+/// Calls `work(i, chunk)` for each chunk of `len` elements (the last may be shorter), on the team.
+///
+/// # Panics
+/// If a task panics.
 pub fn for_each_chunk(slice: &mut [f32], len: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
     let (total, len) = (slice.len(), len.max(1));
     let parts = Parts::new(slice);
@@ -290,9 +330,10 @@ pub fn for_each_chunk(slice: &mut [f32], len: usize, work: impl Fn(usize, &mut [
     });
 }
 
-/// Rows a task should take so that it is worth a hand-over: about 16k elements, whole rows.
+/// Number of rows per task that outweighs the cost of scheduling: about 16k elements, whole rows.
 ///
-/// It depends on the shape alone, so partial sums per task are the same at any number of threads.
+/// A function of the shape alone, so that partial sums per task are the same for any number of
+/// threads.
 pub fn rows_per_task(row_len: usize) -> usize {
     (16_384 / row_len.max(1)).max(1)
 }
@@ -301,11 +342,11 @@ pub fn rows_per_task(row_len: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Tests run side by side and `set_threads` is global: those that set it take turns.
+    /// Tests run concurrently and `set_threads` is global: those that call it take turns.
     static TURN: Mutex<()> = Mutex::new(());
 
     #[test]
-    fn every_task_is_done_once_at_any_number_of_threads() {
+    fn every_task_is_executed_once_for_any_number_of_threads() {
         let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
         for threads in [1, 2, 3, 4, 7] {
             set_threads(threads);
@@ -324,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_small_jobs_in_a_row_are_all_complete() {
+    fn ten_thousand_small_loops_in_a_row_are_all_complete() {
         let mut values = vec![0.0_f32; 64];
         for round in 1..=10_000 {
             for_each_chunk(&mut values, 7, |_, chunk| chunk.iter_mut().for_each(|x| *x += 1.0));
@@ -333,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_run_a_job_of_its_own() {
+    fn a_task_may_run_a_parallel_loop_itself() {
         let total = AtomicUsize::new(0);
         run(8, |_| {
             run(8, |_| {
@@ -360,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn several_callers_at_once_each_get_their_whole_result() {
+    fn concurrent_callers_each_get_their_complete_result() {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

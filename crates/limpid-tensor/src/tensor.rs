@@ -1,4 +1,15 @@
-//! A tensor: a shape, and a shared buffer of f32 in row-major order without gaps.
+//! Tensors: a shape and a shared, contiguous, row-major buffer of f32.
+//!
+//! ```
+//! use limpid_tensor::tensor::Tensor;
+//!
+//! let x = Tensor::new([2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+//! assert_eq!(x.row(1), [4.0, 5.0, 6.0]);
+//! let same = x.reshape([3, 2]); // shares the data
+//! assert_eq!(same.row(2), [5.0, 6.0]);
+//! ```
+//!
+//! Buffers come from the [`pool`], and return to it when the last clone is dropped.
 
 use crate::pool::{self, Buffer};
 use std::fmt;
@@ -12,8 +23,10 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// A shape with these dimensions.
+    ///
     /// # Panics
-    /// With more than four dimensions, or one beyond 2³².
+    /// With more than four dimensions, or one of 2³² or more.
     #[track_caller]
     pub fn new(dims: &[usize]) -> Self {
         assert!(dims.len() <= 4, "a tensor has at most 4 dimensions, not {}", dims.len());
@@ -25,23 +38,26 @@ impl Shape {
     }
 
     /// Size of dimension `i`.
+    ///
+    /// # Panics
+    /// If there are not more than `i` dimensions.
     #[track_caller]
     pub fn dim(&self, i: usize) -> usize {
         assert!(i < usize::from(self.rank), "dimension {i} of {self}");
         self.dims[i] as usize
     }
 
-    /// How many dimensions there are.
+    /// Number of dimensions.
     pub fn rank(&self) -> usize {
         usize::from(self.rank)
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.dims.iter().map(|d| *d as usize).product()
     }
 
-    /// Whether there is no element.
+    /// Whether the number of elements is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -73,7 +89,7 @@ impl<const N: usize> From<[usize; N]> for Shape {
     }
 }
 
-/// A block of numbers with a shape. Cloning shares the numbers; they are written only while there is one owner.
+/// A tensor of f32. Cloning shares the data, which is mutable only while it has one owner.
 pub struct Tensor {
     /// `None` only while being dropped.
     buffer: Option<Arc<Buffer>>,
@@ -81,7 +97,11 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor whose content is arbitrary: every element must be written before it is read.
+    /// A tensor with arbitrary (but initialised) content, for an operation that writes every
+    /// element. In debug builds it is filled with NaN.
+    ///
+    /// # Panics
+    /// As [`Shape::new`].
     #[track_caller]
     pub fn uninit(shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
@@ -89,6 +109,9 @@ impl Tensor {
     }
 
     /// A tensor of zeros.
+    ///
+    /// # Panics
+    /// As [`Shape::new`].
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         let mut tensor = Self::uninit(shape);
@@ -99,14 +122,14 @@ impl Tensor {
     /// A copy of `data`.
     ///
     /// # Panics
-    /// If the number of elements is not the shape's.
+    /// If `data` does not have as many elements as the shape.
     #[track_caller]
     pub fn new(shape: impl Into<Shape>, data: &[f32]) -> Self {
         let shape = shape.into();
         assert_eq!(
             shape.len(),
             data.len(),
-            "shape {shape} holds {} numbers, not {}",
+            "shape {shape} has {} elements, not {}",
             shape.len(),
             data.len()
         );
@@ -115,7 +138,7 @@ impl Tensor {
         tensor
     }
 
-    /// One number.
+    /// A tensor of shape (1).
     pub fn scalar(value: f32) -> Self {
         Self::new([1], &[value])
     }
@@ -125,38 +148,41 @@ impl Tensor {
         self.shape
     }
 
-    /// The numbers, row by row.
+    /// The elements, row by row.
     pub fn data(&self) -> &[f32] {
         let buffer = self.buffer.as_ref().expect("present until dropped");
         &buffer.as_slice()[..self.shape.len()]
     }
 
-    /// The numbers, to be written.
+    /// The elements, mutable.
     ///
     /// # Panics
-    /// If the numbers are shared with another tensor.
+    /// If the data is shared with another tensor.
     #[track_caller]
     pub fn data_mut(&mut self) -> &mut [f32] {
         let shape = self.shape;
         self.try_data_mut()
-            .unwrap_or_else(|| panic!("tensor {shape} is shared: it can be read but not written"))
+            .unwrap_or_else(|| panic!("tensor {shape} is shared: it cannot be written"))
     }
 
-    /// The numbers, to be written, unless they are shared.
+    /// The elements, mutable, or `None` if the data is shared.
     pub fn try_data_mut(&mut self) -> Option<&mut [f32]> {
         let len = self.shape.len();
         let buffer = self.buffer.as_mut().expect("present until dropped");
         Arc::get_mut(buffer).map(|buffer| &mut buffer.as_mut_slice()[..len])
     }
 
-    /// The same numbers under another shape.
+    /// The same data under another shape.
+    ///
+    /// # Panics
+    /// If the number of elements differs.
     #[track_caller]
     pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
         assert_eq!(
             shape.len(),
             self.shape.len(),
-            "reshape: {} does not hold as many numbers as {shape}",
+            "reshape: {} and {shape} differ in their number of elements",
             self.shape
         );
         Self { buffer: self.buffer.clone(), shape }
@@ -165,14 +191,17 @@ impl Tensor {
     /// Rows and columns of a matrix.
     ///
     /// # Panics
-    /// If it is not one.
+    /// If the tensor does not have two dimensions.
     #[track_caller]
     pub fn rows_cols(&self) -> (usize, usize) {
-        assert!(self.shape.rank() == 2, "a matrix (rows, columns) was expected, not {}", self.shape);
+        assert!(self.shape.rank() == 2, "expected a matrix (rows, columns), found {}", self.shape);
         (self.shape.dim(0), self.shape.dim(1))
     }
 
     /// Row `i` of a matrix.
+    ///
+    /// # Panics
+    /// If the tensor is not a matrix of more than `i` rows.
     #[track_caller]
     pub fn row(&self, i: usize) -> &[f32] {
         let (rows, cols) = self.rows_cols();
@@ -180,10 +209,13 @@ impl Tensor {
         &self.data()[i * cols..(i + 1) * cols]
     }
 
-    /// The one number of a scalar.
+    /// The element of a scalar.
+    ///
+    /// # Panics
+    /// If there is not exactly one element.
     #[track_caller]
     pub fn item(&self) -> f32 {
-        assert_eq!(self.shape.len(), 1, "item: {} is not one number", self.shape);
+        assert_eq!(self.shape.len(), 1, "item: {} is not a scalar", self.shape);
         self.data()[0]
     }
 }
@@ -238,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "shape (2,3) holds 6 numbers, not 5")]
+    #[should_panic(expected = "shape (2,3) has 6 elements, not 5")]
     fn a_wrong_number_of_elements_panics_with_both_numbers() {
         let _ = Tensor::new([2, 3], &[0.0; 5]);
     }

@@ -1,14 +1,16 @@
-//! Kernels allocate nothing once they are warm. Alone in its program, because it counts every allocation.
+//! Warm kernels do not allocate. The only test of its binary, because it counts every
+//! allocation.
 
+use limpid_tensor::counting::CountingAllocator;
 use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product, product_on_team};
 use limpid_tensor::team;
 
-mod counting;
-use counting::allocations;
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 #[test]
 fn a_warm_product_allocates_nothing() {
-    // With more threads, a worker may meet its first task, and grow its scratch, at any time.
+    // With more threads, a worker may run its first task, and grow its scratch, at any time.
     team::set_threads(1);
     let (a, b) = (vec![0.5; 300 * 700], vec![0.25; 700 * 600]);
     let mut c = vec![0.0; 300 * 600];
@@ -31,7 +33,7 @@ fn a_warm_product_allocates_nothing() {
         }
     };
     all();
-    let before = allocations();
+    let before = ALLOCATOR.allocations();
     all();
-    assert_eq!(allocations(), before);
+    assert_eq!(ALLOCATOR.allocations(), before);
 }

@@ -1,6 +1,7 @@
-//! A hash of content: to notice that a file has changed or was damaged, not to keep anyone from forging one.
+//! Content hashes, to detect that a file has changed or is damaged; not cryptographic.
 //!
-//! XXH64 (Collet 2012): quick, spread well over 64 bits, and the same everywhere, so that files may hold it.
+//! XXH64 (Collet 2012): fast, well distributed over 64 bits, and the same on every platform, so
+//! that files can store it.
 
 use crate::error::{Error, Result};
 use std::io::Read;
@@ -12,11 +13,11 @@ const P3: u64 = 0x1656_67B1_9E37_79F9;
 const P4: u64 = 0x85EB_CA77_C2B2_AE63;
 const P5: u64 = 0x27D4_EB2F_1656_67C5;
 
-/// A hash of what it has been given so far, in pieces of any size.
+/// A streaming XXH64 with seed 0: pieces of any size give the hash of their concatenation.
 #[derive(Clone)]
 pub struct Xxh64 {
     lanes: [u64; 4],
-    /// What does not fill a block of 32 bytes yet.
+    /// The bytes after the last full block of 32.
     rest: Vec<u8>,
     len: u64,
 }
@@ -37,7 +38,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 impl Xxh64 {
-    /// More bytes.
+    /// Appends bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.len += bytes.len() as u64;
         if !self.rest.is_empty() {
@@ -61,7 +62,7 @@ impl Xxh64 {
         }
     }
 
-    /// The hash of all of it.
+    /// The hash of all bytes so far.
     pub fn finish(&self) -> u64 {
         let [a, b, c, d] = self.lanes;
         let mut hash = if self.len >= 32 {
@@ -76,7 +77,8 @@ impl Xxh64 {
         hash = hash.wrapping_add(self.len);
         let mut eights = self.rest.chunks_exact(8);
         for eight in &mut eights {
-            hash = (hash ^ round(0, number(eight))).rotate_left(27).wrapping_mul(P1).wrapping_add(P4);
+            hash =
+                (hash ^ round(0, number(eight))).rotate_left(27).wrapping_mul(P1).wrapping_add(P4);
         }
         let mut rest = eights.remainder();
         if let Some((four, after)) = rest.split_first_chunk::<4>() {
@@ -100,9 +102,12 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     hash.finish()
 }
 
-/// The size and the hash of a file from byte `from` on, read in pieces.
+/// Number of bytes and hash of a file from byte `from` on, read in pieces.
+///
+/// # Errors
+/// If the file cannot be read.
 pub fn hash_file(path: &Path, from: u64) -> Result<(u64, u64)> {
-    let error = |e: std::io::Error| Error::io("read", path, &e);
+    let error = |e: std::io::Error| Error::io("read", path, e);
     let mut file = std::fs::File::open(path).map_err(error)?;
     std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(from)).map_err(error)?;
     let (mut hash, mut size, mut buffer) = (Xxh64::default(), 0, vec![0; 1 << 16]);

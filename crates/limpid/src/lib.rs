@@ -1,78 +1,66 @@
-//! Limpid, the library: train, measure and open up Transformers on an ordinary machine.
+//! Limpid: train, evaluate, inspect and serve Transformers on a CPU, without Python.
 //!
-//! ```
-//! use limpid::config::Seq2SeqConfig;
-//! use limpid::data::pairs::tokenize_pairs;
-//! use limpid::decode::translate;
-//! use limpid::model::Seq2Seq;
-//! use limpid::nn::Builder;
-//! use limpid::optim::{AdamConfig, Rate, Schedule};
-//! use limpid::text::word_tokenizer;
-//! use limpid::train::{TranslateSettings, train_translator};
-//!
-//! let pairs = [("Merci.", "Thanks."), ("Je suis étudiant.", "I am a student."), ("Il dort.", "He is sleeping.")];
-//! let tokenizer = word_tokenizer(pairs.iter().flat_map(|(french, english)| [*french, *english]))?;
-//!
-//! // One layer, two heads, width 32. The model is code; its numbers are `params`.
-//! let config = Seq2SeqConfig::new(tokenizer.vocab_size(), 1, 2, 32, 64);
-//! let mut builder = Builder::default();
-//! let model = Seq2Seq::new(&config, &mut builder)?;
-//! let (mut params, _) = builder.build(1);
-//!
-//! let settings = TranslateSettings {
-//!     batch_tokens: 100,
-//!     rate: Rate { schedule: Schedule::Cosine, peak: 1e-2, floor: 0.0, warmup: 5, total: 40 },
-//!     smoothing: 0.0,
-//!     adam: AdamConfig::default(),
-//!     seed: 1,
-//! };
-//! let tokens = tokenize_pairs(&tokenizer, pairs, config.eos_token_id)?;
-//! train_translator(&model, &mut params, &tokens, &settings, |_progress| {})?;
-//!
-//! let english = translate(&model, &params, &tokenizer, &["Je suis étudiant.", "Merci."])?;
-//! assert_eq!(english, ["I am a student.", "Thanks."]);
+//! ```no_run
+//! let generator = limpid::Generator::load("runs/english")?; // a model folder or a run folder
+//! let text = generator.prompt("The").temperature(0.8).top_p(0.9).seed(7).generate()?;
+//! let vectors = limpid::Embedder::load("all-MiniLM-L6-v2")?.embed(&["a cat", "a dog"])?;
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 //!
-//! # Modules, in the order data flows
+//! [`Generator`], [`Translator`], [`Embedder`], [`FillMask`], [`Classifier`] and [`Scorer`] are the
+//! facade ([`pipeline`]): each loads a folder in Hugging Face's layout and gives the same result as
+//! the command. Below it everything is reachable, in the order data flows:
+//!
 //! | | |
 //! |---|---|
-//! | [`text`] | from text to tokens and back |
-//! | [`data`] | files of text, pairs and labels; the built-in corpus; from tokens to packed batches |
-//! | [`config`] | what a model is, as one validated value |
-//! | [`nn`] | layers: their parameters, the names files know them by, how they compose |
-//! | [`model`] | GPT, BERT and the encoder-decoder, each a screenful over packed batches |
-//! | [`optim`] | from gradients to new weights: clipping, AdamW, the learning rate |
-//! | [`hub`] | model folders in Hugging Face's layout, read and written |
-//! | [`decode`] | one autoregressive interface, caches, greedy search, drawing, beam search |
-//! | [`encode`] | what an encoder is used for: words for gaps, vectors, labels |
-//! | [`eval`] | BLEU and chrF as sacreBLEU computes them, intervals, ROUGE-L, F1, and naive baselines |
-//! | [`train`] | steps, and runs of them: configuration, checkpoints, metrics |
-//! | [`inspect`] | looking inside: worked examples, a quiz on them, and what a translation attended to |
-//! | [`report`] | what came of it, for people: run folders as pages, runs side by side, charts |
-//! | [`experiment`] | claims about Transformers, put to the test |
-//! | [`files`] | files that are there as a whole or not at all |
-//! | [`hash`] | whether a file is still what it was |
-//! | [`error`] | what can go wrong outside the program, and what to do about it |
+//! | [`text`] | from text to token ids and back |
+//! | [`data`] | files, splits, packed batches |
+//! | [`nn`] | layers |
+//! | [`model`] | four stacks: decoder, encoder, encoder-decoder, recurrent |
+//! | [`hub`] | model folders: config, weights, tokenizer; one file per model family |
+//! | [`optim`] | AdamW, gradient clipping, learning-rate schedules |
+//! | [`train`] | run folders, datasets, the training loop, configuration, checkpoints |
+//! | [`generate`] | sessions with caches, greedy search, sampling, beam search, logits processors |
+//! | [`encode`] | embeddings, mask filling, classification |
+//! | [`eval`] | BLEU, chrF, ROUGE-L, F1, bootstrap intervals, baselines |
+//! | [`inspect`] | cross-attention of a translation, word alignment |
+//! | [`pipeline`] | the facade |
+//! | [`report`] | charts and run pages |
+//! | [`files`], [`hash`] | atomic writes, content hashes |
+//! | [`error`] | typed errors |
 //!
-//! The maths is in [`limpid_tensor`], and so are the letters that name dimensions. Nothing in this crate is `unsafe`, and
-//! nothing prints.
+//! The numbers are in [`tensor`] (the crate `limpid-tensor`), and so are the letters that name
+//! dimensions. Nothing in this crate is `unsafe`, prints, or reads an environment variable.
+//!
+//! **Debug builds.** Without optimization the kernels are some eighty times slower. Add to your
+//! `Cargo.toml`:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
 #![forbid(unsafe_code)]
 
-pub mod config;
 pub mod data;
-pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod eval;
-pub mod experiment;
 pub mod files;
+pub mod generate;
 pub mod hash;
 pub mod hub;
 pub mod inspect;
 pub mod model;
 pub mod nn;
 pub mod optim;
+pub mod pipeline;
 pub mod report;
+#[cfg(test)]
+mod sample_text;
 pub mod text;
 pub mod train;
+
+pub use pipeline::{Classifier, Embedder, FillMask, Generator, Scorer, Translator};
+
+/// The numbers: tensors, parameters, the tape and the kernels, as [`limpid_tensor`].
+pub use limpid_tensor as tensor;

@@ -1,5 +1,6 @@
-//! The attention kernel against PyTorch's `scaled_dot_product_attention`: outputs and all three gradients, computed there in
-//! f64, with values wider and narrower than keys, causal and full, in several blocks, and with scores in the thousands.
+//! The attention kernel against PyTorch's `scaled_dot_product_attention`: outputs and all three
+//! gradients, computed there in f64, with values wider and narrower than keys, causal and full, in
+//! several blocks, and with scores in the thousands.
 
 use limpid_tensor::kernels::attention::{
     AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward, attention_forward,
@@ -17,8 +18,10 @@ impl Cell<'_> {
     fn rows(&self, key: &str) -> (Vec<f32>, usize, usize, usize) {
         let view = self.tensors.tensor(&format!("{}.{key}", self.name)).unwrap();
         let [h, n, d] = *view.shape() else { panic!("{key}: three dimensions") };
-        let flat: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        let rows = (0..n * h * d).map(|at| flat[(at / d % h * n + at / (h * d)) * d + at % d]).collect();
+        let flat: Vec<f32> =
+            view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let rows =
+            (0..n * h * d).map(|at| flat[(at / d % h * n + at / (h * d)) * d + at % d]).collect();
         (rows, h, n, d)
     }
 
@@ -61,7 +64,8 @@ fn outputs_and_gradients_are_pytorchs_for_every_cell() {
         "wide_values",
     ] {
         let cell = Cell { tensors: &tensors, name };
-        let ((q, h, t, d), (k, _, s, _), (v, _, _, dv)) = (cell.rows("q"), cell.rows("k"), cell.rows("v"));
+        let ((q, h, t, d), (k, _, s, _), (v, _, _, dv)) =
+            (cell.rows("q"), cell.rows("k"), cell.rows("v"));
         let (q_spans, k_spans) = ([Span { start: 0, len: t }], [Span { start: 0, len: s }]);
         let spec = AttentionSpec {
             heads: h,
@@ -71,9 +75,17 @@ fn outputs_and_gradients_are_pytorchs_for_every_cell() {
             q_spans: &q_spans,
             k_spans: &k_spans,
         };
-        let (q_heads, k_heads, v_heads) = (Heads::new(&q, h, d), Heads::new(&k, h, d), Heads::new(&v, h, dv));
+        let (q_heads, k_heads, v_heads) =
+            (Heads::new(&q, h, d), Heads::new(&k, h, d), Heads::new(&v, h, dv));
         let (mut z, mut lse) = (vec![f32::NAN; t * h * dv], vec![f32::NAN; t * h]);
-        attention_forward(HeadsMut::new(&mut z, h * dv, 0, dv), &mut lse, q_heads, k_heads, v_heads, &spec);
+        attention_forward(
+            HeadsMut::new(&mut z, h * dv, 0, dv),
+            &mut lse,
+            q_heads,
+            k_heads,
+            v_heads,
+            &spec,
+        );
         // Scores in the thousands amplify the rounding of q and k themselves.
         let bound = if name == "large_scores" { 1e-3 } else { 1e-5 };
         cell.agrees("out", &z, bound);
@@ -93,6 +105,8 @@ fn outputs_and_gradients_are_pytorchs_for_every_cell() {
             v_heads,
             &spec,
         );
-        [("dq", &dq), ("dk", &dk), ("dv", &d_v)].iter().for_each(|(key, got)| cell.agrees(key, got, bound));
+        [("dq", &dq), ("dk", &dk), ("dv", &d_v)]
+            .iter()
+            .for_each(|(key, got)| cell.agrees(key, got, bound));
     }
 }

@@ -1,4 +1,5 @@
-//! Mutated metrics, summaries, settings, charts, and what sentence-transformers leaves beside a model: refused or accepted, never a panic.
+//! Mutated metrics, summaries, settings, charts, and what sentence-transformers leaves beside a
+//! model: refused or accepted, never a panic.
 
 mod fuzz;
 
@@ -35,7 +36,8 @@ fn reports_survive_any_bytes_in_the_files_of_a_run() {
     let metrics = "{\"kind\":\"train\",\"step\":10,\"loss\":2.5,\"lr\":0.001,\"grad_norm\":1.5,\"tokens\":900,\"seconds\":1.5}\n\
                    {\"kind\":\"validation\",\"step\":10,\"loss\":2.4,\"perplexity\":11.0,\"bleu\":12.5,\"best\":true}\n\
                    {\"kind\":\"sample\",\"step\":10,\"prompt\":\"a\",\"text\":\"<b>\",\"reference\":\"c\"}\n";
-    let summary = "{\"bleu\": 31.25, \"judged_on\": \"test\", \"test\": {\"chrf\": 50.0}, \"bleu_by_length\": [{\"from\": 0, \"to\": null, \
+    let summary = "{\"bleu\": 31.25, \"scored_on\": \"test\", \"test\": {\"chrf\": 50.0}, \
+                   \"bleu_by_length\": [{\"from\": 0, \"to\": null, \
                    \"sentences\": 4, \"bleu\": 20.0}]}";
     let settings = "task = \"gpt\"\n[train]\nsteps = 10\nlr = 1e-3\n[data]\ntext = [\"a\"]\n";
     let files = [("metrics.jsonl", metrics), ("summary.json", summary), ("config.toml", settings)];
@@ -43,7 +45,10 @@ fn reports_survive_any_bytes_in_the_files_of_a_run() {
         if let Ok(run) = Run::read(&folder) {
             let _ = all_figures(&run);
             let page = html(&run);
-            assert!(page.contains("</html>") && !page.contains("<b>"), "what a run says is text, not markup");
+            assert!(
+                page.contains("</html>") && !page.contains("<b>"),
+                "what a run says is text, not markup"
+            );
             let _ = compare(&[run]).text();
         }
     });
@@ -52,7 +57,8 @@ fn reports_survive_any_bytes_in_the_files_of_a_run() {
 #[test]
 fn charts_survive_any_bytes() {
     let folder = scratch("chart");
-    let chart = "{\"title\":\"Step time\",\"x\":{\"label\":\"tokens\",\"scale\":\"log\"},\"y\":{\"label\":\"ms\",\"include\":0,\"ticks\":[0,10]},\
+    let chart = "{\"title\":\"Step \
+                 time\",\"x\":{\"label\":\"tokens\",\"scale\":\"log\"},\"y\":{\"label\":\"ms\",\"include\":0,\"ticks\":[0,10]},\
                  \"series\":[{\"name\":\"a\",\"points\":[[64,10.5],[128,null]],\"mark\":\"dots\",\"band\":[[64,9,12]]}]}";
     let path = folder.join("chart.json");
     each_of(&folder, &[("chart.json", chart)], || {
@@ -68,16 +74,18 @@ fn what_sentence_transformers_leaves_survives_any_bytes() {
     let files = [
         (
             "1_Pooling/config.json",
-            "{\"word_embedding_dimension\": 4, \"pooling_mode_cls_token\": false, \"pooling_mode_mean_tokens\": true}",
+            "{\"word_embedding_dimension\": 4, \"pooling_mode_cls_token\": false, \
+             \"pooling_mode_mean_tokens\": true}",
         ),
         ("sentence_bert_config.json", "{\"max_seq_length\": 256, \"do_lower_case\": false}"),
         (
             "modules.json",
-            "[{\"idx\": 0, \"type\": \"sentence_transformers.models.Transformer\"}, {\"type\": \"a.Pooling\"}]",
+            "[{\"idx\": 0, \"type\": \"sentence_transformers.models.Transformer\"}, {\"type\": \
+             \"a.Pooling\"}]",
         ),
     ];
     each_of(&folder, &files, || {
         let _ = hub::load_pooling(&folder);
-        let _ = hub::load_sentence_settings(&folder);
+        let _ = hub::load_sentence_config(&folder);
     });
 }

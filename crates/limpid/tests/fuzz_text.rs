@@ -7,13 +7,13 @@ use limpid::data::parallel::parallel;
 use limpid::data::table::{Column, Header, Row, TableFormat, rows_of};
 use limpid::data::tokens::TokenFile;
 use limpid::text::train::{TokenizerSpec, train};
-use limpid::text::{Blocks, Text, Tokenizer, TokenizerKind};
+use limpid::text::{Blocks, TextReader, Tokenizer, TokenizerKind};
 use std::path::{Path, PathBuf};
 
 const CASES: u64 = 10_000;
 
-fn text(bytes: &[u8]) -> Text {
-    Text::from_reader(Path::new("fuzz"), std::io::Cursor::new(bytes.to_vec()))
+fn text(bytes: &[u8]) -> TextReader {
+    TextReader::from_reader(Path::new("fuzz"), std::io::Cursor::new(bytes.to_vec()))
 }
 
 fn seeds() -> Vec<Vec<u8>> {
@@ -92,8 +92,12 @@ fn tokenizers_survive_any_bytes_and_still_encode_what_they_accept() {
             if let Ok(ids) = tokenizer.encode_with_special("Newest été 🙂  low") {
                 let _ = tokenizer.decode(&ids);
             }
-            let _ =
-                (tokenizer.kind(), tokenizer.special_tokens(), tokenizer.to_json(), tokenizer.vocab_size());
+            let _ = (
+                tokenizer.kind(),
+                tokenizer.special_tokens(),
+                tokenizer.to_json(),
+                tokenizer.vocab_size(),
+            );
         }
     });
 }

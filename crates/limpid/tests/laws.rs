@@ -1,14 +1,16 @@
 //! Laws that hold for every model, whatever its numbers.
 
-use limpid::config::{BertConfig, BertHead, GptConfig, NormPlacement, Seq2SeqConfig, Tie};
-use limpid::data::batch::{LabelledBatch, LmBatch, MaskedBatch, Packed, PairBatch, Typed};
-use limpid::data::masking::{Draw, Hide, Masking};
-use limpid::decode::{GptSession, Seq2SeqSession, Session, argmax, greedy};
-use limpid::model::{Architecture, Bert, Gpt, Model, Seq2Seq};
+use limpid::data::batch::{EncoderInput, LabelledBatch, LmBatch, MaskedBatch, Packed, PairBatch};
+use limpid::data::masking::{MaskStream, MaskUnit, Masking};
+use limpid::error::{Error, RunError};
+use limpid::generate::{DecoderSession, EncoderDecoderSession, Session, argmax, greedy};
+use limpid::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, Tie};
+use limpid::model::{Decoder, Encoder, EncoderDecoder, Model, Stack};
+use limpid::nn::NormPlacement;
 use limpid::optim::AdamConfig;
+use limpid::optim::Optimizer;
 use limpid::text::train::{TokenizerSpec, train};
 use limpid::text::{Purpose, TokenizerKind};
-use limpid::train::Stepper;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Role;
 use limpid_tensor::rng::Stream;
@@ -17,63 +19,74 @@ use limpid_tensor::tensor::Tensor;
 
 /// GPT-1 and GPT-2 of a size that shows every index mistake.
 fn gpts() -> Vec<Model> {
-    let tied = GptConfig::gpt2(53, 40, 2, 3, 24);
-    let untied = GptConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
-    [tied, untied, GptConfig::gpt1(53, 40, 2, 3, 24)]
+    let tied = DecoderConfig::gpt2(53, 40, 2, 3, 24);
+    let untied = DecoderConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
+    [tied, untied, DecoderConfig::gpt1(53, 40, 2, 3, 24)]
         .iter()
-        .map(|c| spread(Model::gpt(c, 5).unwrap(), 3.0))
+        .map(|c| spread(Model::new(c, 5).unwrap(), 3.0))
         .collect()
 }
 
 /// Post-norm, pre-norm, and separate embeddings.
 fn translators() -> Vec<Model> {
-    let shared = Seq2SeqConfig { max_position_embeddings: 40, ..Seq2SeqConfig::new(53, 2, 3, 24, 40) };
-    let pre = Seq2SeqConfig { norm: NormPlacement::Pre, ..shared.clone() };
-    let separate = Seq2SeqConfig {
+    let shared = EncoderDecoderConfig {
+        max_position_embeddings: 40,
+        ..EncoderDecoderConfig::new(53, 2, 3, 24, 40)
+    };
+    let pre = EncoderDecoderConfig { norm: NormPlacement::Pre, ..shared.clone() };
+    let separate = EncoderDecoderConfig {
         share_encoder_decoder_embeddings: Tie::Separate,
         tie_word_embeddings: Tie::Separate,
         decoder_vocab_size: 47,
         ..shared.clone()
     };
-    [shared, pre, separate].iter().map(|c| spread(Model::seq2seq(c, 5).unwrap(), 3.0)).collect()
+    [shared, pre, separate].iter().map(|c| spread(Model::new(c, 5).unwrap(), 3.0)).collect()
 }
 
 /// Encoders with every head that is trained.
 fn encoders() -> Vec<Model> {
     let labels = ["a", "b", "c"].map(String::from).to_vec();
-    let heads = [BertHead::MaskedLm, BertHead::PreTraining, BertHead::Classifier(labels)];
-    let config = |head| BertConfig { head, ..BertConfig::new(53, 40, 2, 3, 24) };
-    heads.into_iter().map(|head| spread(Model::bert(&config(head), 5).unwrap(), 1.0)).collect()
+    let heads = [EncoderHead::MaskedLm, EncoderHead::PreTraining, EncoderHead::Classifier(labels)];
+    let config = |head| EncoderConfig { head, ..EncoderConfig::new(53, 40, 2, 3, 24) };
+    heads.into_iter().map(|head| spread(Model::new(config(head), 5).unwrap(), 1.0)).collect()
 }
 
-fn encoder(model: &Model) -> &Bert {
-    let Architecture::Bert(bert) = &model.architecture else { panic!("an encoder") };
+fn encoder(model: &Model) -> &Encoder {
+    let Stack::Encoder(bert) = &model.stack else { panic!("an encoder") };
     bert
 }
 
 /// Sequences of two halves.
-fn typed(sequences: &[Vec<u32>]) -> Typed {
-    let halves = |ids: &Vec<u32>| (0..ids.len()).map(|i| u32::from(i > ids.len() / 2)).collect::<Vec<u32>>();
-    Typed::new(&sequences.iter().map(|ids| (ids.clone(), halves(ids))).collect::<Vec<_>>())
+fn typed(sequences: &[Vec<u32>]) -> EncoderInput {
+    let halves =
+        |ids: &Vec<u32>| (0..ids.len()).map(|i| u32::from(i > ids.len() / 2)).collect::<Vec<u32>>();
+    EncoderInput::new(&sequences.iter().map(|ids| (ids.clone(), halves(ids))).collect::<Vec<_>>())
 }
 
 /// The loss that a head is trained with.
-fn encoder_loss(bert: &Bert, tape: &mut Tape, sequences: &[Vec<u32>], weight: f32) -> Var {
+fn encoder_loss(bert: &Encoder, tape: &mut Tape, sequences: &[Vec<u32>], weight: f32) -> Var {
     let (input, spec) = (typed(sequences), LossSpec { smoothing: 0.0, weight });
     let count = sequences.len() as u32;
     match bert.config().head {
-        BertHead::Classifier(_) => {
+        EncoderHead::Classifier(_) => {
             let batch = LabelledBatch { input, labels: (0..count).map(|i| i % 3).collect() };
             bert.class_loss(tape, &batch, spec)
         }
         _ => {
-            let middle = |span: &limpid_tensor::kernels::attention::Span| (span.start + span.len / 2) as u32;
+            let middle =
+                |span: &limpid_tensor::kernels::attention::Span| (span.start + span.len / 2) as u32;
             let rows: Vec<u32> = input.tokens.spans.iter().map(middle).collect();
             let targets = rows.iter().map(|row| (row * 7 + 3) % 53).collect();
-            let follows = Some((0..count).map(|i| i % 2).collect());
+            let next_sentence_labels = Some((0..count).map(|i| i % 2).collect());
             bert.masked_loss(
                 tape,
-                &MaskedBatch { input, rows: rows.into(), targets, follows, asked_a_sequence: None },
+                &MaskedBatch {
+                    input,
+                    rows: rows.into(),
+                    targets,
+                    next_sentence_labels,
+                    targets_per_sequence: None,
+                },
                 spec,
             )
         }
@@ -84,7 +97,10 @@ fn encoder_loss(bert: &Bert, tape: &mut Tape, sequences: &[Vec<u32>], weight: f3
 fn every_token_of_an_encoder_sees_all_of_its_sequence_and_nothing_of_the_others() {
     for model in encoders() {
         let hidden = |sequences: &[Vec<u32>]| {
-            encoder(&model).hidden(&mut Tape::inference(&model.params), &typed(sequences)).value().clone()
+            encoder(&model)
+                .hidden(&mut Tape::inference(&model.params), &typed(sequences))
+                .value()
+                .clone()
         };
         let mut all = sequences(3, &[5, 1, 17, 3], 53);
         let together = hidden(&all);
@@ -94,7 +110,8 @@ fn every_token_of_an_encoder_sees_all_of_its_sequence_and_nothing_of_the_others(
             (0..sequence.len()).for_each(|i| same_row(together.row(row + i), alone.row(i)));
             row += sequence.len();
         }
-        // The last token of the third sequence changes all of it, the first one too, and nothing else.
+        // The last token of the third sequence changes all of it, the first one too, and nothing
+        // else.
         all[2][16] = (all[2][16] + 1) % 53;
         let after = hidden(&all);
         (0..26).for_each(|row| {
@@ -103,21 +120,21 @@ fn every_token_of_an_encoder_sees_all_of_its_sequence_and_nothing_of_the_others(
     }
 }
 
-/// Other weights than a fresh model has, so that attention is not flat and effects are not lost in rounding; not so large for encoders that a
-/// token sees one other alone.
+/// Other weights than a fresh model has, so that attention is not flat and effects are not lost in
+/// rounding; not so large for encoders that a token sees one other alone.
 fn spread(mut model: Model, times: f32) -> Model {
     let mut rng = Stream::new(9, 9);
     model.params.flat_mut().iter_mut().for_each(|x| *x = *x * times + 0.1 * rng.normal());
     model
 }
 
-fn gpt(model: &Model) -> &Gpt {
-    let Architecture::Gpt(gpt) = &model.architecture else { panic!("a GPT") };
+fn gpt(model: &Model) -> &Decoder {
+    let Stack::Decoder(gpt) = &model.stack else { panic!("a GPT") };
     gpt
 }
 
-fn translator(model: &Model) -> &Seq2Seq {
-    let Architecture::Seq2Seq(seq2seq) = &model.architecture else { panic!("a translator") };
+fn translator(model: &Model) -> &EncoderDecoder {
+    let Stack::EncoderDecoder(seq2seq) = &model.stack else { panic!("a translator") };
     seq2seq
 }
 
@@ -146,7 +163,10 @@ fn translator_logits(model: &Model, pairs: &[(Vec<u32>, Vec<u32>)]) -> Tensor {
 fn same_row(got: &[f32], want: &[f32]) {
     let largest = want.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
     let worst = got.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(worst <= 1e-5 * largest && got.len() == want.len(), "rows differ by {worst} of {largest}");
+    assert!(
+        worst <= 1e-5 * largest && got.len() == want.len(),
+        "rows differ by {worst} of {largest}"
+    );
 }
 
 #[test]
@@ -214,7 +234,7 @@ fn more_sequences_in_the_batch_change_no_output() {
 fn cached_decoding_gives_the_tokens_of_the_full_forward() {
     for model in gpts() {
         let prompts = sequences(6, &[3, 7, 1], 53);
-        let mut session = GptSession::new(gpt(&model), &model.params, 3, 40);
+        let mut session = DecoderSession::new(gpt(&model), &model.params, 3, 40);
         let cached = greedy(&mut session, &prompts, None, &[], &[20; 3]).unwrap();
         for (prompt, cached) in prompts.iter().zip(&cached) {
             let mut whole = prompt.clone();
@@ -227,7 +247,8 @@ fn cached_decoding_gives_the_tokens_of_the_full_forward() {
     }
     for model in translators() {
         let sources = sequences(6, &[3, 11, 1], 47);
-        let mut session = Seq2SeqSession::new(translator(&model), &model.params, &sources, 30);
+        let mut session =
+            EncoderDecoderSession::new(translator(&model), &model.params, &sources, 30);
         let cached = greedy(&mut session, &vec![vec![0]; 3], None, &[], &[20; 3]).unwrap();
         for (source, cached) in sources.iter().zip(&cached) {
             let mut written: Vec<u32> = Vec::new();
@@ -246,8 +267,8 @@ fn cached_decoding_gives_the_tokens_of_the_full_forward() {
 fn a_prompt_in_one_pass_or_token_by_token_gives_the_same_scores() {
     for model in gpts() {
         let prompt = sequences(7, &[9], 53).remove(0);
-        let mut at_once = GptSession::new(gpt(&model), &model.params, 1, 9);
-        let mut one_by_one = GptSession::new(gpt(&model), &model.params, 1, 9);
+        let mut at_once = DecoderSession::new(gpt(&model), &model.params, 1, 9);
+        let mut one_by_one = DecoderSession::new(gpt(&model), &model.params, 1, 9);
         let want = at_once.advance(std::slice::from_ref(&prompt));
         let got = prompt.iter().map(|token| one_by_one.advance(&[vec![*token]])).last().unwrap();
         same_row(got.row(0), want.row(0));
@@ -258,7 +279,7 @@ fn a_prompt_in_one_pass_or_token_by_token_gives_the_same_scores() {
 fn sequences_can_be_dropped_doubled_and_reordered_while_decoding() {
     let model = &translators()[0];
     let sources = sequences(6, &[3, 11, 5], 47);
-    let session = || Seq2SeqSession::new(translator(model), &model.params, &sources, 30);
+    let session = || EncoderDecoderSession::new(translator(model), &model.params, &sources, 30);
     let (mut plain, mut selected) = (session(), session());
     let tokens = [vec![0, 4], vec![0, 9, 2], vec![0]];
     plain.advance(&tokens);
@@ -279,8 +300,13 @@ fn every_trained_parameter_receives_a_gradient() {
             match spec.role {
                 Role::Fixed => assert!(gradient.is_none(), "{} is fixed", spec.name),
                 Role::Trained | Role::Statistic => {
-                    let gradient = gradient.unwrap_or_else(|| panic!("no gradient reached {}", spec.name));
-                    assert!(gradient.iter().any(|g| *g != 0.0), "the gradient of {} is all 0", spec.name);
+                    let gradient =
+                        gradient.unwrap_or_else(|| panic!("no gradient reached {}", spec.name));
+                    assert!(
+                        gradient.iter().any(|g| *g != 0.0),
+                        "the gradient of {} is all 0",
+                        spec.name
+                    );
                     assert!(
                         gradient.iter().all(|g| g.is_finite()),
                         "the gradient of {} is not finite",
@@ -299,11 +325,13 @@ fn every_trained_parameter_receives_a_gradient() {
         reached(&model, &gradients);
     }
     for model in translators() {
-        let pairs: Vec<_> = sequences(3, &[5, 8], 47).into_iter().zip(sequences(4, &[7, 4], 47)).collect();
+        let pairs: Vec<_> =
+            sequences(3, &[5, 8], 47).into_iter().zip(sequences(4, &[7, 4], 47)).collect();
         let batch = PairBatch::new(&pairs, 0);
         let mut gradients = Gradients::new(&model.params);
         let mut tape = Tape::training(&model.params, &mut gradients);
-        let loss = translator(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
+        let loss =
+            translator(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
         tape.backward(&loss);
         reached(&model, &gradients);
     }
@@ -326,25 +354,31 @@ fn every_trained_parameter_of_an_encoder_receives_a_gradient() {
 
 #[test]
 fn an_encoder_trained_with_dropout_has_the_same_bits_at_any_number_of_threads() {
-    let bits = |threads: usize, head: BertHead| {
+    let bits = |threads: usize, head: EncoderHead| {
         limpid_tensor::team::set_threads(threads);
-        let config = BertConfig { dropout: 0.1, head, ..BertConfig::new(53, 40, 2, 3, 24) };
-        let mut model = Model::bert(&config, 3).unwrap();
+        let config = EncoderConfig { dropout: 0.1, head, ..EncoderConfig::new(53, 40, 2, 3, 24) };
+        let mut model = Model::new(&config, 3).unwrap();
         let bert = encoder(&model).clone();
-        let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 11);
+        let mut optimizer = Optimizer::new(&model.params, AdamConfig::default(), 11);
         for step in 0..5 {
             let lengths: Vec<usize> = (0..17).map(|i| 1 + (i * 7 + step) % 23).collect();
             let ids = sequences(step as u64, &lengths, 53);
-            stepper
+            optimizer
                 .step(&mut model.params, 1e-3, None, |tape| encoder_loss(&bert, tape, &ids, 0.05))
                 .unwrap();
         }
         model.params.flat().iter().map(|x| x.to_bits()).collect::<Vec<u32>>()
     };
-    for head in [BertHead::PreTraining, BertHead::Classifier(vec!["a".into(), "b".into(), "c".into()])] {
+    for head in [
+        EncoderHead::PreTraining,
+        EncoderHead::Classifier(vec!["a".into(), "b".into(), "c".into()]),
+    ] {
         let one = bits(1, head.clone());
         for threads in [2, 3] {
-            assert!(bits(threads, head.clone()) == one, "{threads} threads gave other bits than one");
+            assert!(
+                bits(threads, head.clone()) == one,
+                "{threads} threads gave other bits than one"
+            );
         }
     }
     limpid_tensor::team::set_threads(2);
@@ -382,19 +416,24 @@ fn same_gradients(model: &Model, one: &Gradients, two: &Gradients) {
 #[test]
 fn micro_batches_of_hidden_words_and_pairs_add_up_to_the_gradient_of_one_batch() {
     let text = "the player played and others were playing many songs\n".repeat(30);
-    let spec = TokenizerSpec { purpose: Purpose::Encoder, ..TokenizerSpec::new(TokenizerKind::Word) };
+    let spec =
+        TokenizerSpec { purpose: Purpose::Encoder, ..TokenizerSpec::new(TokenizerKind::Word) };
     let tokenizer = train(&spec, [Ok(text)]).unwrap().tokenizer;
-    let masking = Masking::new(&tokenizer, 0.3, Hide::Tokens, 5).unwrap();
-    let lines = ["the player played", "and others were playing many songs", "many", "others played songs"];
-    let read = |i: usize| tokenizer.encode_typed(lines[i], Some(lines[(i + 1) % 4])).unwrap();
+    let masking = Masking::new(&tokenizer, 0.3, MaskUnit::Token, 5).unwrap();
+    let lines =
+        ["the player played", "and others were playing many songs", "many", "others played songs"];
+    let read = |i: usize| tokenizer.encode_with_types(lines[i], Some(lines[(i + 1) % 4])).unwrap();
     let (sequences, follows): (Vec<_>, Vec<u32>) = (0..4).map(|i| (read(i), i as u32 % 2)).unzip();
-    let whole = masking.apply(Draw::Training(3), sequences.clone(), Some(follows.clone()));
-    let parts = masking.apply_in_parts(Draw::Training(3), sequences, Some(follows), 1);
+    let whole = masking.apply(MaskStream::Training(3), sequences.clone(), Some(follows.clone()));
+    let parts =
+        masking.apply_in_micro_batches(MaskStream::Training(3), sequences, Some(follows), 1);
     let asked: Vec<usize> = parts.iter().map(|part| part.targets.len()).collect();
     assert!(asked.iter().any(|n| *n != asked[0]), "parts of one size would hide a wrong weight");
-    let config =
-        BertConfig { head: BertHead::PreTraining, ..BertConfig::new(tokenizer.vocab_size(), 40, 2, 3, 24) };
-    let model = spread(Model::bert(&config, 5).unwrap(), 1.0);
+    let config = EncoderConfig {
+        head: EncoderHead::PreTraining,
+        ..EncoderConfig::new(tokenizer.vocab_size(), 40, 2, 3, 24)
+    };
+    let model = spread(Model::new(&config, 5).unwrap(), 1.0);
     let gradient = |batches: &[MaskedBatch]| {
         let total: usize = batches.iter().map(|batch| batch.targets.len()).sum();
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / total as f32 };
@@ -411,18 +450,24 @@ fn micro_batches_of_hidden_words_and_pairs_add_up_to_the_gradient_of_one_batch()
 
 /// Weights after fifty steps of training with dropout, on batches of changing size.
 fn trained_bits() -> Vec<u32> {
-    let config =
-        Seq2SeqConfig { dropout: 0.1, max_position_embeddings: 40, ..Seq2SeqConfig::new(211, 2, 4, 64, 128) };
-    let mut model = Model::seq2seq(&config, 3).unwrap();
+    let config = EncoderDecoderConfig {
+        dropout: 0.1,
+        max_position_embeddings: 40,
+        ..EncoderDecoderConfig::new(211, 2, 4, 64, 128)
+    };
+    let mut model = Model::new(&config, 3).unwrap();
     let seq2seq = translator(&model).clone();
-    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 11);
+    let mut optimizer = Optimizer::new(&model.params, AdamConfig::default(), 11);
     for step in 0..50 {
         let lengths: Vec<usize> = (0..37).map(|i| 1 + (i * 7 + step) % 23).collect();
         let sources = sequences(step as u64, &lengths, 211);
-        let pairs: Vec<_> = sources.into_iter().zip(sequences(100 + step as u64, &lengths, 211)).collect();
+        let pairs: Vec<_> =
+            sources.into_iter().zip(sequences(100 + step as u64, &lengths, 211)).collect();
         let batch = PairBatch::new(&pairs, 0);
         let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
-        stepper.step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec)).unwrap();
+        optimizer
+            .step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec))
+            .unwrap();
     }
     model.params.flat().iter().map(|x| x.to_bits()).collect()
 }
@@ -444,11 +489,12 @@ fn a_loss_that_is_not_finite_is_an_error_and_changes_nothing() {
     let seq2seq = translator(&model).clone();
     let batch = PairBatch::new(&[(vec![3, 4], vec![5, 6])], 0);
     let spec = LossSpec { smoothing: 0.0, weight: f32::NAN };
-    let mut stepper = Stepper::new(&model.params, AdamConfig::default(), 1);
+    let mut optimizer = Optimizer::new(&model.params, AdamConfig::default(), 1);
     let before = model.params.flat().to_vec();
-    let error =
-        stepper.step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec)).unwrap_err();
+    let error = optimizer
+        .step(&mut model.params, 1e-3, None, |tape| seq2seq.loss(tape, &batch, spec))
+        .unwrap_err();
     assert!(error.to_string().contains("the loss of step 1 is NaN"), "{error}");
-    assert!(error.hint_text().unwrap().contains("learning rate"));
+    assert!(matches!(error, Error::Run(RunError::Diverged { .. })), "{error:?}");
     assert_eq!(model.params.flat(), before);
 }

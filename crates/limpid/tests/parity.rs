@@ -1,16 +1,18 @@
-//! The same numbers as PyTorch: fixtures under `reference/` hold what `transformers` computed on tiny models.
+//! The same numbers as PyTorch: fixtures under `reference/` hold what `transformers` computed on
+//! tiny models.
 //!
-//! Logits agree within 1e-5 of the largest of their row, gradients within 1e-4 of the largest of their tensor.
+//! Logits agree within 1e-5 of the largest of their row, gradients within 1e-4 of the largest of
+//! their tensor.
 
-#[path = "parity/bert.rs"]
-mod bert;
+#[path = "parity/encoder.rs"]
+mod encoder;
 
 use limpid::data::batch::{LmBatch, Packed, PairBatch};
-use limpid::decode::{GptSession, Seq2SeqSession, greedy};
+use limpid::generate::{DecoderSession, EncoderDecoderSession, greedy};
 use limpid::hub;
-use limpid::model::{Architecture, Gpt, Model, Seq2Seq};
+use limpid::model::{Decoder, EncoderDecoder, Model, Stack};
 use limpid::optim::{Adam, AdamConfig};
-use limpid_tensor::kernels::adam::DecayKind;
+use limpid_tensor::kernels::adam::DecayMode;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::tape::{Gradients, Tape, Var};
 use safetensors::SafeTensors;
@@ -23,7 +25,8 @@ struct Fixture {
 
 impl Fixture {
     fn load(name: &str) -> Self {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
+        let folder =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
         let (model, warnings) = hub::load(&folder).unwrap();
         assert_eq!(warnings, [], "every key of a fixture's config.json is known");
         Self { model, expected: std::fs::read(folder.join("expected.safetensors")).unwrap() }
@@ -51,13 +54,13 @@ impl Fixture {
         self.ids(lengths).into_iter().map(cut).collect()
     }
 
-    fn gpt(&self) -> &Gpt {
-        let Architecture::Gpt(gpt) = &self.model.architecture else { panic!("a GPT was expected") };
+    fn gpt(&self) -> &Decoder {
+        let Stack::Decoder(gpt) = &self.model.stack else { panic!("a GPT was expected") };
         gpt
     }
 
-    fn seq2seq(&self) -> &Seq2Seq {
-        let Architecture::Seq2Seq(model) = &self.model.architecture else {
+    fn seq2seq(&self) -> &EncoderDecoder {
+        let Stack::EncoderDecoder(model) = &self.model.stack else {
             panic!("a translator was expected")
         };
         model
@@ -78,18 +81,22 @@ fn rows_agree(what: &str, got: &[f32], want: &[f32], width: usize, bound: f32) {
     for (i, (got, want)) in got.chunks(width).zip(want.chunks(width)).enumerate() {
         let largest = want.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
         for (j, (got, want)) in got.iter().zip(want).enumerate() {
-            assert!((got - want).abs() <= bound * largest, "{what}[{i}][{j}] is {got}, PyTorch has {want}");
+            assert!(
+                (got - want).abs() <= bound * largest,
+                "{what}[{i}][{j}] is {got}, PyTorch has {want}"
+            );
         }
     }
 }
 
 /// The gradient of every tensor of the file, within 1e-4 of the largest of its tensor.
 ///
-/// `renamed` gives another name for the expected gradient of a tensor, where PyTorch leaves a row out.
+/// `renamed` gives another name for the expected gradient of a tensor, where PyTorch leaves a row
+/// out.
 fn gradients_agree(fixture: &Fixture, gradients: &Gradients, renamed: &[(&str, &str)]) {
     let params = &fixture.model.params;
     let mut compared = 0;
-    for file in &fixture.model.files {
+    for file in &hub::file_tensors(&fixture.model).unwrap() {
         let Some(all) = gradients.get(params, file.param) else {
             assert_eq!(file.name, "final_logits_bias", "{} received no gradient", file.name);
             continue;
@@ -97,16 +104,19 @@ fn gradients_agree(fixture: &Fixture, gradients: &Gradients, renamed: &[(&str, &
         let spec = params.spec(file.param);
         let row: usize = spec.shape.dims().skip(1).product();
         let ours = &all[file.rows.start * row..file.rows.end * row];
+        let name = renamed
+            .iter()
+            .find(|(from, _)| *from == file.name)
+            .map_or(file.name.as_str(), |(_, to)| to);
         let name =
-            renamed.iter().find(|(from, _)| *from == file.name).map_or(file.name.as_str(), |(_, to)| to);
-        let name = if name.starts_with("all_rows.") { name.to_string() } else { format!("grad.{name}") };
+            if name.starts_with("all_rows.") { name.to_string() } else { format!("grad.{name}") };
         let mut want = fixture.floats(&name);
-        if file.form == limpid::nn::FileForm::Transposed {
+        if file.form == hub::FileForm::Transposed {
             let (out, inner) = (file.rows.len(), row);
             want = (0..out * inner).map(|at| want[at % inner * out + at / inner]).collect();
         }
-        // The gradient of a key's bias is 0 in exact arithmetic (softmax does not see a constant): only noise to compare, so
-        // the scale has a floor.
+        // The gradient of a key's bias is 0 in exact arithmetic (softmax does not see a constant):
+        // only noise to compare, so the scale has a floor.
         let largest = want.iter().fold(1e-2_f32, |m, x| m.max(x.abs()));
         for (i, (got, want)) in ours.iter().zip(&want).enumerate() {
             assert!(
@@ -132,8 +142,11 @@ fn gpt_forward_and_gradients(name: &str) {
     let batch = LmBatch::new(&sequences);
     let mut gradients = Gradients::new(params);
     let mut tape = Tape::training(params, &mut gradients);
-    let loss =
-        gpt.loss(&mut tape, &batch, LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 });
+    let loss = gpt.loss(
+        &mut tape,
+        &batch,
+        LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 },
+    );
     let want = fixture.floats("loss")[0];
     assert!((loss.data()[0] - want).abs() <= 1e-5 * want, "loss {} is not {want}", loss.data()[0]);
     tape.backward(&loss);
@@ -161,20 +174,23 @@ fn adamw() -> AdamConfig {
         beta2: 0.98,
         eps: 1e-8,
         weight_decay: 0.1,
-        kind: DecayKind::Decoupled,
+        decay_mode: DecayMode::Decoupled,
         clip_norm: Some(1.0),
     }
 }
 
 /// Ten steps of AdamW on one batch: the loss before each step.
-fn ten_losses(model: &mut Model, loss_of: impl Fn(&Architecture, &mut Tape) -> Var) -> (Vec<f32>, Vec<f32>) {
+fn ten_losses(
+    model: &mut Model,
+    loss_of: impl Fn(&Stack, &mut Tape) -> Var,
+) -> (Vec<f32>, Vec<f32>) {
     let mut adam = Adam::new(&model.params, adamw());
     let mut gradients = Gradients::new(&model.params);
     (0..10)
         .map(|_| {
             gradients.clear();
             let mut tape = Tape::training(&model.params, &mut gradients);
-            let loss = loss_of(&model.architecture, &mut tape);
+            let loss = loss_of(&model.stack, &mut tape);
             tape.backward(&loss);
             (loss.data()[0], adam.step(&mut model.params, &gradients, 1e-2))
         })
@@ -198,8 +214,8 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_both_gpts() {
         let mut fixture = Fixture::load(name);
         let batch = LmBatch::new(&fixture.sequences("ids", "lengths"));
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 };
-        let (losses, norms) = ten_losses(&mut fixture.model, |architecture, tape| {
-            let Architecture::Gpt(gpt) = architecture else { unreachable!() };
+        let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
+            let Stack::Decoder(gpt) = stack else { unreachable!() };
             gpt.loss(tape, &batch, spec)
         });
         losses_agree(name, &losses, &fixture.floats("adamw_losses"));
@@ -211,7 +227,7 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_both_gpts() {
 fn greedy_continuation_gives_pytorchs_tokens() {
     for name in ["gpt2-tiny", "gpt1-tiny"] {
         let fixture = Fixture::load(name);
-        let mut session = GptSession::new(fixture.gpt(), &fixture.model.params, 1, 11);
+        let mut session = DecoderSession::new(fixture.gpt(), &fixture.model.params, 1, 11);
         assert_eq!(
             greedy(&mut session, &[fixture.ids("prompt")], None, &[], &[8]).unwrap(),
             [fixture.ids("greedy")],
@@ -228,7 +244,13 @@ fn seq2seq_forward(name: &str) -> Fixture {
     let memory = model.memory(&mut tape, &encoded, &batch.source);
     let hidden = model.decode(&mut tape, &batch.input, &memory, None);
     let logits = model.logits(&mut tape, &hidden);
-    rows_agree("logits", logits.data(), &fixture.floats("logits"), model.config().decoder_vocab_size, 1e-5);
+    rows_agree(
+        "logits",
+        logits.data(),
+        &fixture.floats("logits"),
+        model.config().decoder_vocab_size,
+        1e-5,
+    );
     let spec = LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 };
     let loss = model.loss(&mut tape, &batch, spec);
     let want = fixture.floats("loss")[0];
@@ -241,8 +263,8 @@ fn marian_with_relu_gives_pytorchs_logits_and_loss() {
     seq2seq_forward("marian-relu");
 }
 
-/// Marian's embedding has a padding row that PyTorch gives no gradient, though the decoder starts with it; we do not
-/// know of padding, so ours is the whole derivative.
+/// Marian's embedding has a padding row that PyTorch gives no gradient, though the decoder starts
+/// with it; we do not know of padding, so ours is the whole derivative.
 const WHOLE: &[(&str, &str)] = &[("model.shared.weight", "all_rows.grad.model.shared.weight")];
 
 #[test]
@@ -255,7 +277,11 @@ fn marian_and_its_pre_norm_relative_give_pytorchs_gradients_of_the_smoothed_loss
         let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
         let loss = fixture.seq2seq().loss(&mut tape, &batch, spec);
         let want = fixture.floats("loss_smoothed")[0];
-        assert!((loss.data()[0] - want).abs() <= 1e-5 * want, "loss {} is not {want}", loss.data()[0]);
+        assert!(
+            (loss.data()[0] - want).abs() <= 1e-5 * want,
+            "loss {} is not {want}",
+            loss.data()[0]
+        );
         tape.backward(&loss);
         gradients_agree(&fixture, &gradients, WHOLE);
     }
@@ -276,8 +302,8 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_marian() {
     let mut fixture = Fixture::load("marian-tiny");
     let batch = fixture.pairs();
     let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
-    let (losses, norms) = ten_losses(&mut fixture.model, |architecture, tape| {
-        let Architecture::Seq2Seq(model) = architecture else { unreachable!() };
+    let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
+        let Stack::EncoderDecoder(model) = stack else { unreachable!() };
         model.loss(tape, &batch, spec)
     });
     losses_agree("loss", &losses, &fixture.floats("all_rows.adamw_losses"));
@@ -297,9 +323,15 @@ fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
         .map(|tokens| tokens.into_iter().take_while(|t| *t != end).collect())
         .collect();
     let translate = |sources: &[Vec<u32>]| {
-        let mut session = Seq2SeqSession::new(model, params, sources, 20);
-        greedy(&mut session, &vec![vec![start]; sources.len()], Some(end), &[], &vec![10; sources.len()])
-            .unwrap()
+        let mut session = EncoderDecoderSession::new(model, params, sources, 20);
+        greedy(
+            &mut session,
+            &vec![vec![start]; sources.len()],
+            Some(end),
+            &[],
+            &vec![10; sources.len()],
+        )
+        .unwrap()
     };
     assert_eq!(translate(&sources), want);
     for (source, want) in sources.iter().zip(want) {
@@ -311,7 +343,8 @@ fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
 fn a_saved_model_is_byte_for_byte_the_loaded_one() {
     for name in ["gpt2-tiny", "gpt2-untied", "gpt1-tiny", "marian-tiny", "prenorm-seq2seq"] {
         let fixture = Fixture::load(name);
-        let folder = std::env::temp_dir().join(format!("limpid-parity-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("limpid-parity-{name}-{}", std::process::id()));
         hub::save(&fixture.model, &folder).unwrap();
         let (again, warnings) = hub::load(&folder).unwrap();
         assert_eq!(warnings, []);

@@ -1,16 +1,18 @@
-//! Recurrent layers and encoder-decoders against PyTorch, and what must hold of them whatever their numbers.
+//! Recurrent layers and encoder-decoders against PyTorch, and what must hold of them whatever their
+//! numbers.
 //!
 //! Outputs agree within 1e-5 of the largest of their tensor, gradients within 1e-4.
 
-use limpid::config::{Cell, Directions, RnnAttention, RnnConfig};
 use limpid::data::batch::{Packed, PairBatch};
-use limpid::decode::{
-    Beams, EarlyStopping, LengthPenalty, RnnSession, Rules, Session, Silent, beam_search, greedy,
+use limpid::generate::{
+    BeamSearch, EarlyStopping, LengthPenalty, LogitsProcessor, NoObserver, RecurrentSession,
+    Session, beam_search, greedy,
 };
 use limpid::hub;
-use limpid::model::{Architecture, Model, Rnn};
+use limpid::model::config::{Cell, Directions, RecurrentAttention, RecurrentConfig};
+use limpid::model::{Model, Recurrent, Stack};
 use limpid_tensor::kernels::recurrent::{Direction, TimeOrder};
-use limpid_tensor::ops::{LossSpec, RecurrentWeights, State};
+use limpid_tensor::ops::{LossSpec, RecurrentState, RecurrentWeights};
 use limpid_tensor::params::{Init, ParamId, Params};
 use limpid_tensor::tape::{Gradients, Probe, Tape};
 use limpid_tensor::tensor::Tensor;
@@ -71,13 +73,20 @@ impl Expected {
         let largest = want.data().iter().fold(1e-2_f32, |m, x| m.max(x.abs()));
         assert_eq!(got.len(), want.data().len(), "{name}: number of values");
         for (i, (got, want)) in got.iter().zip(want.data()).enumerate() {
-            assert!((got - want).abs() <= bound * largest, "{name}[{i}] is {got}, PyTorch has {want}");
+            assert!(
+                (got - want).abs() <= bound * largest,
+                "{name}[{i}] is {got}, PyTorch has {want}"
+            );
         }
     }
 }
 
 /// Parameters with the numbers that a fixture has for them.
-fn layer_weights(expected: &Expected, name: &str, cell: Cell) -> (Params, Vec<Vec<RecurrentWeights>>) {
+fn layer_weights(
+    expected: &Expected,
+    name: &str,
+    cell: Cell,
+) -> (Params, Vec<Vec<RecurrentWeights>>) {
     let mut builder = Params::builder();
     let mut all: Vec<(String, ParamId)> = Vec::new();
     let mut layers = Vec::new();
@@ -123,10 +132,11 @@ fn two_layers_both_ways_give_pytorchs_outputs_states_and_gradients_for_every_cel
         let (mut firsts, mut lasts) = (Vec::new(), Vec::new());
         for (l, ways) in layers.iter().enumerate() {
             let mut sides = Vec::new();
-            for (w, direction) in [Direction::Forward, Direction::Backward].into_iter().enumerate() {
+            for (w, direction) in [Direction::Forward, Direction::Backward].into_iter().enumerate()
+            {
                 let h = tape.leaf(part(&get("h0"), 2 * l + w));
-                let c = cell.has_memory().then(|| tape.leaf(part(&get("c0"), 2 * l + w)));
-                let first = State { h, c };
+                let c = cell.has_cell_state().then(|| tape.leaf(part(&get("c0"), 2 * l + w)));
+                let first = RecurrentState { h, c };
                 let (y, last) = tape.recurrent(&rows, ways[w], direction, &order, &first);
                 sides.push(y);
                 firsts.push(first);
@@ -149,7 +159,7 @@ fn two_layers_both_ways_give_pytorchs_outputs_states_and_gradients_for_every_cel
                 loss = tape.add(&loss, &term);
             }
         }
-        if cell.has_memory() {
+        if cell.has_cell_state() {
             let c = all(lasts.iter().map(|last| last.c.as_ref().unwrap().data()).collect());
             expected.agrees(&format!("{name}.out.c"), &c, 1e-5);
         }
@@ -158,7 +168,7 @@ fn two_layers_both_ways_give_pytorchs_outputs_states_and_gradients_for_every_cel
         expected.agrees(&format!("{name}.out.dx"), &of(x.id().unwrap()), 1e-4);
         let dh0: Vec<f32> = firsts.iter().flat_map(|first| of(first.h.id().unwrap())).collect();
         expected.agrees(&format!("{name}.out.dh0"), &dh0, 1e-4);
-        if cell.has_memory() {
+        if cell.has_cell_state() {
             let dc0 = firsts.iter().flat_map(|first| of(first.c.as_ref().unwrap().id().unwrap()));
             expected.agrees(&format!("{name}.out.dc0"), &dc0.collect::<Vec<f32>>(), 1e-4);
         }
@@ -169,8 +179,8 @@ fn two_layers_both_ways_give_pytorchs_outputs_states_and_gradients_for_every_cel
     }
 }
 
-fn rnn(model: &Model) -> &Rnn {
-    let Architecture::Rnn(rnn) = &model.architecture else { panic!("a recurrent model was expected") };
+fn rnn(model: &Model) -> &Recurrent {
+    let Stack::Recurrent(rnn) = &model.stack else { panic!("a recurrent model was expected") };
     rnn
 }
 
@@ -190,7 +200,7 @@ fn models_of_every_cell_and_attention_give_pytorchs_logits_loss_and_gradients() 
     for name in MODELS {
         let (model, expected, batch) = load(name);
         let mut tape = Tape::inference(&model.params);
-        let translator = model.architecture.translator().unwrap();
+        let translator = model.stack.translator().unwrap();
         let logits = translator.scores(&mut tape, &batch.source, &batch.input);
         expected.agrees("logits", logits.data(), 1e-5);
         let weight = 1.0 / batch.targets.len() as f32;
@@ -200,9 +210,10 @@ fn models_of_every_cell_and_attention_give_pytorchs_logits_loss_and_gradients() 
         let mut tape = Tape::training(&model.params, &mut gradients);
         let loss = rnn(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight });
         tape.backward(&loss);
-        for file in &model.files {
+        for file in &hub::file_tensors(&model).unwrap() {
             let gradient = gradients.get(&model.params, file.param);
-            let gradient = gradient.unwrap_or_else(|| panic!("{name}: {} received no gradient", file.name));
+            let gradient =
+                gradient.unwrap_or_else(|| panic!("{name}: {} received no gradient", file.name));
             expected.agrees(&format!("grad.{}", file.name), gradient, 1e-4);
         }
     }
@@ -219,7 +230,7 @@ fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
             .map(|tokens| tokens.into_iter().take_while(|t| *t != 1).collect())
             .collect();
         let translate = |sources: &[Vec<u32>]| {
-            let mut session = RnnSession::new(rnn(&model), &model.params, sources, 20);
+            let mut session = RecurrentSession::new(rnn(&model), &model.params, sources, 20);
             let starts = vec![vec![0]; sources.len()];
             greedy(&mut session, &starts, Some(1), &[], &vec![12; sources.len()]).unwrap()
         };
@@ -251,7 +262,7 @@ fn a_probe_sees_pytorchs_attention_and_none_where_there_is_none() {
         let batch = PairBatch::new(&[(source, target)], 0);
         let mut probe = Weights::default();
         let mut tape = Tape::inference(&model.params).with_probe(&mut probe);
-        model.architecture.translator().unwrap().scores(&mut tape, &batch.source, &batch.input);
+        model.stack.translator().unwrap().scores(&mut tape, &batch.source, &batch.input);
         drop(tape);
         if name.ends_with("none") {
             assert!(probe.0.is_empty(), "{name}");
@@ -269,7 +280,8 @@ fn a_saved_model_is_byte_for_byte_the_loaded_one() {
         let saved = std::env::temp_dir().join(format!("limpid-{name}-{}", std::process::id()));
         hub::save(&model, &saved).unwrap();
         for file in ["config.json", "generation_config.json", "model.safetensors"] {
-            let (ours, theirs) = (std::fs::read(saved.join(file)), std::fs::read(folder(name).join(file)));
+            let (ours, theirs) =
+                (std::fs::read(saved.join(file)), std::fs::read(folder(name).join(file)));
             assert!(ours.unwrap() == theirs.unwrap(), "{name}: {file} differs");
         }
         std::fs::remove_dir_all(&saved).unwrap();
@@ -280,11 +292,14 @@ fn a_saved_model_is_byte_for_byte_the_loaded_one() {
 fn models() -> Vec<Model> {
     let mut all = Vec::new();
     for cell in [Cell::Tanh, Cell::Gru, Cell::Lstm] {
-        for attention in [RnnAttention::None, RnnAttention::Dot, RnnAttention::Additive] {
-            for directions in [Directions::Forward, Directions::Both] {
-                let usual = RnnConfig::new(53, cell, attention, 2, 24);
-                let config = RnnConfig { directions, attention_size: 18, max_length: 40, ..usual };
-                all.push(Model::rnn(&config, 5).unwrap());
+        for attention in
+            [RecurrentAttention::None, RecurrentAttention::Dot, RecurrentAttention::Additive]
+        {
+            for directions in [Directions::Forward, Directions::Bidirectional] {
+                let usual = RecurrentConfig::new(53, cell, attention, 2, 24);
+                let config =
+                    RecurrentConfig { directions, attention_size: 18, max_length: 40, ..usual };
+                all.push(Model::new(&config, 5).unwrap());
             }
         }
     }
@@ -309,7 +324,7 @@ fn a_prompt_in_one_pass_or_token_by_token_gives_the_same_scores() {
     for model in models() {
         let sources = sequences(1, &[6, 3]);
         let prompts = sequences(2, &[5, 5]);
-        let session = || RnnSession::new(rnn(&model), &model.params, &sources, 30);
+        let session = || RecurrentSession::new(rnn(&model), &model.params, &sources, 30);
         let (mut at_once, mut one_by_one) = (session(), session());
         let want = at_once.advance(&prompts);
         let step = |j: usize| prompts.iter().map(|prompt| vec![prompt[j]]).collect::<Vec<_>>();
@@ -322,7 +337,7 @@ fn a_prompt_in_one_pass_or_token_by_token_gives_the_same_scores() {
 fn sequences_can_be_dropped_doubled_and_reordered_while_decoding() {
     for model in models() {
         let sources = sequences(6, &[3, 11, 5]);
-        let session = || RnnSession::new(rnn(&model), &model.params, &sources, 30);
+        let session = || RecurrentSession::new(rnn(&model), &model.params, &sources, 30);
         let (mut plain, mut selected) = (session(), session());
         let tokens = [vec![0, 4], vec![0, 9, 2], vec![0]];
         plain.advance(&tokens);
@@ -340,17 +355,23 @@ fn sequences_can_be_dropped_doubled_and_reordered_while_decoding() {
 fn one_beam_is_greedy_search_and_the_score_of_a_beam_is_that_of_its_tokens_read_as_a_whole() {
     for model in models() {
         let sources = sequences(3, &[4, 9]);
-        let search = |beams: usize| {
-            let mut session = RnnSession::new(rnn(&model), &model.params, &sources, 30);
+        let search = |num_beams: usize| {
+            let mut session = RecurrentSession::new(rnn(&model), &model.params, &sources, 30);
             // Sums of log-probabilities.
-            let penalty = LengthPenalty::Power(0.0);
-            let settings = Beams { beams, penalty, stopping: EarlyStopping::Never, nbest: beams };
-            let (starts, rules) = (vec![vec![0]; 2], Rules::default());
-            beam_search(&mut session, &starts, &[8, 8], &settings, &rules, &mut Silent).unwrap()
+            let settings = BeamSearch {
+                num_beams,
+                length_penalty: LengthPenalty::Power(0.0),
+                early_stopping: EarlyStopping::Never,
+                num_return_sequences: num_beams,
+            };
+            let (starts, processor) = (vec![vec![0]; 2], LogitsProcessor::default());
+            beam_search(&mut session, &starts, &[8, 8], &settings, &processor, &mut NoObserver)
+                .unwrap()
         };
-        let mut session = RnnSession::new(rnn(&model), &model.params, &sources, 30);
+        let mut session = RecurrentSession::new(rnn(&model), &model.params, &sources, 30);
         let want = greedy(&mut session, &vec![vec![0]; 2], None, &[], &[8, 8]).unwrap();
-        let one: Vec<Vec<u32>> = search(1).into_iter().map(|mut best| best.remove(0).tokens).collect();
+        let one: Vec<Vec<u32>> =
+            search(1).into_iter().map(|mut best| best.remove(0).tokens).collect();
         assert_eq!(one, want);
         for (source, found) in sources.iter().zip(search(4)) {
             for hypothesis in found {
@@ -366,7 +387,7 @@ fn one_beam_is_greedy_search_and_the_score_of_a_beam_is_that_of_its_tokens_read_
 
 #[test]
 fn without_attention_the_source_reaches_the_decoder_through_its_first_state_alone() {
-    for model in models().iter().filter(|m| rnn(m).config().attention == RnnAttention::None) {
+    for model in models().iter().filter(|m| rnn(m).config().attention == RecurrentAttention::None) {
         let mut tape = Tape::inference(&model.params);
         let sources = sequences(4, &[7, 2]);
         let memories = [0, 1].map(|i| rnn(model).encode(&mut tape, &Packed::new(&[&sources[i]])));
@@ -385,21 +406,24 @@ fn without_attention_the_source_reaches_the_decoder_through_its_first_state_alon
 #[test]
 fn a_step_has_the_same_bits_at_any_number_of_threads() {
     // Wide enough, with enough sequences, that the products of a single step are split.
-    let wide =
-        [(Cell::Gru, RnnAttention::Additive), (Cell::Lstm, RnnAttention::Dot)].map(|(cell, attention)| {
-            let usual = RnnConfig::new(53, cell, attention, 2, 128);
-            Model::rnn(&RnnConfig { directions: Directions::Both, ..usual }, 5).unwrap()
+    let wide = [(Cell::Gru, RecurrentAttention::Additive), (Cell::Lstm, RecurrentAttention::Dot)]
+        .map(|(cell, attention)| {
+            let usual = RecurrentConfig::new(53, cell, attention, 2, 128);
+            Model::new(&RecurrentConfig { directions: Directions::Bidirectional, ..usual }, 5)
+                .unwrap()
         });
     let small = models().into_iter().map(|model| (model, 4));
     for (model, count) in small.chain(wide.map(|model| (model, 40))) {
         let lengths = |step: usize| (0..count).map(|i| 1 + i * step % 19).collect::<Vec<_>>();
-        let pairs: Vec<_> = sequences(7, &lengths(7)).into_iter().zip(sequences(8, &lengths(5))).collect();
+        let pairs: Vec<_> =
+            sequences(7, &lengths(7)).into_iter().zip(sequences(8, &lengths(5))).collect();
         let batch = PairBatch::new(&pairs, 0);
         let run = |threads: usize| {
             limpid_tensor::team::set_threads(threads);
             let mut gradients = Gradients::new(&model.params);
             let mut tape = Tape::training(&model.params, &mut gradients);
-            let loss = rnn(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
+            let loss =
+                rnn(&model).loss(&mut tape, &batch, LossSpec { smoothing: 0.1, weight: 0.1 });
             let value = loss.data()[0];
             tape.backward(&loss);
             (value.to_bits(), gradients.flat().iter().map(|g| g.to_bits()).collect::<Vec<u32>>())

@@ -1,11 +1,12 @@
-//! Metrics against sacreBLEU, rouge-score and scikit-learn; `reference/make_score_cases.py` wrote down what they answered.
+//! Metrics against sacreBLEU, rouge-score and scikit-learn; `reference/make_score_cases.py` wrote
+//! down what they answered.
 
-use limpid::eval::bleu::{OrdersCounted, Smooth};
+use limpid::eval::bleu::{NgramOrders, Smooth};
 use limpid::eval::chrf::{ChrfSmooth, Whitespace};
-use limpid::eval::classification::{ClassScore, Confusion};
+use limpid::eval::classification::{ClassScore, ConfusionMatrix};
 use limpid::eval::resample::{Bootstrap, Interval, Randomization, paired_p_value};
 use limpid::eval::rouge::{RougeScore, best_of, rouge_l, rouge_lsum};
-use limpid::eval::{Bleu, Case, Chrf, Metric, Tokenizer, count_lines, signature, words};
+use limpid::eval::{Bleu, BleuTokenizer, Case, Chrf, Metric, count_lines, signature, words};
 use serde_json::Value;
 
 const CASES: &str = include_str!("../../../reference/fixtures/score/cases.json");
@@ -54,7 +55,12 @@ impl<'a> Settings<'a> {
     }
 
     fn all_used(self) {
-        assert_eq!(self.1, self.0.as_object().expect("settings").len(), "a setting is unknown: {}", self.0);
+        assert_eq!(
+            self.1,
+            self.0.as_object().expect("settings").len(),
+            "a setting is unknown: {}",
+            self.0
+        );
     }
 }
 
@@ -64,10 +70,10 @@ fn bleu(settings: &Value) -> Bleu {
     let bleu = Bleu {
         case: settings.case(),
         tokenizer: match settings.get("tokenize").map(|name| name.as_str().expect("a name")) {
-            None => Tokenizer::V13a,
-            Some("intl") => Tokenizer::Intl,
-            Some("char") => Tokenizer::Char,
-            Some("none") => Tokenizer::None,
+            None => BleuTokenizer::V13a,
+            Some("intl") => BleuTokenizer::Intl,
+            Some("char") => BleuTokenizer::Char,
+            Some("none") => BleuTokenizer::None,
             Some(other) => panic!("unknown tokenizer {other}"),
         },
         smooth: match settings.get("smooth_method").map(|name| name.as_str().expect("a name")) {
@@ -79,8 +85,8 @@ fn bleu(settings: &Value) -> Bleu {
         },
         max_order: settings.whole("max_ngram_order", 4),
         orders: match settings.get("effective_order") {
-            None => OrdersCounted::All,
-            Some(_) => OrdersCounted::Effective,
+            None => NgramOrders::All,
+            Some(_) => NgramOrders::Effective,
         },
     };
     settings.all_used();
@@ -113,7 +119,7 @@ fn metrics(answer: &Value) -> [Box<dyn Metric>; 2] {
     match answer["metric"].as_str() {
         Some("bleu") => {
             let bleu = bleu(settings);
-            [Box::new(bleu), Box::new(Bleu { orders: OrdersCounted::Effective, ..bleu })]
+            [Box::new(bleu), Box::new(Bleu { orders: NgramOrders::Effective, ..bleu })]
         }
         Some("chrf") => [Box::new(chrf(settings)), Box::new(chrf(settings))],
         other => panic!("unknown metric {other:?}"),
@@ -124,7 +130,7 @@ fn metrics(answer: &Value) -> [Box<dyn Metric>; 2] {
 fn lines_are_cut_into_the_international_tokens() {
     for case in list(&cases()["tokens"]) {
         let line = case["line"].as_str().expect("a line");
-        let text = Tokenizer::Intl.tokenize(line);
+        let text = BleuTokenizer::Intl.tokenize(line);
         assert_eq!(words(&text).collect::<Vec<_>>(), strings(&case["tokens"]), "{line:?}");
     }
 }
@@ -138,7 +144,8 @@ fn every_setting_scores_every_corpus_and_sentence_as_sacrebleu_does() {
         for (i, corpus) in list(&cases["corpora"]).iter().enumerate() {
             let name = format!("{} {} {}", answer["metric"], answer["settings"], corpus["name"]);
             let hypotheses = strings(&corpus["hypotheses"]);
-            let references: Vec<Vec<&str>> = list(&corpus["references"]).iter().map(strings).collect();
+            let references: Vec<Vec<&str>> =
+                list(&corpus["references"]).iter().map(strings).collect();
 
             let want = &answer["corpora"][i];
             let total = count_lines(&*metric, &hypotheses, &references).expect("counts").total();
@@ -159,7 +166,9 @@ fn every_setting_scores_every_corpus_and_sentence_as_sacrebleu_does() {
             );
 
             let sentences = numbers(&answer["sentences"][i]);
-            for ((hypothesis, references), want) in hypotheses.iter().zip(&references).zip(sentences) {
+            for ((hypothesis, references), want) in
+                hypotheses.iter().zip(&references).zip(sentences)
+            {
                 let score = for_sentences.score(&for_sentences.count(hypothesis, references));
                 close(score, want, &format!("{name}: {hypothesis:?}"));
                 scores += 1;
@@ -173,10 +182,10 @@ fn every_setting_scores_every_corpus_and_sentence_as_sacrebleu_does() {
 fn the_short_ways_to_a_score_are_the_long_one() {
     let (hypotheses, references) =
         (["the cat sat", "a b"], [vec!["the cat was there"], vec!["a c", "a b c"]]);
-    let bleu = Bleu { tokenizer: Tokenizer::Intl, ..Bleu::default() };
+    let bleu = Bleu { tokenizer: BleuTokenizer::Intl, ..Bleu::default() };
     let total = count_lines(&bleu, &hypotheses, &references).unwrap().total();
     assert_eq!(bleu.corpus(&hypotheses, &references).unwrap().score, bleu.score(&total));
-    let effective = Bleu { orders: OrdersCounted::Effective, ..bleu };
+    let effective = Bleu { orders: NgramOrders::Effective, ..bleu };
     let sentence = bleu.sentence(hypotheses[1], &references[1]).unwrap();
     assert_eq!(sentence.score, effective.score(&effective.count(hypotheses[1], &references[1])));
     assert_eq!(sentence.signature, "nrefs:2|case:mixed|eff:yes|tok:intl|smooth:exp");
@@ -193,7 +202,10 @@ fn the_short_ways_to_a_score_are_the_long_one() {
 #[test]
 fn an_order_that_is_not_four_is_in_the_signature() {
     let bleu = Bleu { max_order: 2, ..Bleu::default() };
-    assert_eq!(signature(&bleu, &[vec!["a"]], None), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|order:2");
+    assert_eq!(
+        signature(&bleu, &[vec!["a"]], None),
+        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|order:2"
+    );
 }
 
 #[track_caller]
@@ -213,7 +225,8 @@ fn summaries_score_as_in_rouge_score() {
         same_rouge(rouge_lsum(prediction, reference), &case["rougeLsum"], reference);
     }
     let several = &cases["summaries"]["several"];
-    let (prediction, references) = (several["prediction"].as_str().unwrap(), strings(&several["references"]));
+    let (prediction, references) =
+        (several["prediction"].as_str().unwrap(), strings(&several["references"]));
     same_rouge(best_of(rouge_l, prediction, &references), &several["rougeL"], "several");
     same_rouge(best_of(rouge_lsum, prediction, &references), &several["rougeLsum"], "several");
 
@@ -227,14 +240,17 @@ fn summaries_score_as_in_rouge_score() {
 fn labels_score_as_in_scikit_learn() {
     #[track_caller]
     fn same(found: ClassScore, want: &Value) {
-        for (found, want) in [found.precision, found.recall, found.f1].into_iter().zip(numbers(want)) {
+        for (found, want) in
+            [found.precision, found.recall, found.f1].into_iter().zip(numbers(want))
+        {
             close(found, want, "a class score");
         }
     }
     for case in list(&cases()["labels"]) {
         let classes = case["classes"].as_u64().unwrap() as usize;
         let confusion =
-            Confusion::new(classes, &indices(&case["right"]), &indices(&case["predicted"])).unwrap();
+            ConfusionMatrix::new(classes, &indices(&case["right"]), &indices(&case["predicted"]))
+                .unwrap();
         close(confusion.accuracy(), case["accuracy"].as_f64().unwrap(), "accuracy");
         close(confusion.accuracy(), case["micro_f1"].as_f64().unwrap(), "micro F1");
         same(confusion.macro_mean(), &case["macro"]);
@@ -281,8 +297,9 @@ fn a_bootstrapped_proportion_has_the_mean_and_interval_of_the_binomial() {
     let counts = system(|i| i % 10 < 3);
     let bootstrap = Bootstrap { samples: 4000, seed: 1 };
     let interval = Interval::of(&bootstrap.scores(&Right, &counts));
-    // 30% of 400 lines: the standard deviation is 100·√(0.3·0.7/400) = 2.291, the interval ± 1.96 of them. The mean of
-    // 4000 draws has a standard error of 0.036, half the distance of the percentiles one of about 0.07.
+    // 30% of 400 lines: the standard deviation is 100·√(0.3·0.7/400) = 2.291, the interval ± 1.96
+    // of them. The mean of 4000 draws has a standard error of 0.036, half the distance of the
+    // percentiles one of about 0.07.
     assert!((interval.mean - 30.0).abs() < 0.15, "{interval:?}");
     assert!((interval.half_width - 1.96 * 2.291).abs() < 0.3, "{interval:?}");
 
@@ -309,11 +326,12 @@ fn a_large_difference_is_significant_and_a_small_one_is_not() {
         let by_bootstrap = paired_p_value(&draw(&baseline), &draw(system), observed);
         (by_bootstrap, randomization.p_value(&Right, &baseline, system))
     };
-    // 120 against 160 lines, 40 of them new: that none of 1000 trials goes beyond leaves p at its least, 1/1001.
+    // 120 against 160 lines, 40 of them new: that none of 1000 trials goes beyond leaves p at its
+    // least, 1/1001.
     let (bs, ar) = test(&system(|i| i % 10 < 4));
     assert_eq!((bs, ar), (1.0 / 1001.0, 1.0 / 1001.0));
-    // 120 against 122, but on other lines: 60 lines differ one way and 62 the other. Exchanged at random, the
-    // difference has a standard deviation of √122 lines, and 2 or fewer is likely.
+    // 120 against 122, but on other lines: 60 lines differ one way and 62 the other. Exchanged at
+    // random, the difference has a standard deviation of √122 lines, and 2 or fewer is likely.
     let (bs, ar) = test(&system(|i| i % 10 < 3 && i < 200 || i % 10 >= 7 && i < 209));
     assert!(bs > 0.2 && ar > 0.6, "{bs} {ar}");
     // A system is no different from itself.

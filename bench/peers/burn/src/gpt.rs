@@ -41,8 +41,8 @@ impl Block {
         let normed = self.norm1.forward(x.clone());
         let x = x + self.attention.forward(normed.clone(), normed, Sight::Past);
         let hidden = self.up.forward(self.norm2.forward(x.clone()));
-        // The exact GELU, not the approximation by tanh of the others: burn has a kernel for this one and makes the other
-        // of eight operations, which doubles the time of T.
+        // The exact GELU, not the approximation by tanh of the others: burn has a kernel for this
+        // one and makes the other of eight operations, which doubles the time of T.
         x + self.down.forward(gelu(hidden))
     }
 }
@@ -52,7 +52,9 @@ impl Gpt {
         Self {
             tokens: table(shape.vocab, shape.width, device),
             positions: table(shape.context, shape.width, device),
-            blocks: (0..shape.layers).map(|_| Block::new(shape.width, shape.heads, device)).collect(),
+            blocks: (0..shape.layers)
+                .map(|_| Block::new(shape.width, shape.heads, device))
+                .collect(),
             norm: LayerNormConfig::new(shape.width).init(device),
         }
     }
@@ -79,10 +81,13 @@ impl Model for Gpt {
     type Batch = Batch;
 
     fn loss(&self, batch: &Batch) -> Tensor<1> {
-        let mut x = look_up(&self.tokens, batch.ids.clone()) + self.positions.val().unsqueeze::<3>();
+        let mut x =
+            look_up(&self.tokens, batch.ids.clone()) + self.positions.val().unsqueeze::<3>();
         for block in &self.blocks {
             x = block.forward(x);
         }
-        batch.criterion.forward(tied_logits(self.norm.forward(x), &self.tokens), batch.targets.clone())
+        batch
+            .criterion
+            .forward(tied_logits(self.norm.forward(x), &self.tokens), batch.targets.clone())
     }
 }

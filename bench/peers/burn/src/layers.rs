@@ -42,7 +42,8 @@ pub enum Sight {
     Past,
 }
 
-/// Queries, keys and values by a product each: cutting one product in three took burn 10% longer on S.
+/// Queries, keys and values by a product each: cutting one product in three took burn 10% longer on
+/// S.
 #[derive(Module, Debug)]
 pub struct Attention {
     q: Linear,
@@ -62,9 +63,12 @@ impl Attention {
     pub fn forward(&self, x: Tensor<3>, memory: Tensor<3>, sight: Sight) -> Tensor<3> {
         let [b, t, c] = x.dims();
         let q = self.split(self.q.forward(x));
-        let (k, v) = (self.split(self.k.forward(memory.clone())), self.split(self.v.forward(memory)));
-        // Under autodiff it is made of single operations; written out by hand with burn's softmax it took the same time.
-        let options = AttentionModuleOptions { is_causal: sight == Sight::Past, ..Default::default() };
+        let (k, v) =
+            (self.split(self.k.forward(memory.clone())), self.split(self.v.forward(memory)));
+        // Under autodiff it is made of single operations; written out by hand with burn's softmax
+        // it took the same time.
+        let options =
+            AttentionModuleOptions { is_causal: sight == Sight::Past, ..Default::default() };
         let mixed = attention(q, k, v, None, None, options); // (b,h,t,d)
         self.out.forward(mixed.swap_dims(1, 2).reshape([b, t, c]))
     }

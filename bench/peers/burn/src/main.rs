@@ -15,9 +15,11 @@ fn main() -> std::process::ExitCode {
 fn make(job: &str) -> Result<Box<dyn Contender>> {
     let device = Device::flex().autodiff();
     match Shape::named(job)? {
-        Shape::Gpt(shape) => {
-            train::start(gpt::Gpt::new(&shape, &device), shape.vocab, gpt::Batch::new(&shape, &device))
-        }
+        Shape::Gpt(shape) => train::start(
+            gpt::Gpt::new(&shape, &device),
+            shape.vocab,
+            gpt::Batch::new(&shape, &device),
+        ),
         Shape::Seq2Seq(shape) => train::start(
             seq2seq::Seq2Seq::new(&shape, &device),
             shape.vocab,

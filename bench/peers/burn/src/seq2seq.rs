@@ -112,12 +112,16 @@ impl Model for Seq2Seq {
         for layer in &self.decoder {
             x = layer.forward(x, Some(memory.clone()));
         }
-        smoothed_cross_entropy(tied_logits(x, &self.tokens), batch.targets.clone(), batch.label_smoothing)
+        smoothed_cross_entropy(
+            tied_logits(x, &self.tokens),
+            batch.targets.clone(),
+            batch.label_smoothing,
+        )
     }
 }
 
-/// (1-ε)·(−log p of the target) + ε·(−log p on average over the vocabulary), averaged over the tokens: burn's own
-/// loss says the same with a table of smoothed targets as large as the scores.
+/// (1-ε)·(−log p of the target) + ε·(−log p on average over the vocabulary), averaged over the
+/// tokens: burn's own loss says the same with a table of smoothed targets as large as the scores.
 fn smoothed_cross_entropy(logits: Tensor<2>, targets: Tensor<2, Int>, epsilon: f64) -> Tensor<1> {
     let log_p = log_softmax(logits, 1);
     let of_target = log_p.clone().gather(1, targets).mean();

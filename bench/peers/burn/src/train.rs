@@ -19,7 +19,11 @@ struct Trainer<M: Model> {
 
 /// A trainer that has shown that it trains everything, and that is warm.
 pub fn start<M: Model>(model: M, vocab: usize, batch: M::Batch) -> Result<Box<dyn Contender>> {
-    let how = AdamWConfig::new().with_beta_1(0.9).with_beta_2(0.98).with_epsilon(1e-8).with_weight_decay(0.1);
+    let how = AdamWConfig::new()
+        .with_beta_1(0.9)
+        .with_beta_2(0.98)
+        .with_epsilon(1e-8)
+        .with_weight_decay(0.1);
     gradients(&model, &batch).check()?;
     let mut trainer = Trainer { model: Some(model), batch, optimizer: how.init() };
     let losses = (0..3).map(|_| trainer.step()).collect::<Result<_>>()?;
@@ -47,7 +51,8 @@ struct Look {
 
 impl ModuleVisitor for Look {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let sum = self.found.get::<D>(param.id).map(|gradient| gradient.abs().sum().into_scalar::<f32>());
+        let sum =
+            self.found.get::<D>(param.id).map(|gradient| gradient.abs().sum().into_scalar::<f32>());
         self.gradients.push(self.path.join("."), sum);
     }
 

@@ -1,5 +1,6 @@
-//! Writing token by token with the shape of GPT-2 small, one stream, f32, keys and values cached; what
-//! `limpid bench decode` does. Only inference, so candle's fused layer norm and softmax may be used.
+//! Writing token by token with the shape of GPT-2 small, one stream, f32, keys and values cached;
+//! what `limpid bench decode` does. Only inference, so candle's fused layer norm and softmax may be
+//! used.
 
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 use candle_nn::kv_cache::KvCache;
@@ -62,7 +63,8 @@ impl Block {
         let t = qkv.dim(1)?;
         let head_width = WIDTH / HEADS;
         let part = |i: usize| {
-            let part = qkv.narrow(D::Minus1, i * WIDTH, WIDTH)?.reshape((1, t, HEADS, head_width))?;
+            let part =
+                qkv.narrow(D::Minus1, i * WIDTH, WIDTH)?.reshape((1, t, HEADS, head_width))?;
             part.transpose(1, 2)?.contiguous()
         };
         let (k, v) = self.cache.append(&part(1)?, &part(2)?)?;
@@ -74,8 +76,8 @@ impl Block {
 
 impl Decoder {
     pub fn new() -> Result<Self> {
-        // Random weights come from a map of variables. Their values alone, as if read from a file: with variables
-        // every operation would record a graph.
+        // Random weights come from a map of variables. Their values alone, as if read from a file:
+        // with variables every operation would record a graph.
         let variables = VarMap::new();
         Self::of(VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
         let values: HashMap<String, Tensor> = {
@@ -90,7 +92,8 @@ impl Decoder {
             named.iter().map(value).collect::<Result<_>>()?
         };
         let mut decoder = Self::of(VarBuilder::from_tensors(values, DType::F32, &Device::Cpu))?;
-        decoder.parameters = variables.all_vars().iter().map(|variable| variable.elem_count()).sum();
+        decoder.parameters =
+            variables.all_vars().iter().map(|variable| variable.elem_count()).sum();
         decoder.check_cache()?;
         decoder.sequence()?;
         Ok(decoder)
@@ -113,11 +116,13 @@ impl Decoder {
     fn advance(&mut self, ids: &[u32], at: usize) -> Result<Tensor> {
         let ids = Tensor::from_vec(ids.to_vec(), (1, ids.len()), &Device::Cpu)?;
         let t = ids.dim(1)?;
-        let mut x = look_up(&self.tokens, &ids)?.broadcast_add(&self.positions.narrow(0, at, t)?)?;
+        let mut x =
+            look_up(&self.tokens, &ids)?.broadcast_add(&self.positions.narrow(0, at, t)?)?;
         for block in &mut self.blocks {
             x = block.forward(&x)?;
         }
-        let last = self.norm.forward(&x.narrow(1, t - 1, 1)?.contiguous()?)?.flatten_to(1)?; // (1,c)
+        // (1,c)
+        let last = self.norm.forward(&x.narrow(1, t - 1, 1)?.contiguous()?)?.flatten_to(1)?;
         last.matmul(&self.output.t()?)?.flatten_all()
     }
 
@@ -156,7 +161,8 @@ impl Decoder {
     }
 }
 
-/// The same matrix (outputs, inputs), stored input by input: 26 ms a token against 39 for the layers so, on a busy machine.
+/// The same matrix (outputs, inputs), stored input by input: 26 ms a token against 39 for the
+/// layers so, on a busy machine.
 fn by_inputs(weight: &Tensor) -> Result<Tensor> {
     weight.t()?.contiguous()?.t()
 }

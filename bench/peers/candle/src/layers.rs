@@ -1,5 +1,5 @@
-//! Layers whose every operation has a backward: candle's own `LayerNorm` and `softmax_last_dim` have none, and a
-//! model made of them trains almost nothing without saying so.
+//! Layers whose every operation has a backward: candle's own `LayerNorm` and `softmax_last_dim`
+//! have none, and a model made of them trains almost nothing without saying so.
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{Init, Linear, Module, VarBuilder, ops};
@@ -32,8 +32,8 @@ impl LayerNorm {
     }
 }
 
-/// Queries, keys and values by a product each: cutting one product in three took candle 25% longer on S, because of
-/// its backward.
+/// Queries, keys and values by a product each: cutting one product in three took candle 25% longer
+/// on S, because of its backward.
 pub struct Attention {
     q: Linear,
     k: Linear,

@@ -32,7 +32,10 @@ impl Layer {
     fn new(shape: &protocol::Seq2Seq, cross: Option<VarBuilder>, vb: VarBuilder) -> Result<Self> {
         let c = shape.width;
         let cross = cross.map(|vb| -> Result<_> {
-            Ok((Attention::new(c, shape.heads, vb.pp("attention"))?, LayerNorm::new(c, vb.pp("norm"))?))
+            Ok((
+                Attention::new(c, shape.heads, vb.pp("attention"))?,
+                LayerNorm::new(c, vb.pp("norm"))?,
+            ))
         });
         Ok(Self {
             attention: Attention::new(c, shape.heads, vb.pp("attention"))?,
@@ -44,7 +47,12 @@ impl Layer {
         })
     }
 
-    fn forward(&self, x: &Tensor, memory: Option<&Tensor>, mask: Option<&Tensor>) -> Result<Tensor> {
+    fn forward(
+        &self,
+        x: &Tensor,
+        memory: Option<&Tensor>,
+        mask: Option<&Tensor>,
+    ) -> Result<Tensor> {
         let mut x = self.norm1.forward(&(x + self.attention.forward(x, x, mask)?)?)?;
         if let (Some((attention, norm)), Some(memory)) = (&self.cross, memory) {
             x = norm.forward(&(&x + attention.forward(&x, memory, None)?)?)?;
@@ -106,7 +114,8 @@ impl Model for Seq2Seq {
     }
 }
 
-/// (1-ε)·(−log p of the target) + ε·(−log p on average over the vocabulary), averaged over the tokens.
+/// (1-ε)·(−log p of the target) + ε·(−log p on average over the vocabulary), averaged over the
+/// tokens.
 fn smoothed_cross_entropy(logits: &Tensor, targets: &Tensor, epsilon: f64) -> Result<Tensor> {
     let log_p = ops::log_softmax(logits, D::Minus1)?;
     let of_target = log_p.gather(&targets.unsqueeze(1)?, 1)?.mean_all()?;

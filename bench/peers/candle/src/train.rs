@@ -22,7 +22,8 @@ pub fn start<M: Model + 'static>(
 ) -> Result<Box<dyn Contender>> {
     let said = |error: candle_core::Error| error.to_string();
     let variables = VarMap::new();
-    let model = model(VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu)).map_err(said)?;
+    let model =
+        model(VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu)).map_err(said)?;
     // The batch never changes, so a usual rate would learn it by heart while being measured.
     let how = ParamsAdamW { lr: 1e-5, beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.1 };
     let optimizer = AdamW::new(variables.all_vars(), how).map_err(said)?;
@@ -43,7 +44,9 @@ impl<M: Model> Trainer<M> {
     fn gradients(&self) -> candle_core::Result<Gradients> {
         let found = self.model.loss()?.backward()?;
         let mut gradients = Gradients::default();
-        for (name, variable) in self.variables.data().lock().expect("nobody panics holding it").iter() {
+        for (name, variable) in
+            self.variables.data().lock().expect("nobody panics holding it").iter()
+        {
             let sum = |gradient: &Tensor| gradient.abs()?.sum_all()?.to_scalar::<f32>();
             gradients.push(name, found.get(variable).map(sum).transpose()?);
         }

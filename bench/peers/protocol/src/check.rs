@@ -1,8 +1,10 @@
-//! Is it a real training step? A library may lack the backward of an operation and silently train almost nothing.
+//! Is it a real training step? A library may lack the backward of an operation and silently train
+//! almost nothing.
 
 use crate::Result;
 
-/// The sum of |gradient| of every variable, by name; `None` where the library gave no gradient at all.
+/// The sum of |gradient| of every variable, by name; `None` where the library gave no gradient at
+/// all.
 #[derive(Default)]
 pub struct Gradients(Vec<(String, Option<f32>)>);
 
@@ -38,7 +40,9 @@ impl Losses {
         let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
         let ignorant = (vocab as f64).ln();
         if (first - ignorant).abs() > 0.5 {
-            return Err(format!("the first loss is {first}, expected about ln({vocab}) = {ignorant:.3}"));
+            return Err(format!(
+                "the first loss is {first}, expected about ln({vocab}) = {ignorant:.3}"
+            ));
         }
         if last >= first {
             return Err(format!("the loss does not fall: {:?}", self.0));

@@ -1,5 +1,5 @@
-//! What every peer shares: the shapes of the models, their random batches, the checks that a training step is a
-//! real one, and the protocol of side-by-side runs (docs/formats.md).
+//! What every peer shares: the shapes of the models, their random batches, the checks that a
+//! training step is a real one, and the protocol of side-by-side runs (docs/formats.md).
 
 mod check;
 mod shapes;
@@ -14,7 +14,8 @@ use std::time::Instant;
 /// Anything that goes wrong here ends the program with this sentence.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// What a run gives: the time of each step (or token) in milliseconds and, in training, the last loss.
+/// What a run gives: the time of each step (or token) in milliseconds and, in training, the last
+/// loss.
 pub struct Run {
     pub step_ms: Vec<f64>,
     pub loss: Option<f64>,
@@ -28,7 +29,10 @@ pub trait Contender {
 }
 
 /// Makes the contender that the command line names and serves it; the exit code.
-pub fn main(version: &str, make: impl FnOnce(&str) -> Result<Box<dyn Contender>>) -> std::process::ExitCode {
+pub fn main(
+    version: &str,
+    make: impl FnOnce(&str) -> Result<Box<dyn Contender>>,
+) -> std::process::ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let served = match &words[..] {
         [job] => serve(job, version, make),
@@ -43,22 +47,29 @@ pub fn main(version: &str, make: impl FnOnce(&str) -> Result<Box<dyn Contender>>
     }
 }
 
-fn serve(job: &str, version: &str, make: impl FnOnce(&str) -> Result<Box<dyn Contender>>) -> Result<()> {
-    // Read by rayon itself, which both libraries use; without it they would take every core there is.
+fn serve(
+    job: &str,
+    version: &str,
+    make: impl FnOnce(&str) -> Result<Box<dyn Contender>>,
+) -> Result<()> {
+    // Read by rayon itself, which both libraries use; without it they would take every core there
+    // is.
     let threads = std::env::var("RAYON_NUM_THREADS").map_err(|_| "RAYON_NUM_THREADS is not set")?;
-    let threads: usize = threads.parse().map_err(|_| format!("RAYON_NUM_THREADS={threads} is no number"))?;
+    let threads: usize =
+        threads.parse().map_err(|_| format!("RAYON_NUM_THREADS={threads} is no number"))?;
     let own = resident_mb();
     let mut contender = make(job)?;
     println!(
         "{}",
-        json!({ "ready": true, "parameters": contender.parameters(), "version": version, "threads": threads,
-                "own_mb": own })
+        json!({ "ready": true, "parameters": contender.parameters(), "version": version,
+                "threads": threads, "own_mb": own })
     );
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| e.to_string())?;
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["run", seconds] => {
-                let seconds = seconds.parse().map_err(|_| format!("'{line}': expected run SECONDS"))?;
+                let seconds =
+                    seconds.parse().map_err(|_| format!("'{line}': expected run SECONDS"))?;
                 let run = contender.run(seconds)?;
                 match run.loss {
                     Some(loss) => println!("{}", json!({ "step_ms": run.step_ms, "loss": loss })),

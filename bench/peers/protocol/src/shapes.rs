@@ -1,6 +1,7 @@
 //! The four models of bench/torch_models.py.
 
-/// A GPT as GPT-2 is built: pre-norm, learned positions, GELU by tanh, the output tied to the embedding.
+/// A GPT as GPT-2 is built: pre-norm, learned positions, GELU by tanh, the output tied to the
+/// embedding.
 #[derive(Clone, Copy)]
 pub struct Gpt {
     pub layers: usize,
@@ -11,7 +12,8 @@ pub struct Gpt {
     pub vocab: usize,
 }
 
-/// An encoder-decoder as in Vaswani et al. 2017: post-norm, sinusoids, ReLU, one table for both sides and the output.
+/// An encoder-decoder as in Vaswani et al. 2017: post-norm, sinusoids, ReLU, one table for both
+/// sides and the output.
 #[derive(Clone, Copy)]
 pub struct Seq2Seq {
     /// Of the encoder, and of the decoder.
@@ -86,8 +88,14 @@ impl Random {
         (0..count).map(|_| (self.next() % vocab as u64) as u32).collect()
     }
 
-    /// `batch` sequences and, for each, the same shifted by one: what comes in and what is to be predicted.
-    pub fn shifted_ids(&mut self, batch: usize, length: usize, vocab: usize) -> (Vec<u32>, Vec<u32>) {
+    /// `batch` sequences and, for each, the same shifted by one: what comes in and what is to be
+    /// predicted.
+    pub fn shifted_ids(
+        &mut self,
+        batch: usize,
+        length: usize,
+        vocab: usize,
+    ) -> (Vec<u32>, Vec<u32>) {
         let (mut inputs, mut targets) = (Vec::new(), Vec::new());
         for _ in 0..batch {
             let ids = self.ids(length + 1, vocab);

@@ -1,109 +1,109 @@
-//! How to write: the flags that `generate` and `translate` share.
+//! Decoding options: the flags that `generate`, `translate` and `summarize` share.
 
 use clap::{Args as ClapArgs, ValueEnum};
-use limpid::decode::{EarlyStopping, Request, Trace};
+use limpid::generate::{EarlyStopping, GenerationOptions, Trace};
 
 /// When a beam search stops.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stopping {
-    /// As soon as there are as many finished texts as beams
+    /// As soon as there are as many finished hypotheses as beams
     True,
-    /// When none that is being written would be better if it ended now
+    /// When no beam would be better if it ended now
     False,
-    /// When none that is being written can become better
+    /// When no beam can become better
     Never,
 }
 
-/// Without any of these the model's generation_config.json decides, and without that the likeliest token is taken each time.
+/// Options set here override the model's generation_config.json; without both, greedy search.
 #[derive(ClapArgs)]
-#[command(next_help_heading = "How to write")]
+#[command(next_help_heading = "Decoding options")]
 pub struct DecodingFlags {
-    /// Draw at random: below 1 closer to the likeliest, above 1 more freely; 0 never draws
+    /// Sample from the model's distribution instead of taking the most likely token; implied by
+    /// --temperature, --top-k, --top-p and --seed
+    #[arg(long)]
+    pub do_sample: bool,
+    /// Softmax temperature for sampling: below 1 sharpens, above 1 flattens; 0 is greedy search
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub temperature: Option<f32>,
-    /// Draw among the K likeliest tokens
+    /// Sample from the K most likely tokens
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub top_k: Option<usize>,
-    /// Draw among the fewest tokens that have probability P together
+    /// Sample from the fewest tokens that have probability P together (nucleus sampling)
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub top_p: Option<f32>,
-    /// Seed of the draws [default: 0]
+    /// Random seed of sampling [default: 0]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Draw so many texts of each
-    #[arg(long, value_name = "N")]
-    pub samples: Option<usize>,
-    /// Beam search: follow the B likeliest texts
+    /// Beam search with B beams
     #[arg(long, value_name = "B")]
-    pub beams: Option<usize>,
-    /// Give the N best texts of a beam search
+    pub num_beams: Option<usize>,
+    /// Number of outputs per input: samples, or the N best of a beam search [default: 1]
     #[arg(long, value_name = "N")]
-    pub nbest: Option<usize>,
-    /// Scores are divided by length^A [default: 1]
+    pub num_return_sequences: Option<usize>,
+    /// Beam search: divide scores by length^A [default: 1]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub length_penalty: Option<f32>,
-    /// Scores are divided by ((5 + length)/6)^A instead
+    /// Beam search: divide scores by ((5 + length)/6)^A instead (GNMT)
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
-    pub gnmt: Option<f32>,
+    pub gnmt_length_penalty: Option<f32>,
     /// When a beam search stops [default: false]
     #[arg(long, value_name = "WHEN")]
     pub early_stopping: Option<Stopping>,
-    /// Above 1: tokens that are in the text already become less likely
+    /// Above 1, tokens that occurred before become less likely
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
-    /// No N tokens come twice in the same order
+    /// No N-gram of tokens occurs twice
     #[arg(long, value_name = "N")]
-    pub no_repeat_ngram: Option<usize>,
-    /// New tokens there must be before the end
+    pub no_repeat_ngram_size: Option<usize>,
+    /// Minimum number of new tokens
     #[arg(long, value_name = "N")]
-    pub min_tokens: Option<usize>,
-    /// End at this text, which is left out; may be given several times
+    pub min_new_tokens: Option<usize>,
+    /// End the output before this text; may be given several times
     #[arg(long, value_name = "TEXT")]
-    pub stop: Vec<String>,
-    /// Write every step with its distribution to this file, a JSON object a line; - is standard output, and then all of it is JSON
+    pub stop_strings: Vec<String>,
+    /// Write every step with its distribution to this file as JSON Lines; - is standard output, and
+    /// then all of it is JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<std::path::PathBuf>,
-    /// Of each distribution in the trace, list what could be chosen and the N likeliest others [default: all]
+    /// List the candidates and the N most likely other tokens of each distribution in the trace
+    /// [default: all]
     #[arg(long, value_name = "N", requires = "trace")]
     pub trace_top: Option<usize>,
 }
 
 impl DecodingFlags {
-    /// What ends a text: as was said, or as the model's files say.
-    pub fn stops_or(&self, file: Vec<String>) -> Vec<String> {
-        if self.stop.is_empty() { file } else { self.stop.clone() }
-    }
-
-    /// What was asked for.
-    pub fn request(&self) -> Request {
+    /// The options of the library; `max_new_tokens` is a flag of each command.
+    pub fn options(&self) -> GenerationOptions {
         let stopping = |stopping| match stopping {
-            Stopping::True => EarlyStopping::AtOnce,
+            Stopping::True => EarlyStopping::Immediate,
             Stopping::False => EarlyStopping::Heuristic,
             Stopping::Never => EarlyStopping::Never,
         };
-        Request {
+        GenerationOptions {
+            do_sample: self.do_sample.then_some(true),
             temperature: self.temperature,
             top_k: self.top_k,
             top_p: self.top_p,
-            samples: self.samples,
             seed: self.seed,
-            beams: self.beams,
+            num_beams: self.num_beams,
+            num_return_sequences: self.num_return_sequences,
             length_penalty: self.length_penalty,
-            gnmt: self.gnmt,
+            gnmt_length_penalty: self.gnmt_length_penalty,
             early_stopping: self.early_stopping.map(stopping),
-            nbest: self.nbest,
             repetition_penalty: self.repetition_penalty,
-            no_repeat_ngram: self.no_repeat_ngram,
-            min_new: self.min_tokens,
+            no_repeat_ngram_size: self.no_repeat_ngram_size,
+            min_new_tokens: self.min_new_tokens,
+            max_new_tokens: None,
+            stop_strings: (!self.stop_strings.is_empty()).then(|| self.stop_strings.clone()),
         }
     }
 
-    /// Whether every step is to be reported.
+    /// How much of each step is reported.
     pub fn tracing(&self) -> Trace {
         match (&self.trace, self.trace_top) {
             (None, _) => Trace::Off,
-            (Some(_), None) => Trace::Whole,
-            (Some(_), Some(others)) => Trace::Likeliest(others),
+            (Some(_), None) => Trace::Full,
+            (Some(_), Some(others)) => Trace::Top(others),
         }
     }
 

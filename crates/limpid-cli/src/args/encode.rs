@@ -5,49 +5,54 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct FillMask {
-    /// The folder of a model for masked words, with its tokenizer
+    /// Model folder or run folder of a masked language model
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Text with [MASK] where a word is missing, once or several times; without it, standard input line by line
+    /// Texts with one or more [MASK] tokens [default: lines of standard input]
     pub text: Vec<String>,
-    /// How many words for each gap
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Predictions per [MASK]
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
     pub top: u32,
-    /// One JSON object a line for each text
+    /// Print JSON Lines, one object per text
     #[arg(long)]
     pub json: bool,
 }
 
-/// How the vectors of the tokens become one.
+/// How token vectors are pooled into a text embedding.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Pool {
-    /// That of [CLS]
+    /// Vector of [CLS]
     Cls,
-    /// Their mean
+    /// Mean of the token vectors
     Mean,
 }
 
 #[derive(ClapArgs)]
 pub struct Vectors {
-    /// How the vectors of the tokens become one [default: what 1_Pooling/config.json says, or mean]
+    /// Pooling [default: from 1_Pooling/config.json, otherwise mean]
     #[arg(long)]
     pub pool: Option<Pool>,
-    /// Read the beginning of a text that is too long, instead of refusing it
+    /// Truncate texts that exceed the model's maximum length
     #[arg(long)]
     pub truncate: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct Embed {
-    /// The folder of an encoder, with its tokenizer
+    /// Model folder or run folder of an encoder
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Texts; without them, standard input line by line
+    /// Texts [default: lines of standard input]
     pub text: Vec<String>,
-    /// Leave the vectors as long as the model makes them, instead of length 1
+    /// Do not normalize embeddings to unit length
     #[arg(long)]
     pub no_normalize: bool,
-    /// Write to a file: .npy as NumPy's matrix, .jsonl as an object a line [default: JSON Lines to standard output]
+    /// Output file: .npy (NumPy matrix) or .jsonl [default: JSON Lines to standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
@@ -56,12 +61,12 @@ pub struct Embed {
 
 #[derive(ClapArgs)]
 pub struct Similarity {
-    /// The folder of an encoder, with its tokenizer
+    /// Model folder or run folder of an encoder
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Two texts or more; without them, standard input line by line
+    /// Two or more texts [default: lines of standard input]
     pub text: Vec<String>,
-    /// Machine-readable: {"texts": […], "cosine": [[…], …]}
+    /// Print JSON: {"texts": […], "cosine": [[…], …]}
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -70,21 +75,21 @@ pub struct Similarity {
 
 #[derive(ClapArgs)]
 pub struct Classify {
-    /// The folder of a classifier, with its tokenizer
+    /// Model folder or run folder of a classifier
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Texts; without them, standard input line by line
+    /// Texts [default: lines of standard input]
     pub text: Vec<String>,
-    /// Each text is two, with a tab between them
+    /// Each text is a pair of texts, separated by a tab
     #[arg(long)]
     pub pair: bool,
-    /// How many labels are shown, the likeliest first [default: all]
+    /// Number of labels to show, most probable first [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Read the beginning of a text that is too long, instead of refusing it
+    /// Truncate texts that exceed the model's maximum length
     #[arg(long)]
     pub truncate: bool,
-    /// One JSON object a line for each text
+    /// Print JSON Lines, one object per text
     #[arg(long)]
     pub json: bool,
 }

@@ -6,79 +6,88 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct Eval {
-    /// A model folder, or the folder of a run
+    /// Model folder or run folder
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// Text, for a language model or an encoder; tables of labelled texts, for a classifier; a table of pairs, for a translator
+    /// Text for a language model or a masked language model; tables of labelled texts for a
+    /// classifier; a table of pairs for a translator
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// Sentences to translate, for a translator
+    /// Source sentences, one per line
     #[arg(long, value_name = "FILE", requires = "target")]
     pub source: Option<PathBuf>,
-    /// Their translations
+    /// Reference translations, one per line
     #[arg(long, value_name = "FILE", requires = "source")]
     pub target: Option<PathBuf>,
-    /// Both in one table (TSV, CSV, JSON Lines), for a translator
+    /// Sources and references in one table (TSV, CSV, JSON Lines)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "data"])]
     pub pairs: Option<PathBuf>,
-    /// Pairs: the first line of the table names its columns
+    /// Pairs: the first line of the table is a header
     #[arg(long)]
     pub header: bool,
-    /// Pairs: the column of the sentences, by name or number [default: as the run was trained, or 1; in JSON Lines source]
+    /// Pairs: source column, by name or number [default: as in training, or
+    /// 1; in JSON Lines source]
     #[arg(long, value_name = "COLUMN")]
     pub source_column: Option<String>,
-    /// Pairs: the column of their translations [default: as the run was trained, or 2; in JSON Lines target]
+    /// Pairs: target column, by name or number [default: as in training, or 2; in JSON
+    /// Lines target]
     #[arg(long, value_name = "COLUMN")]
     pub target_column: Option<String>,
-    /// Stories that `limpid corpus stories` wrote, one a line, beside the best that is possible with them: nats a word, or words hidden one at a time. Needs --data with those it has learnt from, for counts
+    /// Stories from `limpid corpus stories`, one per line: nats per word or masked-word accuracy,
+    /// compared with the exact bound. Needs the training stories as --data, for n-gram baselines
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub stories: Option<PathBuf>,
-    /// Stories: how many words are hidden
-    #[arg(long, default_value_t = 2_000, value_name = "N", requires = "stories", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stories: number of masked words
+    #[arg(long, default_value_t = 2_000, value_name = "N", requires = "stories",
+        value_parser = clap::value_parser!(u32).range(1..))]
     pub positions: u32,
-    /// Tokens of a window of text [default: the model's context]
+    /// Tokens per window of text [default: the model's context]
     #[arg(long, value_name = "N")]
     pub context: Option<usize>,
-    /// Language models and hidden words: each line is a text of its own, instead of windows of the whole [default: as the run was trained]
+    /// Language models: each line is a separate text, instead of windows over the whole file
+    /// [default: as in training]
     #[arg(long)]
     pub lines: bool,
-    /// Windows of the whole text, also of a run that was trained on lines or pairs
+    /// Windows over the whole file, also for a model trained on lines or line pairs
     #[arg(long, conflicts_with_all = ["lines", "line_pairs"])]
     pub windows: bool,
-    /// Hidden words: a line and the next one, or in half of the cases another; also measures how often the model knows which [default: as the run was trained]
+    /// Masked language models: pairs of lines, and accuracy of next-sentence prediction [default:
+    /// as in training]
     #[arg(long, conflicts_with = "lines")]
     pub line_pairs: bool,
-    /// Hidden words: the part of the tokens that is hidden [default: as the run was trained, or 0.15]
+    /// Masking probability [default: as in training, or 0.15]
     #[arg(long, value_name = "SHARE")]
     pub masked: Option<f32>,
-    /// Hidden words: all pieces of a word together
+    /// Whole-word masking
     #[arg(long)]
     pub whole_words: bool,
-    /// Hidden words: another seed hides other words
+    /// Random seed of the masking
     #[arg(long = "mask-seed", default_value_t = 1, value_name = "N")]
     pub mask_seed: u64,
-    /// Labels and pairs: how the table is written: tsv, csv, jsonl, label-first (a label, a space, the text) [default: as the run was trained, or by the file's name]
+    /// Table format: tsv, csv, jsonl, or label-first (label, space, text) [default: as in training,
+    /// or by the file name]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Labels: the column of the text, by name or number; twice for pairs of texts [default: as the run was trained, or text]
+    /// Labels: text column, by name or number; twice for pairs of texts [default: as in training,
+    /// or text]
     #[arg(long, value_name = "COLUMN")]
     pub text_column: Vec<String>,
-    /// Labels: the column of the label, by name or number [default: as the run was trained, or label]
+    /// Labels: label column, by name or number [default: as in training, or label]
     #[arg(long, value_name = "COLUMN")]
     pub label_column: Option<String>,
-    /// Labels: the first line is an example as all others
+    /// Labels: the table has no header
     #[arg(long)]
     pub no_header: bool,
-    /// Compare without regard to capital letters
+    /// Lowercase hypotheses and references
     #[arg(long)]
     pub lowercase: bool,
-    /// The targets are summaries: ROUGE-L and exact match, beside the first sentence of each source as its summary
+    /// The targets are summaries: ROUGE-L and exact match, compared with the lead sentence
     #[arg(long)]
     pub summaries: bool,
-    /// Write the translations to a file
+    /// File for the translations
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

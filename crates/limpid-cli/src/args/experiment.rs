@@ -1,28 +1,28 @@
-//! Flags of `limpid experiment`.
+//! `limpid experiment`
 
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct Experiment {
-    /// Which one; without it, the list
+    /// Name of the experiment; without it, list all
     pub name: Option<String>,
-    /// A small version that takes seconds: to see that it works, not what is true
+    /// Smoke test of a few seconds: too small for a verdict
     #[arg(long)]
     pub quick: bool,
-    /// The first of three seeds
+    /// First of three consecutive random seeds
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Steps of each training (of `transfer`: of its pretraining), in place of the usual number
+    /// Training steps of each model (of `transfer`: pretraining steps) [default: by experiment]
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
-    /// Width of each model, in place of the usual one
+    /// Model width [default: by experiment]
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
-    /// Folder for report.html, the pictures and outcome.json [default: experiments/NAME]
+    /// Folder for report.html, figures and outcome.json [default: experiments/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// The outcome as JSON on standard output
+    /// Print the outcome as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -9,20 +9,22 @@ pub struct Generate {
     /// The folder of a language model, with its tokenizer
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// What to continue; may be given several times. Without it, all of standard input (without its last line ending); at a terminal,
-    /// line by line
+    /// Text to continue; may be given several times. Without it, all of standard input (without its
+    /// last line ending); at a terminal, line by line
     #[arg(long, value_name = "TEXT")]
     pub prompt: Vec<String>,
-    /// New tokens at most [default: what generation_config.json says, or 100, as far as the context allows]
+    /// Maximum number of new tokens [default: that of generation_config.json, or 100, as far as the
+    /// context allows]
     #[arg(long, value_name = "N")]
-    pub tokens: Option<usize>,
-    /// Let a text outgrow the model's context: when it is full, its last half is read again and the text goes on
-    #[arg(long, alias = "truncate-prompt")]
+    pub max_new_tokens: Option<usize>,
+    /// Let a text outgrow the model's context: when it is full, its last half becomes the prompt of
+    /// the rest
+    #[arg(long)]
     pub slide: bool,
     /// Print the prompt before its continuation
     #[arg(long)]
     pub echo: bool,
-    /// One JSON object a line for each text
+    /// JSON Lines, an object per text
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What can be typed: here the verbs, beside it the families of flags that are long.
+//! The command line: the commands here, their longer lists of flags in the files beside it.
 
 mod bench;
 mod corpus;
@@ -37,59 +37,63 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(name = "limpid", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Args {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
-    /// Threads to use (the results have the same bits at any number).
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Number of threads (results are bit-identical for any value) [default: one per core]
+    #[arg(long, global = true, value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 }
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Train a small French-English Transformer on the built-in corpus, and show what it learnt; with --all a GPT and a BERT too
+    /// Train a small French-English Transformer on the built-in corpus and show its translations;
+    /// with --all also a GPT and a BERT
     Demo(Demo),
     /// Continue text with a language model
     Generate(Generate),
-    /// Train a model on your own text, in a folder of its own; it can be stopped at any moment and goes on with --resume
+    /// Train a model on your own text in a run folder; after Ctrl-C or a crash, --resume continues
+    /// bit for bit
     Train(Train),
     /// Translate text with a model
     Translate(Translate),
-    /// Say which words may stand at [MASK]
+    /// Predict the words behind [MASK]
     FillMask(FillMask),
-    /// Texts as vectors
+    /// Compute text embeddings
     Embed(Embed),
-    /// How near texts are to each other: the cosine of their vectors
+    /// Cosine similarity of text embeddings
     Similarity(Similarity),
-    /// Say which label a text has
+    /// Classify text
     Classify(Classify),
-    /// Say a text in one line, with an encoder-decoder trained on texts and summaries
+    /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
-    /// BLEU, chrF and chrF++ of files, equal to sacreBLEU's
+    /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
     Score(Score),
-    /// Measure a model on text it has not seen: loss, perplexity, bits per character; BLEU and chrF of its translations
+    /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of
+    /// its translations; accuracy and F1 of its labels
     Eval(Box<Eval>),
-    /// What a model is: its parts with their shapes and counts
+    /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
-    /// Make a page of a run: curves, samples, configuration
+    /// Write an HTML report of a run: curves, samples, configuration
     Report(Report),
-    /// Put runs side by side
+    /// Compare runs side by side
     Compare(Compare),
-    /// Raw scores for given token ids, to compare with any other implementation
+    /// Print the logits for given token ids, to compare with other implementations
     Logits(Logits),
-    /// Show the arithmetic of a Transformer, step by step, on numbers you can follow
+    /// Show the arithmetic of a Transformer step by step, on numbers you can follow
     Explain(Explain),
-    /// Test yourself: seventeen questions on Transformers, and the worked examples with fresh numbers
+    /// Test yourself: questions on Transformers, and the worked examples with new numbers
     Quiz(Quiz),
-    /// Put a claim about Transformers to the test: trains small models, draws, and says whether it held
+    /// Test a claim about Transformers: trains small models, plots the results and gives a verdict
     Experiment(Experiment),
-    /// Learn a vocabulary from text, encode, decode
+    /// Train a tokenizer, encode and decode text
     #[command(subcommand)]
     Tokenizer(Tokenizer),
     /// Write a built-in corpus to files
     #[command(subcommand)]
     Corpus(Corpus),
-    /// Measure speed on this machine
+    /// Benchmark training, decoding and encoding on this machine
     #[command(subcommand)]
     Bench(Bench),
 }
@@ -103,74 +107,75 @@ pub enum Language {
 
 #[derive(ClapArgs)]
 pub struct Demo {
-    /// Also a GPT that writes small stories and a BERT that fills their gaps, each beside the best possible
+    /// Also train a GPT and a BERT on the built-in stories, each compared with the exact entropy
+    /// bound
     #[arg(long)]
     pub all: bool,
-    /// The language to translate into (into French is harder: there agreement must be produced)
+    /// Target language (French is harder: it needs agreement)
     #[arg(long, default_value = "en")]
     pub to: Language,
-    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]; with --all the folder around the models [default: limpid-demo]
+    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]; with --all the
+    /// parent folder of the models [default: limpid-demo]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Training steps of each model [default: 2000 for the translator, for the others about as long]
+    /// Training steps of each model [default: 2000 for the translator, 1400 for the GPT, 1600 for
+    /// the BERT]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub steps: Option<u64>,
-    /// Heads of each attention layer
+    /// Attention heads per layer
     #[arg(long, default_value_t = 4)]
     pub heads: usize,
-    /// Seed of corpus, weights and order
+    /// Random seed of corpus, initialization and batches
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
 
 #[derive(ClapArgs)]
 pub struct Info {
-    /// A model folder, or the folder of a run
+    /// Model folder or run folder
     #[arg(value_parser = model_folder)]
     pub model: PathBuf,
-    /// Levels of the tree that are shown; all of them without it
+    /// Levels of the tree to show [default: all]
     #[arg(long, value_name = "N")]
     pub depth: Option<usize>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// The folder of a run stands for the model in it.
+/// Resolves a run folder to the model inside it.
 fn model_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
-    let (folder, inner) = (PathBuf::from(text), PathBuf::from(text).join("model"));
-    let is_run = !folder.join("config.json").exists() && inner.join("config.json").exists();
-    Ok(if is_run { inner } else { folder })
+    Ok(limpid::pipeline::model_folder(text))
 }
 
 #[derive(ClapArgs)]
 pub struct Logits {
-    /// A model folder
+    /// Model folder or run folder
     #[arg(value_parser = model_folder)]
     pub model: PathBuf,
-    /// Token ids; for an encoder-decoder those the decoder is given, the start token first
+    /// Token ids; for an encoder-decoder the decoder input, start token first
     #[arg(long, required = true, value_delimiter = ',', value_name = "5,3,9")]
     pub ids: Vec<u32>,
-    /// Token ids of the source, for an encoder-decoder
+    /// Source token ids, for an encoder-decoder
     #[arg(long, value_delimiter = ',', value_name = "4,2,1")]
     pub source_ids: Option<Vec<u32>>,
-    /// For an encoder: 0 for ids of the first text, 1 for those of the second [default: all 0]
+    /// Token type ids, for an encoder: 0 for the first text, 1 for the second [default: all 0]
     #[arg(long, value_delimiter = ',', value_name = "0,0,1")]
     pub type_ids: Option<Vec<u32>>,
-    /// Machine-readable: {"logits": [[…], …]}
+    /// Print JSON: {"logits": [[…], …]}
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct Explain {
-    /// Which example; without it, the list of all
+    /// Name or number of the example; without it, list all
     pub example: Option<String>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Numbers to use instead of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`;
-    /// `limpid explain NAME --options` lists what an example takes
+    /// Numbers to use in place of the example's own, such as `--tokens "1 0 1 0; 0 1 0 1"`;
+    /// `limpid explain NAME --options` lists the options of an example
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "--OPTION VALUE")]
     pub numbers: Vec<String>,
 }

@@ -4,16 +4,16 @@ use clap::Args as ClapArgs;
 
 #[derive(ClapArgs)]
 pub struct Quiz {
-    /// Numbers of questions to ask, such as `3 18`; all of them without it
+    /// Numbers of the questions, such as `3 18` [default: all]
     #[arg(value_name = "NUMBER")]
     pub numbers: Vec<usize>,
-    /// Another seed gives other numbers to compute with
+    /// Random seed of the numbers in exercises
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
-    /// Show all answers, and ask nothing
+    /// Print the questions with their answers
     #[arg(long)]
     pub answers: bool,
-    /// Machine-readable: what was asked, what was answered, what is right, and the score
+    /// Print JSON: questions, given answers, model answers and the score
     #[arg(long)]
     pub json: bool,
 }

@@ -5,26 +5,26 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct Report {
-    /// A run folder
+    /// Run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The page to write [default: RUN/report.html]
+    /// HTML file to write [default: RUN/report.html]
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
-    /// Machine-readable: where the page is, and the figures in it
+    /// Print JSON: the path of the report and its figures
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct Compare {
-    /// Run folders, at least two
+    /// Two or more run folders
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     pub runs: Vec<PathBuf>,
-    /// Also write a page, with the curves over each other
+    /// Also write an HTML page with overlaid curves
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

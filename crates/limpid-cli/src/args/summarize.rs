@@ -9,12 +9,12 @@ pub struct Summarize {
     /// A model folder: an encoder-decoder trained on texts and their summaries
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// What to summarize; without it, standard input, a text a line
+    /// Text to summarize; without it, standard input, a text per line
     pub text: Vec<String>,
-    /// Tokens of a summary at most [default: twice the text and ten]
+    /// Maximum number of new tokens [default: twice the text and ten]
     #[arg(long, value_name = "N")]
-    pub tokens: Option<usize>,
-    /// One JSON object a line: {"source": …, "summary": …}
+    pub max_new_tokens: Option<usize>,
+    /// JSON Lines: {"source": …, "summary": …}
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -23,7 +23,16 @@ pub struct Summarize {
 
 impl From<Summarize> for Translate {
     fn from(args: Summarize) -> Self {
-        let Summarize { model, text, tokens, json, how } = args;
-        Translate { model, text, align: false, attention: false, prefix: String::new(), tokens, json, how }
+        let Summarize { model, text, max_new_tokens, json, how } = args;
+        Translate {
+            model,
+            text,
+            align: false,
+            attention: false,
+            prefix: String::new(),
+            max_new_tokens,
+            json,
+            how,
+        }
     }
 }

@@ -5,117 +5,119 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Tokenizer {
-    /// Learn a vocabulary from text files, and write a folder that `transformers` opens, too
+    /// Train a tokenizer on text files; the folder opens in `transformers` too
     Train(TokenizerTrain),
-    /// Text to token ids
+    /// Encode text into token ids
     Encode(TokenizerEncode),
-    /// Token ids to text
+    /// Decode token ids into text
     Decode(TokenizerDecode),
-    /// What a tokenizer is, and how well it fits a text
+    /// Describe a tokenizer, and measure it on text files
     Info(TokenizerInfo),
 }
 
-/// How text is cut.
+/// The tokenization algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum Algorithm {
     /// Every character is a token
     Char,
-    /// Every byte is a token: nothing is learnt, no text is unknown
+    /// Every byte is a token: nothing to train, no unknown tokens
     Byte,
-    /// Words and signs
+    /// Words and punctuation marks
     Word,
-    /// Byte-level BPE, as GPT-2: no text is unknown
+    /// Byte-level BPE, as GPT-2: no unknown tokens
     Bpe,
-    /// Word pieces, as BERT
+    /// WordPiece, as BERT
     Wordpiece,
-    /// Pieces with probabilities, as SentencePiece
+    /// Unigram language model, as SentencePiece
     Unigram,
 }
 
-/// What the tokens are for.
+/// The set of special tokens, by the model the tokenizer is for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum For {
-    /// <|endoftext|> (usual for char, byte, bpe)
+    /// <|endoftext|> (default for char, byte, bpe)
     Gpt,
-    /// <pad> </s> <unk>, and </s> after a text (usual for word, unigram)
+    /// <pad> </s> <unk>, and </s> after a text (default for word, unigram)
     Translate,
-    /// [PAD] [UNK] [CLS] [SEP] [MASK], and a text between [CLS] and [SEP] (usual for wordpiece)
+    /// [PAD] [UNK] [CLS] [SEP] [MASK], and a text between [CLS] and [SEP] (default for wordpiece)
     Bert,
-    /// No special tokens but <unk> where one is needed
+    /// No special tokens except <unk> where the algorithm needs one
     None,
 }
 
 #[derive(ClapArgs)]
 pub struct TokenizerTrain {
-    /// How text is cut
-    pub kind: Kind,
-    /// Text files, UTF-8; read in blocks, so they may be larger than memory
+    /// Tokenization algorithm
+    pub algorithm: Algorithm,
+    /// Text files, UTF-8; they may be larger than memory
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub data: Vec<PathBuf>,
-    /// Tokens of the vocabulary, special ones included (needed for bpe, wordpiece, unigram; otherwise all there are)
+    /// Vocabulary size, special tokens included (required for bpe, wordpiece and unigram; otherwise
+    /// unlimited)
     #[arg(long, value_name = "N")]
     pub vocab: Option<usize>,
-    /// Folder to write to
+    /// Output folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Make all letters small
+    /// Lowercase all text
     #[arg(long)]
     pub lowercase: bool,
-    /// Leave out what occurs less often: characters, words, merges, pieces [default: 2 for bpe, wordpiece, unigram; else 1]
+    /// Minimum frequency of a character, word, merge or piece [default: 2 for bpe, wordpiece and
+    /// unigram, otherwise 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub min_frequency: Option<u64>,
-    /// Which special tokens there are [default: by kind]
+    /// Special tokens, by the model the tokenizer is for [default: by algorithm]
     #[arg(long = "for", value_name = "USE")]
     pub purpose: Option<For>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct TokenizerEncode {
-    /// A folder with a tokenizer.json, or the folder of a run
+    /// Folder with a tokenizer.json, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
-    /// What to encode; without it, standard input line by line
+    /// Texts to encode [default: lines of standard input]
     pub text: Vec<String>,
-    /// One JSON object a line: {"text": …, "ids": […], "tokens": […]}
+    /// Print JSON Lines: {"text": …, "ids": […], "tokens": […]}
     #[arg(long)]
     pub json: bool,
-    /// With the special tokens that stand around a text
+    /// Add special tokens
     #[arg(long)]
     pub special: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct TokenizerDecode {
-    /// A folder with a tokenizer.json, or the folder of a run
+    /// Folder with a tokenizer.json, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
-    /// Token ids, separated by spaces or commas; without them, standard input line by line
+    /// Token ids, separated by spaces or commas [default: lines of standard input]
     pub ids: Vec<String>,
-    /// One JSON object a line: {"ids": […], "text": …}
+    /// Print JSON Lines: {"ids": […], "text": …}
     #[arg(long)]
     pub json: bool,
-    /// Show special tokens, too
+    /// Keep special tokens in the text
     #[arg(long)]
     pub special: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct TokenizerInfo {
-    /// A folder with a tokenizer.json, or the folder of a run
+    /// Folder with a tokenizer.json, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
-    /// Text files to measure: tokens a word, share of unknown tokens
+    /// Text files to measure: tokens per word, share of unknown tokens
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub data: Vec<PathBuf>,
-    /// Machine-readable
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// The folder of a run stands for the tokenizer in it.
+/// Resolves a run folder to the tokenizer inside it.
 fn tokenizer_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
     let folder = PathBuf::from(text);
     let places = [folder.clone(), folder.join("model"), folder.join("tokenizer")];

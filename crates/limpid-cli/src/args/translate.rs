@@ -9,21 +9,22 @@ pub struct Translate {
     /// A model folder, such as `limpid demo` makes
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
-    /// What to translate; without it, standard input line by line
+    /// Text to translate; without it, standard input line by line
     pub text: Vec<String>,
-    /// Which source word each word came from, by attention: pairs source-target of words counted from 0, after a tab
+    /// Word alignment by cross-attention: pairs source-target of words counted from 0, after a tab
     #[arg(long)]
     pub align: bool,
-    /// Where the decoder looked for each token: a picture below each translation, of the layer that looks most sharply; the end included, as if it had ended there
+    /// Show the cross-attention of each token below each translation: the layer with the sharpest
+    /// attention, the end token included
     #[arg(long)]
     pub attention: bool,
-    /// What every translation begins with
+    /// Text that every translation begins with
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// Tokens of a translation at most [default: twice the source and ten]
+    /// Maximum number of new tokens [default: twice the source and ten]
     #[arg(long, value_name = "N")]
-    pub tokens: Option<usize>,
-    /// One JSON object a line: {"source": …, "translation": …}
+    pub max_new_tokens: Option<usize>,
+    /// JSON Lines: {"source": …, "translation": …}
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -1,21 +1,23 @@
 //! `limpid compare`: runs side by side.
 
 use crate::args::Compare;
+use crate::error::Result;
 use crate::printer;
-use limpid::error::Result;
-use limpid::files::{check_kind, write_aside};
+use limpid::files::{check_replaceable, write_atomic};
 use limpid::report::{Run, compare};
 
-/// Prints the table, and writes the page if one was asked for.
+/// Prints the table, and writes the page if `--out` is given.
 pub fn run(args: &Compare) -> Result<()> {
-    let runs = args.runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>>>()?;
+    let runs = args.runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>, _>>()?;
     for run in &runs {
-        run.notes.iter().for_each(|note| printer::say(format_args!("{}: {note}", run.folder.display())));
+        run.notes
+            .iter()
+            .for_each(|note| printer::say(format_args!("{}: {note}", run.folder.display())));
     }
     let comparison = compare(&runs);
     if let Some(out) = &args.out {
-        check_kind(out, "<!DOCTYPE html>")?;
-        write_aside(out, comparison.html().as_bytes())?;
+        check_replaceable(out, "<!DOCTYPE html>")?;
+        write_atomic(out, comparison.html().as_bytes())?;
         printer::say(format_args!("{}", out.display()));
     }
     if args.json {

@@ -1,20 +1,20 @@
 //! `limpid corpus`: the built-in corpora as files.
 
 use crate::args::Corpus;
+use crate::error::{Error, Result};
 use crate::printer::{self, say};
-use limpid::data::corpus::stories::{self, Story, TwoSenseWord};
-use limpid::data::corpus::{Pair, generate};
-use limpid::error::{Error, Result};
-use limpid::files::{create_folder, write_aside};
+use limpid::files::{create_folder, write_atomic};
+use limpid_learn::corpus::stories::{self, Story, TwoSenseWord};
+use limpid_learn::corpus::{Pair, generate};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 const NAMES: [&str; 3] = ["train", "validation", "test"];
-const MOST: usize = 1_000_000;
-/// Test stories whose every place is guessed, for the ceiling: some 26,000 places, in a second or two.
+const MAX_SIZE: usize = 1_000_000;
+/// Test stories for the ceiling: some 26,000 positions, in a second or two.
 const CEILING_STORIES: usize = 200;
 
-/// Writes a corpus in files of lines that belong together.
+/// Writes a corpus in line-aligned files.
 pub fn run(args: Corpus) -> Result<()> {
     match args {
         Corpus::Translate { out, pairs, seed } => translate(&out, pairs, seed),
@@ -25,21 +25,23 @@ pub fn run(args: Corpus) -> Result<()> {
     }
 }
 
-/// Writes `train.en`, `train.fr`, `validation.*`, `test.*`: line n of one file translates line n of the other.
+/// Writes `train.en`, `train.fr`, `validation.*`, `test.*`: line n of one file translates line n of
+/// the other.
 fn translate(out: &Path, pairs: usize, seed: u64) -> Result<()> {
     check_size("--pairs", pairs, 50_000)?;
     let files = new_files(out, ["en", "fr"])?;
     let corpus = generate(pairs, seed);
     let sets = [&corpus.train, &corpus.validation, &corpus.test];
     for (pairs, files) in sets.iter().zip(&files) {
-        write_aside(&files[0], lines(pairs, |pair: &Pair| &pair.english).as_bytes())?;
-        write_aside(&files[1], lines(pairs, |pair: &Pair| &pair.french).as_bytes())?;
+        write_atomic(&files[0], lines(pairs, |pair: &Pair| &pair.english).as_bytes())?;
+        write_atomic(&files[1], lines(pairs, |pair: &Pair| &pair.french).as_bytes())?;
     }
-    tell(&files, sets.map(Vec::len), "pairs");
+    report(&files, sets.map(Vec::len), "pairs");
     Ok(())
 }
 
-/// Writes `train.story`, `train.summary`, `validation.*`, `test.*`, and what is known of the stories exactly.
+/// Writes `train.story`, `train.summary`, `validation.*`, `test.*`, and `facts.json` with the exact
+/// bounds.
 fn write_stories(out: &Path, count: usize, held_out: usize, seed: u64) -> Result<()> {
     check_size("--stories", count, 20_000)?;
     check_size("--held-out", held_out, 1000)?;
@@ -49,16 +51,17 @@ fn write_stories(out: &Path, count: usize, held_out: usize, seed: u64) -> Result
     let splits = stories::generate(count, held_out, seed);
     let sets = [&splits.train, &splits.validation, &splits.test];
     for (stories, files) in sets.iter().zip(&files) {
-        write_aside(&files[0], lines(stories, |story: &Story| &story.text).as_bytes())?;
-        write_aside(&files[1], lines(stories, |story: &Story| &story.summary).as_bytes())?;
+        write_atomic(&files[0], lines(stories, |story: &Story| &story.text).as_bytes())?;
+        write_atomic(&files[1], lines(stories, |story: &Story| &story.summary).as_bytes())?;
     }
     let facts = facts(&splits.test, seed);
-    write_aside(&facts_file, format!("{facts:#}\n").as_bytes())?;
-    tell(&files, sets.map(Vec::len), "stories");
+    write_atomic(&facts_file, format!("{facts:#}\n").as_bytes())?;
+    report(&files, sets.map(Vec::len), "stories");
     let of_test = |key: &str| facts["test"][key].as_f64().unwrap_or(f64::NAN);
-    let masked = facts["test"]["masked"]["best_accuracy"].as_f64().unwrap_or(f64::NAN);
+    let masked = facts["test"]["masked"]["ceiling"].as_f64().unwrap_or(f64::NAN);
     say(format_args!(
-        "What can be reached on the test stories, exactly: {:.3} nats a word, {masked:.3} of single hidden words; more is in {}",
+        "Exact bounds on the test stories: entropy {:.3} nats per word, ceiling of the masked-word \
+         accuracy {masked:.3}; details: {}",
         of_test("nats_per_word"),
         facts_file.display()
     ));
@@ -66,13 +69,15 @@ fn write_stories(out: &Path, count: usize, held_out: usize, seed: u64) -> Result
     Ok(())
 }
 
-/// What the generator knows of itself, and of these test stories.
+/// Exact properties of the generator, and bounds on these test stories.
 fn facts(test: &[Story], seed: u64) -> serde_json::Value {
     let exact = stories::entropy();
     let words: usize = test.iter().map(|story| stories::words(&story.text).len()).sum();
-    let loss = |story: &Story| -stories::log_probability(&story.text).expect("the generator wrote it");
+    let loss =
+        |story: &Story| -stories::log_probability(&story.text).expect("the generator wrote it");
     let nats: f64 = test.iter().map(loss).sum();
-    let ceiling = stories::ceiling(test.iter().take(CEILING_STORIES).map(|story| story.text.as_str()));
+    let ceiling =
+        stories::ceiling(test.iter().take(CEILING_STORIES).map(|story| story.text.as_str()));
     let word = |word: TwoSenseWord| json!({"phrase": word.phrase, "meanings": word.meanings});
     json!({
         "seed": seed,
@@ -89,31 +94,30 @@ fn facts(test: &[Story], seed: u64) -> serde_json::Value {
             "masked": {
                 "stories": test.len().min(CEILING_STORIES),
                 "positions": ceiling.positions,
-                "best_accuracy": ceiling.accuracy,
+                "ceiling": ceiling.accuracy,
                 "word_positions": ceiling.word_positions,
-                "best_word_accuracy": ceiling.word_accuracy,
+                "word_ceiling": ceiling.word_accuracy,
             },
         },
         "two_sense_words": stories::two_sense_words().map(word),
     })
 }
 
-fn check_size(flag: &str, asked: usize, usual: usize) -> Result<()> {
+fn check_size(flag: &str, asked: usize, default: usize) -> Result<()> {
     if asked == 0 {
-        return Err(
-            Error::config(format!("{flag} 0 asks for an empty corpus")).hint(format!("use {flag} {usual}"))
-        );
+        return Err(Error::config(format!("{flag} 0 asks for an empty corpus"))
+            .hint(format!("use {flag} {default}")));
     }
-    if asked > MOST {
+    if asked > MAX_SIZE {
         return Err(Error::config(format!(
-            "{flag} {asked} is more than {MOST}, which already takes minutes and gigabytes"
+            "{flag} {asked} is more than {MAX_SIZE}, which already takes minutes and gigabytes"
         ))
-        .hint(format!("use {flag} {MOST}, or several seeds")));
+        .hint(format!("use {flag} {MAX_SIZE}, or several seeds")));
     }
     Ok(())
 }
 
-/// The names of six files, two for each set, in a folder that exists from now on.
+/// The paths of six files, two for each split, in a folder that is created.
 fn new_files(out: &Path, endings: [&str; 2]) -> Result<[[PathBuf; 2]; 3]> {
     let files = NAMES.map(|name| endings.map(|ending| out.join(format!("{name}.{ending}"))));
     files.as_flattened().iter().try_for_each(|file| refuse_existing(file))?;
@@ -133,8 +137,8 @@ fn lines<T>(of: &[T], text: fn(&T) -> &str) -> String {
     of.iter().flat_map(|one| [text(one), "\n"]).collect()
 }
 
-/// Said only when all is done: a reader that closes the pipe does not stop the work.
-fn tell(files: &[[PathBuf; 2]; 3], counts: [usize; 3], what: &str) {
+/// Printed when all is written: a closed pipe does not stop the work.
+fn report(files: &[[PathBuf; 2]; 3], counts: [usize; 3], what: &str) {
     for ((name, count), files) in NAMES.iter().zip(counts).zip(files) {
         printer::say(format_args!("{name}: {count} {what}"));
         files.iter().for_each(|file| println!("{}", file.display()));

@@ -1,23 +1,27 @@
-//! `limpid demo`: train a small translator on the built-in corpus, and show what it learnt; with `--all` a GPT and a BERT, too.
+//! `limpid demo`: trains a small translator on the built-in corpus and shows its translations; with
+//! `--all` also a GPT and a BERT.
 
+use super::demo_metrics::{TrainingLog, save_scores};
 use super::demo_stories;
+use super::heat_map::heat_map;
 use crate::args::{Demo, Language};
+use crate::error::{Error, Result};
 use crate::printer::{self, say, thousands};
-use limpid::config::Seq2SeqConfig;
-use limpid::data::corpus::{Pair, generate};
 use limpid::data::pairs::tokenize_pairs;
-use limpid::decode::translate;
-use limpid::error::{Error, Result};
 use limpid::eval::baselines::{NearestSentence, WordForWord};
+use limpid::eval::lengths::{LENGTH_BOUNDS, bleu_by_length};
 use limpid::eval::{Bleu, BleuScore};
-use limpid::files::{create_folder, write_aside};
+use limpid::files::{create_folder, write_atomic};
+use limpid::generate::translate;
 use limpid::hub;
-use limpid::inspect::heat_map;
 use limpid::inspect::translation_attention;
-use limpid::model::{Architecture, Model, Seq2Seq};
-use limpid::optim::{AdamConfig, Rate, Schedule};
+use limpid::model::config::EncoderDecoderConfig;
+use limpid::model::{EncoderDecoder, Model, Stack};
+use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Tokenizer, word_tokenizer};
-use limpid::train::{TranslateSettings, train_translator};
+use limpid::train::dataset::{Batching, InMemoryDataset};
+use limpid::train::{Control, Dataset, Trainer, TrainerConfig};
+use limpid_learn::corpus::{Pair, generate};
 use std::path::{Path, PathBuf};
 
 /// Training steps of the translator.
@@ -26,7 +30,7 @@ const STEPS: u64 = 2_000;
 /// Training pairs of the demo's corpus.
 const PAIRS: usize = 50_000;
 
-/// Left in the model's folder, so that a later demo knows the folder as its own.
+/// A file in the model's folder by which a later demo recognizes it as its own.
 const MARK: &str = "demo.json";
 
 /// The source and target side of a pair.
@@ -56,7 +60,7 @@ impl Direction {
         }
     }
 
-    /// What everybody types first.
+    /// The sentence whose translation is shown with its attention.
     fn first(&self) -> &'static str {
         match self.to {
             Language::En => "Je suis étudiant",
@@ -78,10 +82,11 @@ pub fn run(args: Demo) -> Result<()> {
         (args.out.clone().unwrap_or_else(|| parent().join(direction.name())), None)
     };
     check_folder(&folder)?;
-    // What cannot work is refused before anything is done; the vocabulary is not known yet, and does not matter here.
+    // Invalid settings are refused before anything is computed; the vocabulary size, not known yet,
+    // does not matter here.
     config(4, args.heads).validate()?;
 
-    // Now, not after the training: a folder that cannot be written loses nothing yet.
+    // Before training: a folder that cannot be written must not cost a trained model.
     if let Some((gpt, bert)) = &stories {
         demo_stories::prepare(gpt, bert)?;
     }
@@ -96,96 +101,121 @@ pub fn run(args: Demo) -> Result<()> {
 fn translator(args: &Demo, direction: &Direction, folder: &Path) -> Result<()> {
     let steps = args.steps.unwrap_or(STEPS);
 
-    say(format_args!("Making {PAIRS} sentence pairs from the built-in grammar …"));
+    let pairs = thousands(PAIRS);
+    say(format_args!("Generating {pairs} sentence pairs from the built-in grammar …"));
     let corpus = generate(PAIRS, args.seed);
     let texts = corpus.train.iter().flat_map(|pair| [pair.english.as_str(), pair.french.as_str()]);
     let tokenizer = word_tokenizer(texts)?;
     let sides = |pairs: &'_ [Pair]| -> Vec<(String, String)> {
-        pairs.iter().map(|pair| direction.sides(pair)).map(|(s, t)| (s.to_string(), t.to_string())).collect()
+        pairs
+            .iter()
+            .map(|pair| direction.sides(pair))
+            .map(|(s, t)| (s.to_string(), t.to_string()))
+            .collect()
     };
     let (train, test) = (sides(&corpus.train), sides(&corpus.test));
 
-    let mut model = Model::seq2seq(&config(tokenizer.vocab_size(), args.heads), args.seed)?;
-    let Architecture::Seq2Seq(seq2seq) = model.architecture.clone() else {
+    let model = Model::new(config(tokenizer.vocab_size(), args.heads), args.seed)?;
+    let Stack::EncoderDecoder(seq2seq) = model.stack.clone() else {
         unreachable!("the demo translates")
     };
     let end = seq2seq.config().eos_token_id;
-    let pairs = tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;
-    let settings = settings(args, steps);
+    let pairs =
+        tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;
     say(format_args!(
-        "Training a Transformer, {}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {}.",
+        "Training a Transformer, {}: {} parameters,\n\
+         {} tokens in the vocabulary, {} steps of about {} tokens, {}.",
         direction.words(),
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
         steps,
-        settings.batch_tokens,
+        BATCH_TOKENS,
         printer::counted(limpid_tensor::team::threads(), "thread"),
     ));
-    let mut bar = printer::Training::new(steps);
-    train_translator(&seq2seq, &mut model.params, &pairs, &settings, |p| {
-        bar.step(p.step, p.steps, p.loss, p.tokens)
-    })?;
-    let seconds = bar.finish();
+    let batching = Batching { tokens: BATCH_TOKENS, seed: args.seed };
+    let dataset = InMemoryDataset::pairs(&seq2seq, &pairs, batching)?;
+    let mut trainer = Trainer::new(model, dataset, trainer_config(args, steps));
+    let seconds = train_with_bar(&mut trainer, folder)?;
+    let model = trainer.into_model();
     say(format_args!("Trained in {seconds:.0} s."));
 
     tokenizer.save(folder)?;
     hub::save(&model, folder)?;
-    measure(&seq2seq, &model, &tokenizer, &train, &test)?;
+    measure((&seq2seq, &model), &tokenizer, &train, &test, folder)?;
     show_attention(&seq2seq, &model, &tokenizer, direction.first())?;
-    println!("\nThe model is in {}. What to type next:", folder.display());
+    println!("\nModel: {}. What to type next:", folder.display());
     let limpid = printer::how_to_call();
     println!("  {limpid} translate {} \"{}\"", folder.display(), direction.first());
+    println!("  {limpid} report {}", folder.display());
     println!("  {limpid} explain self-attention");
     Ok(())
 }
 
-/// Refuses to write into a folder that holds something else.
+/// Refuses a folder with other content.
 pub fn check_folder(folder: &Path) -> Result<()> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io("look into", folder, &e).hint("give a folder with --out DIR")),
+        Err(e) => {
+            return Err(Error::io("look into", folder, e).hint("give a folder with --out DIR"));
+        }
     };
     if entries.next().is_some() && !folder.join(MARK).is_file() {
-        return Err(Error::config(format!("{} holds something that no demo has made", folder.display()))
-            .hint("give a new folder with --out DIR"));
+        return Err(Error::config(format!(
+            "{} is not empty, and no demo has written it",
+            folder.display()
+        ))
+        .hint("give a new folder with --out DIR"));
     }
     Ok(())
 }
 
-fn config(vocab_size: usize, heads: usize) -> Seq2SeqConfig {
-    let config = Seq2SeqConfig::new(vocab_size, LAYERS, heads, WIDTH, FFN);
-    Seq2SeqConfig { max_position_embeddings: 256, ..config }
+fn config(vocab_size: usize, heads: usize) -> EncoderDecoderConfig {
+    let config = EncoderDecoderConfig::new(vocab_size, LAYERS, heads, WIDTH, FFN);
+    EncoderDecoderConfig { max_position_embeddings: 256, ..config }
 }
 
 const LAYERS: usize = 2;
 const WIDTH: usize = 128;
 const FFN: usize = 512;
 
-fn settings(args: &Demo, steps: u64) -> TranslateSettings {
-    TranslateSettings {
-        batch_tokens: 1_024,
-        rate: Rate { schedule: Schedule::Cosine, peak: 2e-3, floor: 0.0, warmup: 150, total: steps },
-        smoothing: 0.0,
-        adam: AdamConfig::default(),
-        seed: args.seed,
-    }
+/// Tokens of a batch, source and target together.
+const BATCH_TOKENS: usize = 1_024;
+
+fn trainer_config(args: &Demo, steps: u64) -> TrainerConfig {
+    let schedule = Schedule::Cosine;
+    let rate = LearningRate { schedule, peak: 2e-3, floor: 0.0, warmup: 150, total: steps };
+    TrainerConfig::new(rate, args.seed)
 }
 
-/// Makes the folder and leaves a mark, by which a later demo knows it as its own.
+/// Trains to the end under a progress bar and writes the metrics into the folder; returns the
+/// seconds it took.
+pub fn train_with_bar<D: Dataset>(trainer: &mut Trainer<D>, folder: &Path) -> Result<f64> {
+    let mut bar = printer::Training::new(trainer.steps());
+    let mut log = TrainingLog::default();
+    trainer.train(|_, step| {
+        bar.step(step.step, step.steps, step.loss, step.tokens);
+        log.step(step);
+        Ok(Control::Continue)
+    })?;
+    log.save(folder)?;
+    Ok(bar.finish())
+}
+
+/// Creates the folder with a file by which a later demo recognizes it.
 pub fn mark(folder: &Path, what: &str) -> Result<()> {
     let mark = serde_json::json!({ "made_by": "limpid demo", "what": what });
     create_folder(folder)?;
-    write_aside(&folder.join(MARK), mark.to_string().as_bytes())
+    Ok(write_atomic(&folder.join(MARK), mark.to_string().as_bytes())?)
 }
 
-/// BLEU on the test sentences beside the baselines, and ten translations.
+/// Prints BLEU on the test sentences with two baselines, and ten translations.
 fn measure(
-    seq2seq: &Seq2Seq,
-    model: &Model,
+    (seq2seq, model): (&EncoderDecoder, &Model),
     tokenizer: &Tokenizer,
     train: &[(String, String)],
     test: &[(String, String)],
+    folder: &Path,
 ) -> Result<()> {
     let sources: Vec<&str> = test.iter().map(|(source, _)| source.as_str()).collect();
     let references: Vec<Vec<&str>> = test.iter().map(|(_, target)| vec![target.as_str()]).collect();
@@ -195,7 +225,7 @@ fn measure(
         Ok(Bleu::default().corpus(&translations, &references)?)
     };
 
-    say(format_args!("Translating {} test sentences that were never seen in training …", test.len()));
+    say(format_args!("Translating {} held-out test sentences …", test.len()));
     let translations = translate(seq2seq, &model.params, tokenizer, &sources)?;
     let word_for_word = WordForWord::learn(pairs());
     let nearest = NearestSentence::new(pairs());
@@ -204,10 +234,21 @@ fn measure(
     let ours = bleu(&translations)?;
     println!("\nBLEU on {} test sentences ({})", test.len(), ours.signature);
     println!("  {:<28}{:>6.1}", "the Transformer", ours.score);
-    println!("  {:<28}{:>6.1}", "word for word", bleu(&by_words)?.score);
-    println!("  {:<28}{:>6.1}", "nearest training sentence", bleu(&by_nearest)?.score);
+    let baselines = [
+        ("word for word", bleu(&by_words)?.score),
+        ("nearest training sentence", bleu(&by_nearest)?.score),
+    ];
+    for (name, score) in baselines {
+        println!("  {name:<28}{score:>6.1}");
+    }
+    let hypotheses: Vec<&str> = translations.iter().map(String::as_str).collect();
+    let metric = Bleu::default();
+    let tokenizer = metric.tokenizer;
+    let by_length =
+        bleu_by_length(&metric, tokenizer, &LENGTH_BOUNDS, &sources, &hypotheses, &references)?;
+    save_scores(folder, &ours, &by_length, &baselines)?;
 
-    println!("\nTen of them:");
+    println!("\nTen translations:");
     for i in (0..test.len()).step_by((test.len() / 10).max(1)).take(10) {
         println!("  {}", sources[i]);
         println!("  → {}", translations[i]);
@@ -218,11 +259,16 @@ fn measure(
     Ok(())
 }
 
-/// One translation, and which words it looked at.
-fn show_attention(seq2seq: &Seq2Seq, model: &Model, tokenizer: &Tokenizer, text: &str) -> Result<()> {
+/// Prints one translation with its cross-attention.
+fn show_attention(
+    seq2seq: &EncoderDecoder,
+    model: &Model,
+    tokenizer: &Tokenizer,
+    text: &str,
+) -> Result<()> {
     let attention = translation_attention(seq2seq, &model.params, tokenizer, text)?;
     println!("\n{text} → {}", attention.translation);
-    println!("Where the decoder looked for each word (layer {}, mean of the heads):", attention.layer + 1);
+    println!("Cross-attention (layer {}, mean over the heads):", attention.layer + 1);
     print!("{}", heat_map(&attention.target, &attention.source, &attention.weights));
     Ok(())
 }

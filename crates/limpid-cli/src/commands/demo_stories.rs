@@ -1,29 +1,33 @@
-//! The other half of `limpid demo --all`: a GPT that writes small stories, and a BERT that fills their gaps.
+//! The other half of `limpid demo --all`: a GPT that generates small stories, and a BERT that
+//! predicts their masked words.
 
-use super::demo::{check_folder, mark};
+use super::demo::{check_folder, mark, train_with_bar};
 use super::eval_stories::{print_filler, print_writer};
 use crate::args::Demo;
+use crate::error::Result;
 use crate::printer::{self, say, thousands};
-use limpid::config::{BertConfig, GptConfig};
-use limpid::data::corpus::stories::{self, HIDDEN_SHARE, Splits, Story, texts};
-use limpid::data::masking::{Hide, Masking};
-use limpid::data::sequences::{documents, framed, without_start};
-use limpid::decode::filter::Filter;
-use limpid::decode::{Decoding, GenerateOptions, Overflow, Rules, Sampling, Strategy, Trace, generate};
-use limpid::encode::{Encoder, Overlong, fill_mask};
-use limpid::error::Result;
-use limpid::eval::stories::{nats_a_word, one_at_a_time};
+use limpid::data::masking::{MaskUnit, Masking};
+use limpid::data::sequences::{documents, drop_alternate_starts, encode_each};
+use limpid::encode::{TextEncoder, Truncation, fill_mask};
+use limpid::generate::sampling::SamplingFilter;
+use limpid::generate::{
+    ContextOverflow, DecodingConfig, GenerateOptions, Sampling, Strategy, Trace, generate,
+};
 use limpid::hub;
-use limpid::model::{Architecture, Model};
-use limpid::optim::{AdamConfig, Rate, Schedule};
+use limpid::model::config::{DecoderConfig, EncoderConfig};
+use limpid::model::{Model, Stack};
+use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Purpose, Tokenizer, word_tokenizer_for};
-use limpid::train::{MemorySettings, train_gpt, train_masked};
+use limpid::train::dataset::{Batching, InMemoryDataset};
+use limpid::train::{Trainer, TrainerConfig};
+use limpid_learn::corpus::score::{masked_accuracy, word_loss};
+use limpid_learn::corpus::stories::{self, MASKING_PROBABILITY, Splits, Story, texts};
 use std::path::Path;
 
-/// Stories to learn from, and to measure by.
+/// Training stories, and test stories.
 const STORIES: usize = 20_000;
 const TEST_STORIES: usize = 200;
-/// Hidden words that are measured.
+/// Masked words to predict in the evaluation.
 const HIDDEN: usize = 1_000;
 /// No story has more words, with a token at either end.
 const POSITIONS: usize = 192;
@@ -33,7 +37,7 @@ const BERT_LAYERS: usize = 2;
 const GPT_STEPS: u64 = 1_400;
 const BERT_STEPS: u64 = 1_600;
 
-/// Refuses what cannot work, and leaves the marks, before anything is trained.
+/// Checks and marks the folders before anything is trained.
 pub fn prepare(gpt: &Path, bert: &Path) -> Result<()> {
     check_folder(gpt)?;
     check_folder(bert)?;
@@ -43,96 +47,107 @@ pub fn prepare(gpt: &Path, bert: &Path) -> Result<()> {
 
 /// Trains, measures, shows and saves both.
 pub fn run(args: &Demo, gpt: &Path, bert: &Path) -> Result<()> {
-    say(format_args!("\nMaking {} stories from the built-in grammar …", thousands(STORIES)));
+    say(format_args!("\nGenerating {} stories from the built-in grammar …", thousands(STORIES)));
     let splits = stories::generate(STORIES, TEST_STORIES, args.seed);
     writer(args, &splits, gpt)?;
     filler(args, &splits, bert)
 }
 
-fn settings(args: &Demo, steps: u64, peak: f32) -> MemorySettings {
-    let rate =
-        Rate { schedule: Schedule::Cosine, peak, floor: 0.0, warmup: (steps / 10).min(150), total: steps };
-    MemorySettings { batch_tokens: 2_048, rate, adam: AdamConfig::default(), seed: args.seed }
+/// Tokens of a batch.
+const BATCH_TOKENS: usize = 2_048;
+
+fn settings(args: &Demo, steps: u64, peak: f32) -> (Batching, TrainerConfig) {
+    let rate = LearningRate {
+        schedule: Schedule::Cosine,
+        peak,
+        floor: 0.0,
+        warmup: (steps / 10).min(150),
+        total: steps,
+    };
+    let seed = args.seed;
+    (Batching { tokens: BATCH_TOKENS, seed }, TrainerConfig::new(rate, seed))
 }
 
-/// What is about to be trained, in two lines.
-fn announce(what: &str, model: &Model, tokenizer: &Tokenizer, settings: &MemorySettings) {
+/// Prints what is about to be trained.
+fn announce(what: &str, model: &Model, tokenizer: &Tokenizer, config: &TrainerConfig) {
     say(format_args!(
-        "Training {what}: {} parameters,\n{} words and signs, {} steps of about {} tokens, {}.",
+        "Training {what}: {} parameters,\n\
+         {} tokens in the vocabulary, {} steps of about {} tokens, {}.",
         thousands(model.params.count()),
         thousands(tokenizer.vocab_size()),
-        settings.rate.total,
-        settings.batch_tokens,
+        config.learning_rate.total,
+        BATCH_TOKENS,
         printer::counted(limpid_tensor::team::threads(), "thread"),
     ));
 }
 
-/// The GPT: nats a word beside its bounds, and a story.
+/// Trains the GPT, prints its nats per word with their bounds, and a generated story.
 fn writer(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let tokenizer = word_tokenizer_for(texts(&splits.train), Purpose::LanguageModel)?;
-    let config = GptConfig::gpt2(tokenizer.vocab_size(), POSITIONS, GPT_LAYERS, args.heads, WIDTH);
-    let mut model = Model::gpt(&config, args.seed)?;
-    let Architecture::Gpt(gpt) = model.architecture.clone() else { unreachable!("a GPT was made") };
+    let config =
+        DecoderConfig::gpt2(tokenizer.vocab_size(), POSITIONS, GPT_LAYERS, args.heads, WIDTH);
+    let model = Model::new(&config, args.seed)?;
+    let Stack::Decoder(gpt) = model.stack.clone() else { unreachable!("a GPT was made") };
     let mut sequences = documents(&tokenizer, texts(&splits.train))?;
-    without_start(&mut sequences);
-    let settings = settings(args, args.steps.unwrap_or(GPT_STEPS), 3e-3);
-    announce("a GPT that writes stories", &model, &tokenizer, &settings);
-    let mut bar = printer::Training::new(settings.rate.total);
-    train_gpt(&gpt, &mut model.params, &sequences, &settings, |p| {
-        bar.step(p.step, p.steps, p.loss, p.tokens)
-    })?;
-    say(format_args!("Trained in {:.0} s.", bar.finish()));
+    drop_alternate_starts(&mut sequences);
+    let (batching, config) = settings(args, args.steps.unwrap_or(GPT_STEPS), 3e-3);
+    announce("a GPT on stories", &model, &tokenizer, &config);
+    let dataset = InMemoryDataset::language_model(&sequences, batching)?;
+    let mut trainer = Trainer::new(model, dataset, config);
+    say(format_args!("Trained in {:.0} s.", train_with_bar(&mut trainer, folder)?));
+    let model = trainer.into_model();
     tokenizer.save(folder)?;
-    let end = tokenizer.end().expect("a language model's tokenizer has one");
+    let end = tokenizer.eos_id().expect("a language model's tokenizer has one");
     let generation = serde_json::json!({
         "bos_token_id": end, "eos_token_id": end, "max_length": POSITIONS,
     });
-    hub::save_writer(&model, folder, Some(&generation))?;
+    hub::save_with_generation(&model, folder, Some(&generation))?;
 
-    let found = nats_a_word((&gpt, &model.params), &tokenizer, &texts(&splits.train), &texts(&splits.test))?;
+    let found =
+        word_loss((&gpt, &model.params), &tokenizer, &texts(&splits.train), &texts(&splits.test))?;
     println!();
     print_writer(&found, splits.test.len());
 
-    let filter = Filter { temperature: 0.7, ..Filter::default() };
-    let decoding = Decoding {
-        strategy: Strategy::Sample(Sampling { filter, samples: 1, seed: args.seed }),
-        rules: Rules { ends: vec![end], ..Rules::default() },
-    };
+    let filter = SamplingFilter { temperature: 0.7, ..SamplingFilter::default() };
+    let sampling = Sampling { filter, num_return_sequences: 1, seed: args.seed };
+    let mut decoding = DecodingConfig::with_strategy(Strategy::Sample(sampling), &[end]);
+    decoding.length.default_max_length = Some(POSITIONS);
     let options = GenerateOptions {
-        new_tokens: None,
-        file_limits: (None, Some(POSITIONS)),
-        stops: Vec::new(),
-        start: Some(end),
-        overflow: Overflow::Refuse,
+        bos_token_id: Some(end),
+        overflow: ContextOverflow::Error,
         trace: Trace::Off,
     };
-    let written = generate((&gpt, &model.params), &tokenizer, &[""], &decoding, &options, &mut |_| Ok(()))?;
-    println!("\nA story it wrote (temperature 0.7):\n  {}", written[0][0].text);
-    println!("\nThe model is in {}. What to type next:", folder.display());
+    let written =
+        generate((&gpt, &model.params), &tokenizer, &[""], &decoding, &options, &mut |_| Ok(()))?;
+    println!("\nA generated story (temperature 0.7):\n  {}", written[0][0].text);
+    println!("\nModel: {}. What to type next:", folder.display());
     let limpid = printer::how_to_call();
-    println!("  {limpid} generate {} --prompt \"Once there was\" --echo --temperature 0.7", folder.display());
+    println!(
+        "  {limpid} generate {} --prompt \"Once there was\" --echo --temperature 0.7",
+        folder.display()
+    );
     Ok(())
 }
 
-/// The BERT: accuracy at hidden words beside its bounds, and a filled gap.
+/// Trains the BERT, prints its masked-word accuracy with bounds, and a filled mask.
 fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let tokenizer = word_tokenizer_for(texts(&splits.train), Purpose::Encoder)?;
-    let config = BertConfig::new(tokenizer.vocab_size(), POSITIONS, BERT_LAYERS, args.heads, WIDTH);
-    let mut model = Model::bert(&config, args.seed)?;
-    let Architecture::Bert(bert) = model.architecture.clone() else { unreachable!("a BERT was made") };
-    let sequences = framed(&tokenizer, texts(&splits.train))?;
-    let masking = Masking::new(&tokenizer, HIDDEN_SHARE, Hide::Tokens, args.seed)?;
-    let settings = settings(args, args.steps.unwrap_or(BERT_STEPS), 2e-3);
-    announce("a BERT that fills the gaps of stories", &model, &tokenizer, &settings);
-    let mut bar = printer::Training::new(settings.rate.total);
-    train_masked(&bert, &mut model.params, &sequences, &masking, &settings, |p| {
-        bar.step(p.step, p.steps, p.loss, p.tokens)
-    })?;
-    say(format_args!("Trained in {:.0} s.", bar.finish()));
+    let config =
+        EncoderConfig::new(tokenizer.vocab_size(), POSITIONS, BERT_LAYERS, args.heads, WIDTH);
+    let model = Model::new(&config, args.seed)?;
+    let Stack::Encoder(bert) = model.stack.clone() else { unreachable!("a BERT was made") };
+    let sequences = encode_each(&tokenizer, texts(&splits.train))?;
+    let masking = Masking::new(&tokenizer, MASKING_PROBABILITY, MaskUnit::Token, args.seed)?;
+    let (batching, config) = settings(args, args.steps.unwrap_or(BERT_STEPS), 2e-3);
+    announce("a BERT on stories", &model, &tokenizer, &config);
+    let dataset = InMemoryDataset::masked(&sequences, &masking, batching)?;
+    let mut trainer = Trainer::new(model, dataset, config);
+    say(format_args!("Trained in {:.0} s.", train_with_bar(&mut trainer, folder)?));
+    let model = trainer.into_model();
     tokenizer.save(folder)?;
     hub::save(&model, folder)?;
 
-    let found = one_at_a_time(
+    let found = masked_accuracy(
         (&bert, &model.params),
         &tokenizer,
         &texts(&splits.train),
@@ -143,18 +158,19 @@ fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     print_filler(&found, splits.test.len());
 
     let text = with_gap(&splits.test[0]);
-    let overlong = Overlong::Refuse;
-    let encoder = Encoder { bert: &bert, params: &model.params, tokenizer: &tokenizer, overlong };
+    let truncation = Truncation::Error;
+    let encoder =
+        TextEncoder { model: &bert, params: &model.params, tokenizer: &tokenizer, truncation };
     println!("\n{text}");
     for word in &fill_mask(&encoder, std::slice::from_ref(&text), 3)?[0][0] {
         println!("  {:>7.4}  {}", word.probability, word.token.trim_start_matches('▁'));
     }
-    println!("\nThe model is in {}. What to type next:", folder.display());
+    println!("\nModel: {}. What to type next:", folder.display());
     println!("  {} fill-mask {} \"{text}\"", printer::how_to_call(), folder.display());
     Ok(())
 }
 
-/// The first two sentences of a story, its word with two senses hidden.
+/// The first two sentences of a story, its word with two senses masked.
 fn with_gap(story: &Story) -> String {
     let senses = stories::two_sense_words().map(|word| word.word);
     let sentences: Vec<&str> = story.text.split_inclusive('.').take(2).collect();

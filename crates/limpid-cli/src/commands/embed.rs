@@ -1,115 +1,96 @@
-//! `limpid embed` and `limpid similarity`: texts as vectors, and how near they are to each other.
+//! `limpid embed` and `limpid similarity`: text embeddings and their cosine similarity.
 
-use super::encoder::{Opened, each_text};
+use super::inputs::{LongTexts, each_text, short_enough};
 use crate::args::{Embed, Pool, Similarity, Vectors};
-use limpid::encode::{Encoder, Length, Overlong, Pooling, cosine, embed, npy};
-use limpid::error::{Error, Result};
-use limpid::files::write_aside;
-use limpid::hub::{self, Letters};
-use serde_json::json;
-use std::borrow::Cow;
+use crate::error::{Error, Result};
+use crate::printer;
+use limpid::Embedder;
+use limpid::encode::{Normalization, Pooling, cosine, npy};
+use limpid::files::write_atomic;
+use limpid::pipeline::{EmbedderOptions, LongText, Overlength};
+use serde_json::{Value, json};
 use std::path::Path;
 
-const CANNOT: &str = "has no vectors of texts";
-const HINT: &str =
-    "an encoder (BERT) has: limpid train bert --data text.txt, or a folder with \"model_type\": \"bert\"";
-
-/// How a folder and the flags say that vectors are made.
-struct How {
-    pooling: Pooling,
-    overlong: Overlong,
-    letters: Letters,
+fn load(path: &Path, flags: &Vectors, normalization: Normalization) -> Result<Embedder> {
+    let pooling = flags.pool.map(|pool| match pool {
+        Pool::Cls => Pooling::Cls,
+        Pool::Mean => Pooling::Mean,
+    });
+    let long_text = if flags.truncate { LongText::Truncate } else { LongText::Error };
+    let options = EmbedderOptions { pooling, normalization, long_text };
+    let embedder = Embedder::load_with(path, options)?;
+    printer::warnings(embedder.warnings());
+    Ok(embedder)
 }
 
-impl How {
-    fn new(folder: &Path, flags: &Vectors) -> Result<Self> {
-        let pooling = match flags.pool {
-            // What the folder asks for does not matter where a flag says otherwise.
-            Some(Pool::Cls) => Pooling::Cls,
-            Some(Pool::Mean) => Pooling::Mean,
-            None => hub::load_pooling(folder)?.unwrap_or(Pooling::Mean),
-        };
-        let file = hub::load_sentence_settings(folder)?;
-        let overlong = match flags.truncate {
-            true => Overlong::Cut(file.max_seq_length.unwrap_or(usize::MAX)),
-            false => Overlong::Refuse,
-        };
-        Ok(Self { pooling, overlong, letters: file.letters })
-    }
-
-    fn embed(&self, encoder: &Encoder, texts: &[String], length: Length) -> Result<Vec<Vec<f32>>> {
-        embed(encoder, &self.read(texts), self.pooling, length)
-    }
-
-    /// The texts as the model reads them.
-    fn read<'a>(&self, texts: &'a [String]) -> Cow<'a, [String]> {
-        match self.letters {
-            Letters::AsWritten => Cow::Borrowed(texts),
-            Letters::Small => Cow::Owned(texts.iter().map(|text| text.to_lowercase()).collect()),
-        }
-    }
-}
-
-/// Where vectors go.
-enum Out<'a> {
-    Lines(Option<&'a Path>),
+/// The format of the output.
+enum Output<'a> {
+    JsonLines(Option<&'a Path>),
     Npy(&'a Path),
 }
 
-impl<'a> Out<'a> {
+impl<'a> Output<'a> {
     fn of(path: Option<&'a Path>) -> Result<Self> {
         match path.map(|path| (path, path.extension().and_then(|end| end.to_str()))) {
-            None => Ok(Self::Lines(None)),
+            None => Ok(Self::JsonLines(None)),
             Some((path, Some("npy"))) => Ok(Self::Npy(path)),
-            Some((path, Some("jsonl"))) => Ok(Self::Lines(Some(path))),
-            Some((path, _)) => {
-                Err(Error::config(format!("--out {}: not a kind of file for vectors", path.display()))
-                    .hint("name it .npy or .jsonl"))
-            }
+            Some((path, Some("jsonl"))) => Ok(Self::JsonLines(Some(path))),
+            Some((path, _)) => Err(Error::config(format!(
+                "--out {}: not a kind of file for vectors",
+                path.display()
+            ))
+            .hint("name it .npy or .jsonl")),
         }
     }
 }
 
-/// Writes a vector for each text.
+/// Writes an embedding for each text; one that is too long has none.
 pub fn run(args: &Embed) -> Result<()> {
-    let out = Out::of(args.out.as_deref())?;
-    let opened = Opened::new(&args.model, CANNOT, HINT)?;
-    let how = How::new(&args.model, &args.how)?;
-    let encoder = opened.encoder(how.overlong);
-    let length = if args.no_normalize { Length::AsIs } else { Length::One };
+    let output = Output::of(args.out.as_deref())?;
+    let normalization =
+        if args.no_normalize { Normalization::None } else { Normalization::UnitLength };
+    let embedder = load(&args.model, &args.how, normalization)?;
     let (mut lines, mut rows) = (String::new(), Vec::new());
+    let mut long_texts = LongTexts::default();
     each_text(&args.text, "embed", &mut |texts, origin| {
-        let vectors = how.embed(&encoder, texts, length)?;
-        opened.warn_of_unknown(&how.read(texts), origin)?;
-        match out {
-            Out::Npy(_) => rows.extend(vectors),
-            Out::Lines(path) => {
-                for (text, vector) in texts.iter().zip(vectors) {
-                    let line = json!({ "text": text, "embedding": vector });
-                    match path {
-                        Some(_) => lines += &format!("{line}\n"),
-                        None => println!("{line}"),
-                    }
+        let long = long_texts.check(texts, origin, |text| embedder.overlength(text))?;
+        let mut vectors = embedder.embed(&short_enough(texts, &long))?.into_iter();
+        for (i, (text, long)) in texts.iter().zip(long).enumerate() {
+            printer::unknown_words(&embedder.unknown_words(text)?, &origin.place(i));
+            let vector = if long.is_none() { vectors.next() } else { None };
+            match output {
+                Output::Npy(_) => {
+                    rows.push(vector.unwrap_or_else(|| vec![f32::NAN; embedder.dimension()]));
                 }
+                Output::JsonLines(Some(_)) => lines += &format!("{}\n", line(text, vector, long)),
+                Output::JsonLines(None) => println!("{}", line(text, vector, long)),
             }
         }
         Ok(())
     })?;
-    match out {
-        Out::Npy(path) => write_aside(path, &npy(&rows)),
-        Out::Lines(Some(path)) => write_aside(path, lines.as_bytes()),
-        Out::Lines(None) => Ok(()),
+    match output {
+        Output::Npy(path) => write_atomic(path, &npy(&rows))?,
+        Output::JsonLines(Some(path)) => write_atomic(path, lines.as_bytes())?,
+        Output::JsonLines(None) => {}
     }
+    long_texts.finish()
 }
 
-/// Prints the cosine of every two texts.
+fn line(text: &str, vector: Option<Vec<f32>>, long: Option<Overlength>) -> Value {
+    let mut line = json!({ "text": text, "embedding": vector });
+    if let Some(long) = long {
+        line["error"] = "too_long".into();
+        line["excess_tokens"] = long.excess().into();
+    }
+    line
+}
+
+/// Prints the cosine similarity of every two texts.
 pub fn similarity(args: &Similarity) -> Result<()> {
-    let opened = Opened::new(&args.model, CANNOT, HINT)?;
-    let how = How::new(&args.model, &args.how)?;
-    let encoder = opened.encoder(how.overlong);
+    let embedder = load(&args.model, &args.how, Normalization::None)?;
     let (mut texts, mut vectors, mut first) = (Vec::new(), Vec::new(), None);
     each_text(&args.text, "similarity", &mut |some, origin| {
-        vectors.extend(how.embed(&encoder, some, Length::AsIs)?);
+        vectors.extend(embedder.embed(some)?);
         texts.extend_from_slice(some);
         first.get_or_insert(origin);
         Ok(())
@@ -118,8 +99,11 @@ pub fn similarity(args: &Similarity) -> Result<()> {
         return Err(Error::data("one text has nothing to be compared with")
             .hint(format!("limpid similarity {} \"a cat\" \"a dog\"", args.model.display())));
     }
-    // What came first is where the counting begins.
-    first.map_or(Ok(()), |origin| opened.warn_of_unknown(&how.read(&texts), origin))?;
+    for (i, text) in texts.iter().enumerate() {
+        // The origin of the first texts is where the counting begins.
+        let place = first.map_or(String::new(), |origin| origin.place(i));
+        printer::unknown_words(&embedder.unknown_words(text)?, &place);
+    }
     let matrix: Vec<Vec<f64>> =
         vectors.iter().map(|a| vectors.iter().map(|b| cosine(a, b)).collect()).collect();
     if args.json {

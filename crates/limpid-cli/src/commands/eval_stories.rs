@@ -1,66 +1,74 @@
-//! `limpid eval --stories`: a model of the built-in stories between what counting can do and what nobody can beat.
+//! `limpid eval --stories`: a model of the built-in stories beside n-gram baselines and the exact
+//! bound.
 
 use crate::args::Eval;
+use crate::error::{Error, Result};
 use crate::printer::thousands;
-use limpid::error::{Error, Result};
-use limpid::eval::stories::{NatsAWord, OneAtATime, nats_a_word, one_at_a_time};
-use limpid::model::{Architecture, Model};
-use limpid::text::{Tokenizer, lines_of};
+use limpid::model::{Model, Stack};
+use limpid::text::{Tokenizer, nonblank_lines};
+use limpid_learn::corpus::score::{MaskedAccuracy, WordLoss, masked_accuracy, word_loss};
 use serde_json::json;
 use std::path::Path;
 
-/// Measures a language model in nats a word, an encoder by words that are hidden one at a time.
+/// Evaluates a language model in nats per word, an encoder by words masked one at a time.
 pub fn run(args: &Eval, file: &Path, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
     if args.data.is_empty() {
-        return Err(Error::config("--stories needs the stories that the model has learnt from, too").hint(
-            format!(
-                "for what counting can do: limpid eval {} --stories {} --data train.story",
-                args.model.display(),
-                file.display()
-            ),
-        ));
+        return Err(Error::config("--stories also needs the training stories").hint(format!(
+            "for the n-gram baselines: limpid eval {} --stories {} --data train.story",
+            args.model.display(),
+            file.display()
+        )));
     }
-    let (train, test) = (lines_of(&args.data)?, lines_of(&[file.to_path_buf()])?);
+    let (train, test) = (nonblank_lines(&args.data)?, nonblank_lines(&[file.to_path_buf()])?);
     let (train, test) = (texts(&train), texts(&test));
-    match &model.architecture {
-        Architecture::Gpt(gpt) => {
-            let found = nats_a_word((gpt, &model.params), tokenizer, &train, &test)?;
+    match &model.stack {
+        Stack::Decoder(gpt) => {
+            let found = word_loss((gpt, &model.params), tokenizer, &train, &test)?;
             if args.json {
-                let NatsAWord { words, model, exact, bigram, unigram } = found;
+                let WordLoss { words, model, entropy_bound, bigram, unigram } = found;
                 println!(
                     "{}",
                     json!({
-                        "stories": test.len(), "words": words, "nats_a_word": model, "best_possible": exact,
-                        "pairs_of_words_counted": bigram, "words_counted": unigram,
+                        "stories": test.len(), "words": words, "loss_per_word": model,
+                        "entropy_bound": entropy_bound, "bigram": bigram, "unigram": unigram,
                     })
                 );
             } else {
                 print_writer(&found, test.len());
             }
         }
-        Architecture::Bert(bert) if bert.config().head.fills_masks() => {
-            let found =
-                one_at_a_time((bert, &model.params), tokenizer, &train, &test, args.positions as usize)?;
+        Stack::Encoder(bert) if bert.config().head.fills_masks() => {
+            let found = masked_accuracy(
+                (bert, &model.params),
+                tokenizer,
+                &train,
+                &test,
+                args.positions as usize,
+            )?;
             if args.json {
-                let OneAtATime { positions, model, ceiling, most_frequent } = found;
+                let MaskedAccuracy { positions, model, ceiling, most_frequent } = found;
                 println!(
                     "{}",
                     json!({
-                        "stories": test.len(), "positions": positions, "accuracy": model, "best_possible": ceiling,
-                        "of_best_possible": model / ceiling, "most_frequent": most_frequent,
+                        "stories": test.len(), "positions": positions, "accuracy": model,
+                        "ceiling": ceiling, "share_of_ceiling": model / ceiling,
+                        "most_frequent": most_frequent,
                     })
                 );
             } else {
                 print_filler(&found, test.len());
             }
         }
-        architecture => {
+        stack => {
             return Err(Error::config(format!(
-                "{} is {}, which neither writes stories nor fills their gaps",
+                "{} is {}, neither a language model nor a masked language model",
                 args.model.display(),
-                architecture.kind()
+                stack.kind()
             ))
-            .hint("--stories is for language models and for encoders that fill masks; summaries of stories: --summaries"));
+            .hint(
+                "--stories is for language models and masked language models; for summaries of \
+                 stories: --summaries",
+            ));
         }
     }
     Ok(())
@@ -75,19 +83,24 @@ fn row(what: &str, figure: f64) {
 }
 
 /// A language model beside its bounds.
-pub fn print_writer(found: &NatsAWord, stories: usize) {
-    println!("Nats a word on {stories} test stories, {} words", thousands(found.words));
-    row("the GPT", found.model);
-    row("the best possible (exact)", found.exact);
-    row("pairs of words, counted", found.bigram);
-    row("words, counted", found.unigram);
+pub fn print_writer(found: &WordLoss, stories: usize) {
+    println!(
+        "Cross-entropy loss in nats per word on {stories} test stories, {} words",
+        thousands(found.words)
+    );
+    row("GPT", found.model);
+    row("entropy bound (exact)", found.entropy_bound);
+    row("bigram model", found.bigram);
+    row("unigram model", found.unigram);
 }
 
 /// An encoder beside its bounds.
-pub fn print_filler(found: &OneAtATime, stories: usize) {
-    let hidden = thousands(found.positions);
-    println!("Hidden words that were guessed, one at a time, {hidden} places of {stories} test stories");
-    row("the BERT", found.model);
-    row("the best possible (exact)", found.ceiling);
-    row("always the most frequent", found.most_frequent);
+pub fn print_filler(found: &MaskedAccuracy, stories: usize) {
+    let positions = thousands(found.positions);
+    println!(
+        "Accuracy on words masked one at a time, {positions} positions of {stories} test stories"
+    );
+    row("BERT", found.model);
+    row("ceiling (exact)", found.ceiling);
+    row("most frequent word", found.most_frequent);
 }

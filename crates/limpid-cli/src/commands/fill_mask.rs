@@ -1,50 +1,53 @@
-//! `limpid fill-mask`: words for gaps.
+//! `limpid fill-mask`: the most likely tokens at [MASK].
 
-use super::encoder::{Opened, each_text};
+use super::inputs::{each_text, warn_of_unknown};
 use crate::args::FillMask;
-use limpid::encode::{Gap, Overlong, fill_mask};
-use limpid::error::Result;
+use crate::error::Result;
+use crate::printer;
+use limpid::encode::MaskPredictions;
 use serde_json::json;
 
-/// Prints the likeliest words for each mask.
+/// Prints the most likely tokens at each mask.
 pub fn run(args: &FillMask) -> Result<()> {
-    let hint = "limpid train bert --data text.txt trains an encoder that can";
-    let opened = Opened::new(&args.model, "cannot fill a mask", hint)?;
-    let encoder = opened.encoder(Overlong::Refuse);
+    let model = limpid::FillMask::load(&args.model)?;
+    printer::warnings(model.warnings());
     each_text(&args.text, "fill-mask", &mut |texts, origin| {
-        let found = fill_mask(&encoder, texts, args.top as usize)?;
-        opened.warn_of_unknown(texts, origin)?;
-        for (text, gaps) in texts.iter().zip(found) {
+        let found = model.fill(texts, args.top as usize)?;
+        warn_of_unknown(model.tokenizer(), texts, origin)?;
+        for (text, masks) in texts.iter().zip(found) {
             if args.json {
-                println!("{}", as_json(text, &gaps));
+                println!("{}", as_json(text, &masks));
             } else {
-                print(text, &gaps);
+                print(text, &masks);
             }
         }
         Ok(())
     })
 }
 
-fn as_json(text: &str, gaps: &[Gap]) -> serde_json::Value {
-    let gap = |gap: &Gap| {
-        let words = gap.iter().map(|word| {
-            json!({ "token": word.token, "id": word.id, "probability": word.probability, "text": word.text })
+fn as_json(text: &str, masks: &[MaskPredictions]) -> serde_json::Value {
+    let mask = |predictions: &MaskPredictions| {
+        let filled = predictions.iter().map(|filled| {
+            json!({
+                "token": filled.token, "id": filled.id, "probability": filled.probability,
+                "text": filled.text,
+            })
         });
-        words.collect::<Vec<_>>()
+        filled.collect::<Vec<_>>()
     };
-    json!({ "text": text, "masks": gaps.iter().map(gap).collect::<Vec<_>>() })
+    json!({ "text": text, "masks": masks.iter().map(mask).collect::<Vec<_>>() })
 }
 
-fn print(text: &str, gaps: &[Gap]) {
+fn print(text: &str, masks: &[MaskPredictions]) {
     println!("{text}");
-    for (i, gap) in gaps.iter().enumerate() {
-        if gaps.len() > 1 {
+    for (i, predictions) in masks.iter().enumerate() {
+        if masks.len() > 1 {
             println!("  mask {}", i + 1);
         }
-        for word in gap {
-            // A vocabulary of words writes the space before a word with a sign of its own.
-            let token = word.token.trim_start_matches('▁');
-            println!("  {:>7.4}  {token:<16} {}", word.probability, word.text);
+        for filled in predictions {
+            // A word tokenizer marks the space before a word.
+            let token = filled.token.trim_start_matches('▁');
+            println!("  {:>7.4}  {token:<16} {}", filled.probability, filled.text);
         }
     }
 }

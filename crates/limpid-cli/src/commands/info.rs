@@ -1,24 +1,22 @@
-//! `limpid info`: what a model is, part by part.
+//! `limpid info`: the architecture and parameters of a model.
 
 use crate::args::Info;
+use crate::error::Result;
 use crate::printer::{self, counted, thousands};
-use limpid::config::{
-    Directions, NormPlacement, Normalisation, Positions, Residual, Scaling, Variant, cell_name,
-    rnn_attention_name,
-};
-use limpid::data::labelled::listed;
-use limpid::error::Result;
+use limpid::data::labelled::label_list;
 use limpid::hub;
-use limpid::model::{Architecture, Model};
+use limpid::model::config::Directions;
+use limpid::model::{Model, Stack};
+use limpid::nn::{LayerOptions, Named, NormPlacement, Normalization, Positions, Residual, Scaling};
 use limpid::text::Tokenizer;
 use limpid_tensor::params::Role;
 use serde_json::json;
 
-/// A part of a model: what its parameters' names have in common.
+/// A module of a model: the common prefix of its parameters' names.
 struct Part {
     name: String,
     parameters: usize,
-    /// Of a parameter itself.
+    /// The shape, for a parameter.
     shape: Option<String>,
     parts: Vec<Part>,
 }
@@ -51,7 +49,7 @@ impl Part {
     }
 }
 
-/// Prints the tree of a model.
+/// Prints the parameter tree of a model.
 pub fn run(args: Info) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
@@ -59,7 +57,8 @@ pub fn run(args: Info) -> Result<()> {
         true => Some(super::tokenizer_of(&args.model, &model)?),
         false => None,
     };
-    let kind = |tokenizer: &Tokenizer| tokenizer.kind().map_or("of an unknown kind", |kind| kind.words());
+    let kind =
+        |tokenizer: &Tokenizer| tokenizer.kind().map_or("of unknown kind", |kind| kind.name());
     if args.json {
         let parts: Vec<_> = model
             .params
@@ -67,21 +66,24 @@ pub fn run(args: Info) -> Result<()> {
             .map(|(_, spec)| {
                 let shape: Vec<usize> = spec.shape.dims().collect();
                 let trained = spec.role == Role::Trained;
-                json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(), "trained": trained })
+                json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(),
+                    "trained": trained })
             })
             .collect();
-        let tokenizer = tokenizer.map(|t| json!({ "kind": kind(&t), "vocab_size": t.vocab_size() }));
+        let tokenizer =
+            tokenizer.map(|t| json!({ "kind": kind(&t), "vocab_size": t.vocab_size() }));
         println!(
             "{}",
             json!({
-                "kind": model.architecture.kind(), "parameters": model.params.count(), "tokenizer": tokenizer, "parts": parts,
+                "kind": model.stack.kind(), "parameters": model.params.count(),
+                "tokenizer": tokenizer, "parts": parts,
                 "labels": labels(&model), "variant": variant(&model),
             })
         );
         return Ok(());
     }
     let count = thousands(model.params.count());
-    println!("{}: {} with {count} parameters", args.model.display(), model.architecture.kind());
+    println!("{}: {} with {count} parameters", args.model.display(), model.stack.kind());
     println!("{}", sizes(&model));
     match tokenizer {
         Some(tokenizer) => {
@@ -93,45 +95,46 @@ pub fn run(args: Info) -> Result<()> {
     let mut root = Part::new("all");
     for (_, spec) in model.params.iter() {
         let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
-        // Only what is learnt counts.
-        let (learnt, shape) = match spec.role {
+        // Only trained parameters count.
+        let (trained, shape) = match spec.role {
             Role::Trained => (spec.shape.len(), shape),
             Role::Fixed => (0, format!("{shape}, fixed")),
-            Role::Statistic => (0, format!("{shape}, measured")),
+            Role::Statistic => (0, format!("{shape}, statistic")),
         };
-        root.add(&spec.name.split('.').collect::<Vec<_>>(), learnt, &shape);
+        root.add(&spec.name.split('.').collect::<Vec<_>>(), trained, &shape);
     }
     root.print(0, args.depth);
     Ok(())
 }
 
 fn labels(model: &Model) -> Option<&[String]> {
-    match &model.architecture {
-        Architecture::Bert(bert) => bert.labels(),
+    match &model.stack {
+        Stack::Encoder(bert) => bert.labels(),
         _ => None,
     }
 }
 
 fn sizes(model: &Model) -> String {
-    match &model.architecture {
-        Architecture::Gpt(gpt) => {
+    match &model.stack {
+        Stack::Decoder(gpt) => {
             let c = gpt.config();
             format!(
-                "{}, width {}, {}, feed-forward {}, context {}, {}, vocabulary {}{}",
-                counted(c.n_layer, "layer"),
-                c.n_embd,
-                counted(c.n_head, "head"),
-                c.n_inner,
-                c.n_positions,
-                norm(c.norm, c.variant),
+                "{}, hidden size {}, {}, feed-forward size {}, context {}, {}, vocabulary {}{}",
+                counted(c.num_hidden_layers, "layer"),
+                c.hidden_size,
+                counted(c.num_attention_heads, "head"),
+                c.intermediate_size,
+                c.max_position_embeddings,
+                norm(c.norm, c.options),
                 thousands(c.vocab_size),
-                departures(c.variant, Positions::Learned)
+                ablations(c.options, Positions::Learned)
             )
         }
-        Architecture::Seq2Seq(model) => {
+        Stack::EncoderDecoder(model) => {
             let c = model.config();
             format!(
-                "{} + {} layers, width {}, {} and {} heads, feed-forward {} and {}, positions {}, {}, vocabulary {}{}",
+                "{} + {} layers, hidden size {}, {} and {} heads, feed-forward size {} and {}, \
+                 context {}, {}, vocabulary {}{}",
                 c.encoder_layers,
                 c.decoder_layers,
                 c.d_model,
@@ -140,16 +143,17 @@ fn sizes(model: &Model) -> String {
                 c.encoder_ffn_dim,
                 c.decoder_ffn_dim,
                 c.max_position_embeddings,
-                norm(c.norm, c.variant),
+                norm(c.norm, c.options),
                 thousands(c.vocab_size),
-                departures(c.variant, Positions::Sinusoidal)
+                ablations(c.options, Positions::Sinusoidal)
             )
         }
-        Architecture::Bert(bert) => {
+        Stack::Encoder(bert) => {
             let c = bert.config();
-            let labels = labels(model).map(|labels| format!("\nlabels {}", listed(labels)));
+            let labels = labels(model).map(|labels| format!("\nlabels {}", label_list(labels)));
             format!(
-                "{}, width {}, {}, feed-forward {}, positions {}, post-norm, vocabulary {}{}",
+                "{}, hidden size {}, {}, feed-forward size {}, context {}, post-norm, vocabulary \
+                 {}{}",
                 counted(c.num_hidden_layers, "layer"),
                 c.hidden_size,
                 counted(c.num_attention_heads, "head"),
@@ -159,57 +163,62 @@ fn sizes(model: &Model) -> String {
                 labels.unwrap_or_default()
             )
         }
-        Architecture::Rnn(model) => {
+        Stack::Recurrent(model) => {
             let c = model.config();
             format!(
-                "{} + {0} {} layers, width {}, embeddings {}, encoder reading {}, {} attention, vocabulary {}",
+                "{} + {0} {} layers, hidden size {}, embedding size {}, {} encoder, {} attention, \
+                 vocabulary {}",
                 c.num_layers,
-                cell_name(c.cell),
+                c.cell.name(),
                 c.hidden_size,
                 c.embedding_size,
-                if c.directions == Directions::Both { "both ways" } else { "forward" },
-                rnn_attention_name(c.attention).replace("none", "no"),
+                if c.directions == Directions::Bidirectional {
+                    "bidirectional"
+                } else {
+                    "unidirectional"
+                },
+                c.attention.name().replace("none", "no"),
                 thousands(c.vocab_size)
             )
         }
     }
 }
 
-/// What is normalised, and where.
-fn norm(placement: NormPlacement, variant: Variant) -> String {
+/// The normalization and its placement.
+fn norm(placement: NormPlacement, variant: LayerOptions) -> String {
     let place = match placement {
         NormPlacement::Pre => "pre",
         NormPlacement::Post => "post",
     };
-    match variant.normalisation {
-        Normalisation::Layer => format!("{place}-norm"),
-        Normalisation::Batch => format!("{place}-norm by batch"),
-        Normalisation::None => "no normalisation".into(),
+    match variant.normalization {
+        Normalization::Layer => format!("{place}-norm"),
+        Normalization::Batch => format!("{place}-norm (batch normalization)"),
+        Normalization::None => "no normalization".into(),
     }
 }
 
-/// Where a model is not what its family is.
-fn departures(variant: Variant, usual: Positions) -> String {
+/// Options that differ from the defaults of the family.
+fn ablations(variant: LayerOptions, usual: Positions) -> String {
     let positions = format!("positions: {}", variant.positions.name());
     let all = [
         (variant.positions != usual, &positions[..]),
-        (variant.residual == Residual::None, "no residuals"),
-        (variant.scaling == Scaling::None, "scores not scaled"),
+        (variant.residual == Residual::None, "no residual connections"),
+        (variant.scaling == Scaling::None, "attention scores not scaled"),
     ];
     let there: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
     if there.is_empty() { String::new() } else { format!("\n{}", there.join(", ")) }
 }
 
-/// The same as JSON: of a Transformer that can depart from its family.
+/// The layer options as JSON, for stacks that have them.
 fn variant(model: &Model) -> Option<serde_json::Value> {
-    let (norm, variant) = match &model.architecture {
-        Architecture::Gpt(gpt) => (gpt.config().norm, gpt.config().variant),
-        Architecture::Seq2Seq(model) => (model.config().norm, model.config().variant),
-        Architecture::Bert(_) | Architecture::Rnn(_) => return None,
+    let (norm, variant) = match &model.stack {
+        Stack::Decoder(gpt) => (gpt.config().norm, gpt.config().options),
+        Stack::EncoderDecoder(model) => (model.config().norm, model.config().options),
+        Stack::Encoder(_) | Stack::Recurrent(_) => return None,
     };
     Some(json!({
-        "norm": if norm == NormPlacement::Pre { "pre" } else { "post" },
-        "normalisation": variant.normalisation.name(), "positions": variant.positions.name(),
+        "norm": norm.name(),
+        "normalization": variant.normalization.name(), "positions": variant.positions.name(),
         "residual": variant.residual.name(), "scaling": variant.scaling.name(),
     }))
 }

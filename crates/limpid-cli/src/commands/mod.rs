@@ -6,9 +6,9 @@ mod compare;
 mod corpus;
 mod decoding;
 mod demo;
+mod demo_metrics;
 mod demo_stories;
 mod embed;
-mod encoder;
 mod eval;
 mod eval_encoder;
 mod eval_stories;
@@ -17,56 +17,70 @@ mod explain;
 mod fill_mask;
 mod find_lr;
 mod generate;
+mod heat_map;
 mod info;
+mod inputs;
 mod logits;
 mod quiz;
 mod report;
 mod score;
+mod signals;
 mod summarize;
 mod terminal;
 mod tokenizer;
 mod train;
+mod train_config;
 mod translate;
 
 use crate::args::{Args, Command};
+use crate::error::{Error, Result};
 use crate::printer;
-use limpid::error::{Error, Result};
 use limpid::hub::Warning;
 use limpid::model::Model;
 use limpid::text::Tokenizer;
+use limpid_tensor::simd::{self, Level};
+use limpid_tensor::team;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// The tokenizer beside a model, with a warning if it is another's.
 fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
     let tokenizer = Tokenizer::load(folder)?;
-    let (tokens, known) = (tokenizer.vocab_size(), model.architecture.vocab_size());
+    let (tokens, known) = (tokenizer.vocab_size(), model.stack.vocab_size());
     printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
     Ok(tokenizer)
 }
 
-/// Refuses a variable that would otherwise be passed over in silence.
-fn check_environment() -> Result<()> {
-    if let Ok(level) = std::env::var("LIMPID_SIMD")
-        && !["scalar", "avx2", "avx512"].contains(&level.as_str())
-    {
-        return Err(Error::config(format!("LIMPID_SIMD={level} is not an instruction set"))
-            .hint("use scalar, avx2 or avx512, or leave it unset for the best there is"));
+/// Applies `LIMPID_SIMD` and `LIMPID_THREADS`, which the library itself does not read.
+fn apply_environment() -> Result<()> {
+    if let Ok(name) = std::env::var("LIMPID_SIMD") {
+        let level = Level::from_name(&name).ok_or_else(|| {
+            Error::config(format!("LIMPID_SIMD={name} is not an instruction set"))
+                .hint("use scalar, avx2 or avx512, or leave it unset for the best of this CPU")
+        })?;
+        simd::set_level(level).map_err(|refused| {
+            let available: Vec<_> = Level::available().into_iter().map(Level::name).collect();
+            Error::config(format!("LIMPID_SIMD={name}: {refused}")).hint(format!(
+                "use {}, or leave it unset for the best of this CPU",
+                available.join(" or ")
+            ))
+        })?;
     }
-    if let Ok(threads) = std::env::var("LIMPID_THREADS")
-        && !threads.parse::<usize>().is_ok_and(|n| (1..=256).contains(&n))
-    {
-        return Err(Error::config(format!("LIMPID_THREADS={threads} is not a number of threads"))
-            .hint("use 1 to 256, or leave it unset for one a core"));
+    if let Ok(threads) = std::env::var("LIMPID_THREADS") {
+        let n = threads.parse().ok().filter(|n| (1..=256).contains(n)).ok_or_else(|| {
+            Error::config(format!("LIMPID_THREADS={threads} is not a number of threads"))
+                .hint("use 1 to 256, or leave it unset for one per core")
+        })?;
+        team::set_threads(n);
     }
     Ok(())
 }
 
 /// Does what was typed.
 pub fn run(args: Args) -> Result<ExitCode> {
-    check_environment()?;
+    apply_environment()?;
     if let Some(threads) = args.threads {
-        limpid_tensor::team::set_threads(usize::from(threads));
+        team::set_threads(usize::from(threads));
     }
     match args.command {
         Command::Demo(args) => demo::run(args)?,

@@ -1,9 +1,9 @@
 //! `limpid report`: a run as one page.
 
 use crate::args::Report;
+use crate::error::Result;
 use crate::printer;
-use limpid::error::Result;
-use limpid::files::{check_kind, write_aside};
+use limpid::files::{check_replaceable, write_atomic};
 use limpid::report::{Run, all_figures, html};
 use serde_json::{Map, Value, json};
 
@@ -12,8 +12,8 @@ pub fn run(args: &Report) -> Result<()> {
     let run = Run::read(&args.run)?;
     run.notes.iter().for_each(printer::say);
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
-    check_kind(&out, "<!DOCTYPE html>")?;
-    write_aside(&out, html(&run).as_bytes())?;
+    check_replaceable(&out, "<!DOCTYPE html>")?;
+    write_atomic(&out, html(&run).as_bytes())?;
     if args.json {
         let figures: Map<String, Value> =
             all_figures(&run).into_iter().map(|figure| (figure.name, figure.value)).collect();

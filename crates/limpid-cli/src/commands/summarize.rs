@@ -1,9 +1,9 @@
-//! `limpid summarize`: a text in, a line out; and how good the lines are.
+//! `limpid summarize`: a text in, a line out; and the scores of summaries.
 
 use super::translate::{Wording, run_as};
 use crate::args::{Eval, Summarize};
+use crate::error::Result;
 use crate::printer::perplexity;
-use limpid::error::Result;
 use limpid::eval::loss::Loss;
 use limpid::eval::summary::SummaryScores;
 use serde_json::json;
@@ -13,7 +13,7 @@ const SUMMARIZE: Wording = Wording {
     result: "summary",
     example: "Once there was a girl …",
     unit: "a text in one line",
-    too_long: "shorten it, or train a model with a longer model.context",
+    too_long: "shorten it, or train a model with a longer model.context_length",
     trained_by: "`limpid train configs/stories-summary.toml` trains one that can",
 };
 
@@ -29,14 +29,15 @@ pub fn print_scores(args: &Eval, pairs: &[(String, String)], summaries: &[String
         println!(
             "{}",
             json!({
-                "loss": loss.mean(), "perplexity": loss.perplexity(), "tokens": loss.tokens, "sentences": pairs.len(),
-                "rouge_l": own.rouge_l, "exact": own.exact, "lead": {"rouge_l": lead.rouge_l, "exact": lead.exact},
+                "loss": loss.mean(), "perplexity": loss.perplexity(), "tokens": loss.tokens,
+                "sentences": pairs.len(), "rouge_l": own.rouge_l, "exact": own.exact,
+                "lead": {"rouge_l": lead.rouge_l, "exact": lead.exact},
             })
         );
         return;
     }
     println!("texts               {:>12}   ({} tokens)", pairs.len(), loss.tokens);
-    println!("loss                {:>12.4}   nats a token", loss.mean());
+    println!("loss                {:>12.4}   nats per token", loss.mean());
     println!("perplexity          {:>12}", perplexity(loss.perplexity()));
     println!("ROUGE-L             {:>12.4}   first sentence {:.4}", own.rouge_l, lead.rouge_l);
     println!("exact match         {:>12.4}   first sentence {:.4}", own.exact, lead.exact);

@@ -1,17 +1,20 @@
-//! `limpid tokenizer`: learn a vocabulary, use it, look at it.
+//! `limpid tokenizer`: train, use and describe tokenizers.
 
 use crate::args::{
-    For, Kind, Tokenizer as Args, TokenizerDecode, TokenizerEncode, TokenizerInfo, TokenizerTrain,
+    Algorithm, For, Tokenizer as Args, TokenizerDecode, TokenizerEncode, TokenizerInfo,
+    TokenizerTrain,
 };
+use crate::error::{Error, Result};
 use crate::printer::{self, say};
-use limpid::error::{Error, Result};
 use limpid::text::train::{Stage, TokenizerSpec, train_files};
-use limpid::text::{Blocks, Case, Purpose, Text, Tokenizer, TokenizerKind, in_order, text_size};
+use limpid::text::{
+    Blocks, Casing, Purpose, TextReader, Tokenizer, TokenizerKind, map_in_order, text_size,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Does what was typed.
+/// Runs the chosen subcommand.
 pub fn run(args: Args) -> Result<()> {
     match args {
         Args::Train(args) => train(&args),
@@ -22,13 +25,13 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn spec(args: &TokenizerTrain) -> TokenizerSpec {
-    let kind = match args.kind {
-        Kind::Char => TokenizerKind::Character,
-        Kind::Byte => TokenizerKind::Byte,
-        Kind::Word => TokenizerKind::Word,
-        Kind::Bpe => TokenizerKind::Bpe,
-        Kind::Wordpiece => TokenizerKind::WordPiece,
-        Kind::Unigram => TokenizerKind::Unigram,
+    let kind = match args.algorithm {
+        Algorithm::Char => TokenizerKind::Character,
+        Algorithm::Byte => TokenizerKind::Byte,
+        Algorithm::Word => TokenizerKind::Word,
+        Algorithm::Bpe => TokenizerKind::Bpe,
+        Algorithm::Wordpiece => TokenizerKind::WordPiece,
+        Algorithm::Unigram => TokenizerKind::Unigram,
     };
     let purpose = args.purpose.map(|purpose| match purpose {
         For::Gpt => Purpose::LanguageModel,
@@ -36,13 +39,13 @@ fn spec(args: &TokenizerTrain) -> TokenizerSpec {
         For::Bert => Purpose::Encoder,
         For::None => Purpose::Bare,
     });
-    let usual = TokenizerSpec::new(kind);
+    let defaults = TokenizerSpec::new(kind);
     TokenizerSpec {
-        purpose: purpose.unwrap_or(usual.purpose),
+        purpose: purpose.unwrap_or(defaults.purpose),
         vocab_size: args.vocab,
-        min_frequency: args.min_frequency.unwrap_or(usual.min_frequency),
-        case: if args.lowercase { Case::Lower } else { Case::Keep },
-        ..usual
+        min_frequency: args.min_frequency.unwrap_or(defaults.min_frequency),
+        casing: if args.lowercase { Casing::Uncased } else { Casing::Cased },
+        ..defaults
     }
 }
 
@@ -50,7 +53,8 @@ fn train(args: &TokenizerTrain) -> Result<()> {
     let spec = spec(args);
     if args.out.join("tokenizer.json").exists() {
         return Err(Error::config(format!("{} has a tokenizer already", args.out.display())).hint(
-            "give a new folder with --out; a model that knows the old ids would not know the new ones",
+            "give a new folder with --out; a model that knows the old ids would not know the new \
+             ones",
         ));
     }
     let started = Instant::now();
@@ -61,7 +65,8 @@ fn train(args: &TokenizerTrain) -> Result<()> {
         Stage::Learning(done, of) => {
             if !learning {
                 learning = true;
-                let counting = std::mem::replace(&mut bar, printer::Progress::count("learning", of as u64));
+                let counting =
+                    std::mem::replace(&mut bar, printer::Progress::count("learning", of as u64));
                 counting.finish();
             }
             bar.set(done as u64);
@@ -71,26 +76,30 @@ fn train(args: &TokenizerTrain) -> Result<()> {
     let trained = trained?;
     trained.tokenizer.save(&args.out)?;
     if spec.kind == TokenizerKind::Byte && !args.data.is_empty() {
-        say("warning: bytes are known without a text: --data is not read");
+        say("warning: a byte vocabulary needs no text: --data is ignored");
     }
-    if trained.counted.words > 0 {
-        let (words, distinct) = (trained.counted.words, trained.counted.distinct);
-        let what = if spec.kind == TokenizerKind::Character { "characters" } else { "words and signs" };
-        say(format_args!("{words} {what}, {distinct} of them distinct"));
+    if trained.counts.words > 0 {
+        let (words, distinct) = (trained.counts.words, trained.counts.distinct);
+        let what = if spec.kind == TokenizerKind::Character {
+            "characters"
+        } else {
+            "words and punctuation marks"
+        };
+        say(format_args!("{words} {what}, {distinct} distinct"));
     }
     say(format_args!(
-        "{}, {} tokens, learnt in {:.1} s",
-        spec.kind.words(),
+        "{}, {} tokens, trained in {:.1} s",
+        spec.kind.name(),
         trained.tokenizer.vocab_size(),
         started.elapsed().as_secs_f64()
     ));
     if args.json {
-        let (counted, vocab) = (&trained.counted, trained.tokenizer.vocab_size());
+        let (counts, vocab) = (&trained.counts, trained.tokenizer.vocab_size());
         println!(
             "{}",
             json!({
-                "folder": args.out, "kind": spec.kind.words(), "vocab": vocab, "bytes": counted.bytes,
-                "words": counted.words, "distinct": counted.distinct,
+                "folder": args.out, "kind": spec.kind.name(), "vocab": vocab, "bytes": counts.bytes,
+                "words": counts.words, "distinct": counts.distinct,
             })
         );
         return Ok(());
@@ -102,12 +111,16 @@ fn train(args: &TokenizerTrain) -> Result<()> {
 }
 
 /// Calls `work` on each argument, or on each line of standard input.
-fn for_each_text(texts: &[String], what: &str, mut work: impl FnMut(&str) -> Result<()>) -> Result<()> {
+fn for_each_text(
+    texts: &[String],
+    what: &str,
+    mut work: impl FnMut(&str) -> Result<()>,
+) -> Result<()> {
     if !texts.is_empty() {
         return texts.iter().try_for_each(|text| work(text));
     }
     let mut none = true;
-    for line in Text::from_reader(Path::new("standard input"), std::io::stdin()).lines() {
+    for line in TextReader::from_reader(Path::new("standard input"), std::io::stdin()).lines() {
         none = false;
         work(&line?)?;
     }
@@ -125,7 +138,11 @@ fn join(ids: &[u32]) -> String {
 fn encode(args: &TokenizerEncode) -> Result<()> {
     let tokenizer = Tokenizer::load(&args.model)?;
     for_each_text(&args.text, "lines to encode", |text| {
-        let ids = if args.special { tokenizer.encode_with_special(text)? } else { tokenizer.encode(text)? };
+        let ids = if args.special {
+            tokenizer.encode_with_special(text)?
+        } else {
+            tokenizer.encode(text)?
+        };
         if args.json {
             let tokens: Vec<String> = ids.iter().map(|id| tokenizer.token(*id)).collect();
             println!("{}", json!({ "text": text, "ids": ids, "tokens": tokens }));
@@ -144,14 +161,18 @@ fn decode(args: &TokenizerDecode) -> Result<()> {
     for_each_text(&given, "ids to decode", |line| {
         let words = line.split([' ', ',', '\t']).filter(|word| !word.is_empty());
         let id = |word: &str| {
-            word.parse::<u32>().ok().filter(|id| tokenizer.has(*id)).ok_or_else(|| {
-                Error::data(format!("'{word}' is not an id of this tokenizer"))
-                    .hint(format!("it has {size} tokens, numbered from 0; `tokenizer encode` gives ids"))
+            word.parse::<u32>().ok().filter(|id| tokenizer.has_id(*id)).ok_or_else(|| {
+                Error::data(format!("'{word}' is not an id of this tokenizer")).hint(format!(
+                    "it has {size} tokens, numbered from 0; `tokenizer encode` gives ids"
+                ))
             })
         };
         let ids = words.map(id).collect::<Result<Vec<u32>>>()?;
-        let text =
-            if args.special { tokenizer.decode_with_special(&ids)? } else { tokenizer.decode(&ids)? };
+        let text = if args.special {
+            tokenizer.decode_with_special(&ids)?
+        } else {
+            tokenizer.decode(&ids)?
+        };
         if args.json {
             println!("{}", json!({ "ids": ids, "text": text }));
         } else {
@@ -161,23 +182,23 @@ fn decode(args: &TokenizerDecode) -> Result<()> {
     })
 }
 
-/// How a tokenizer fits a text.
+/// Statistics of a tokenizer on a text.
 #[derive(Default)]
 struct Fit {
     bytes: u64,
-    /// What stands between white space.
+    /// Words separated by whitespace.
     words: u64,
     tokens: u64,
     unknown: u64,
 }
 
 fn measure(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Fit> {
-    let unknown = tokenizer.unknown();
+    let unknown = tokenizer.unk_id();
     let bar = printer::Progress::bytes("reading", text_size(files)?);
     let mut fit = Fit::default();
     for file in files {
-        in_order(
-            Blocks::new(Text::open(file)?),
+        map_in_order(
+            Blocks::new(TextReader::open(file)?),
             |block| {
                 let ids = tokenizer.encode(block)?;
                 let missing = ids.iter().filter(|id| Some(**id) == unknown).count();
@@ -195,7 +216,7 @@ fn measure(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Fit> {
     }
     bar.finish();
     if fit.words == 0 {
-        return Err(Error::data("there is no text in these files").hint("are they the right files?"));
+        return Err(Error::data("no text found in these files").hint("are they the right files?"));
     }
     Ok(fit)
 }
@@ -203,22 +224,24 @@ fn measure(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Fit> {
 fn info(args: &TokenizerInfo) -> Result<()> {
     let tokenizer = Tokenizer::load(&args.model)?;
     let fit = if args.data.is_empty() { None } else { Some(measure(&tokenizer, &args.data)?) };
-    let kind = tokenizer.kind().map_or("BPE", TokenizerKind::words);
+    let kind = tokenizer.kind().map_or("BPE", TokenizerKind::name);
     let special = tokenizer.special_tokens();
     if args.json {
         let special: serde_json::Map<String, serde_json::Value> =
             special.into_iter().map(|(id, token)| (token, json!(id))).collect();
         let text = fit.map(|fit| {
             json!({
-                "bytes": fit.bytes, "words": fit.words, "tokens": fit.tokens, "unknown": fit.unknown,
+                "bytes": fit.bytes, "words": fit.words, "tokens": fit.tokens,
+                "unknown": fit.unknown,
                 "tokens_per_word": fit.tokens as f64 / fit.words as f64,
                 "bytes_per_token": fit.bytes as f64 / fit.tokens.max(1) as f64,
-                "unknown_share": fit.unknown as f64 / fit.tokens.max(1) as f64,
+                "unknown_fraction": fit.unknown as f64 / fit.tokens.max(1) as f64,
             })
         });
         println!(
             "{}",
-            json!({ "kind": kind, "vocab_size": tokenizer.vocab_size(), "special_tokens": special, "text": text })
+            json!({ "kind": kind, "vocab_size": tokenizer.vocab_size(), "special_tokens": special,
+                "text": text })
         );
         return Ok(());
     }
@@ -233,9 +256,14 @@ fn info(args: &TokenizerInfo) -> Result<()> {
     if let Some(fit) = fit {
         let (words, tokens) = (fit.words as f64, fit.tokens.max(1) as f64);
         println!("{:<16}{} bytes, {} words, {} tokens", "text", fit.bytes, fit.words, fit.tokens);
-        println!("{:<16}{:.3}", "tokens a word", fit.tokens as f64 / words);
-        println!("{:<16}{:.3}", "bytes a token", fit.bytes as f64 / tokens);
-        println!("{:<16}{:.3}%  ({} tokens)", "unknown", 100.0 * fit.unknown as f64 / tokens, fit.unknown);
+        println!("{:<16}{:.3}", "tokens per word", fit.tokens as f64 / words);
+        println!("{:<16}{:.3}", "bytes per token", fit.bytes as f64 / tokens);
+        println!(
+            "{:<16}{:.3}%  ({} tokens)",
+            "unknown",
+            100.0 * fit.unknown as f64 / tokens,
+            fit.unknown
+        );
     }
     Ok(())
 }

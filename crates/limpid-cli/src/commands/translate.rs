@@ -1,16 +1,20 @@
 //! `limpid translate`: text in, text out, line by line.
 
 use super::decoding::TraceFile;
+use super::heat_map::heat_map;
 use super::terminal;
 use crate::args::Translate;
+use crate::error::{Error, Result};
+use crate::hints::verb_of;
 use crate::printer;
-use limpid::decode::{self, Decoding, Strategy, TranslateOptions, Translation};
-use limpid::error::{Error, Result};
-use limpid::eval::translator::manner_of;
-use limpid::hub;
-use limpid::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends, heat_map};
-use limpid::model::{Architecture, Model, Translator};
-use limpid::text::{Tokenizer, one_line};
+use limpid::Translator;
+use limpid::error::PipelineError;
+use limpid::generate::{
+    DecodingConfig, GenerationOptions, Strategy, TranslateOptions, Translation,
+};
+use limpid::inspect::{Alignment, TranslationAttention};
+use limpid::pipeline::Overlength;
+use limpid::text::one_line;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 
@@ -47,24 +51,20 @@ const TRANSLATE: Wording = Wording {
 
 /// Does what `translate` does, under another name.
 pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
-    printer::warnings(&warnings);
-    let translator = translator(&model, &args.model, wording)?;
+    let translator = Translator::load(&args.model).map_err(|e| wording.wrong_model(e))?;
+    printer::warnings(translator.warnings());
     if args.align || args.attention {
         // Before anything is translated.
-        check_attends(translator)?;
+        translator.check_attends()?;
     }
-    let ((decoding, as_files_say), warnings) = manner_of(&args.model, translator, &args.how.request())?;
-    printer::warnings(&warnings);
-    let tokenizer = super::tokenizer_of(&args.model, &model)?;
-    let options = options(&args, as_files_say);
+    let options = GenerationOptions { max_new_tokens: args.max_new_tokens, ..args.how.options() };
+    let decoding = translator.decoding_config(&options)?;
+    let options = TranslateOptions { prefix: args.prefix.clone(), trace: args.how.tracing() };
     let trace = TraceFile::open(&args.how)?;
-    let mut job = Job {
+    let mut command = TranslateCommand {
         args: &args,
         wording,
-        translator,
-        model: &model,
-        tokenizer: &tokenizer,
+        translator: &translator,
         decoding,
         options,
         trace,
@@ -73,32 +73,39 @@ pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     };
     if !args.text.is_empty() {
         if args.text.iter().all(|text| text.trim().is_empty()) {
-            return Err(Error::data(format!("the text to {} is empty", wording.verb)).hint(format!(
-                "limpid {} {} \"{}\"",
-                wording.verb,
-                args.model.display(),
-                wording.example
-            )));
+            return Err(Error::data(format!("the text to {} is empty", wording.verb)).hint(
+                format!("limpid {} {} \"{}\"", wording.verb, args.model.display(), wording.example),
+            ));
         }
         let long = if args.text.len() == 1 { Long::Refuse } else { Long::LeaveEmpty };
-        job.translate(&args.text, long, |i| format!("text {}", i + 1))?;
+        command.translate(&args.text, long, |i| format!("text {}", i + 1))?;
     } else {
-        job.standard_input()?;
+        command.standard_input()?;
     }
-    job.trace.finish()?;
-    match (job.too_long, job.done) {
+    command.trace.finish()?;
+    match (command.too_long, command.done) {
         (0, _) => Ok(()),
-        (long, all) => Err(Error::data(format!("{long} of {all} texts are too long")).hint(wording.too_long)),
+        (long, all) => {
+            Err(Error::data(format!("{long} of {all} texts are too long")).hint(wording.too_long))
+        }
     }
 }
 
-fn options(args: &Translate, as_files_say: TranslateOptions) -> TranslateOptions {
-    TranslateOptions {
-        new_tokens: args.tokens,
-        stops: args.how.stops_or(as_files_say.stops),
-        prefix: args.prefix.clone(),
-        trace: args.how.tracing(),
-        ..as_files_say
+impl Wording {
+    /// An error of loading, with where a model for this verb comes from.
+    fn wrong_model(&self, error: limpid::error::Error) -> Error {
+        let limpid::error::Error::Pipeline(PipelineError::WrongModel {
+            path, found, made_for, ..
+        }) = &error
+        else {
+            return error.into();
+        };
+        let message = format!("{} holds {found}: it cannot {}", path.display(), self.verb);
+        Error::config(message).hint(format!(
+            "{}; `limpid {}` uses this one",
+            self.trained_by,
+            verb_of(*made_for)
+        ))
     }
 }
 
@@ -111,24 +118,23 @@ enum Long {
     LeaveEmpty,
 }
 
-struct Job<'a> {
+struct TranslateCommand<'a> {
     args: &'a Translate,
     wording: &'a Wording,
-    translator: Translator<'a>,
-    model: &'a Model,
-    tokenizer: &'a Tokenizer,
-    decoding: Decoding,
+    translator: &'a Translator,
+    decoding: DecodingConfig,
     options: TranslateOptions,
     trace: TraceFile,
-    /// Texts that were translated already.
+    /// Texts that are done.
     done: usize,
     /// Of those, how many were too long.
     too_long: usize,
 }
 
-impl Job<'_> {
-    /// Line by line in the order they came. At a terminal each line is answered at once, and what is wrong with one does not end the
-    /// conversation; from a pipe, what has arrived is translated together.
+impl TranslateCommand<'_> {
+    /// Line by line in the order they came. At a terminal each line is answered at once, and what
+    /// is wrong with one does not end the conversation; from a pipe, what has arrived is translated
+    /// together.
     fn standard_input(&mut self) -> Result<()> {
         let stdin = std::io::stdin();
         if stdin.is_terminal() {
@@ -147,7 +153,9 @@ impl Job<'_> {
                 break;
             }
             // The good lines before a bad one are not lost.
-            self.translate(&lines, Long::LeaveEmpty, |i| format!("line {} of standard input", done + i + 1))?;
+            self.translate(&lines, Long::LeaveEmpty, |i| {
+                format!("line {} of standard input", done + i + 1)
+            })?;
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -155,20 +163,23 @@ impl Job<'_> {
         }
         if done == 0 {
             let verb = self.wording.verb;
-            return Err(Error::data(format!("standard input has no lines to {verb}")).hint(format!(
-                "give the text as an argument, or pipe a file in: limpid {verb} MODEL < FILE"
-            )));
+            return Err(Error::data(format!("standard input has no lines to {verb}")).hint(
+                format!(
+                    "give the text as an argument, or pipe a file in: limpid {verb} MODEL < FILE"
+                ),
+            ));
         }
         Ok(())
     }
 
-    /// Translates and prints some texts; `name` says which one an error or a warning is about.
-    fn translate(&mut self, texts: &[String], long: Long, name: impl Fn(usize) -> String) -> Result<()> {
-        let longest = self.translator.longest();
-        let too_long = |text: &String| -> Result<Option<usize>> {
-            let tokens = self.tokenizer.encode(text)?.len() + 1;
-            Ok((tokens > longest).then_some(tokens))
-        };
+    /// Translates and prints some texts; `name` is what an error or a warning calls each.
+    fn translate(
+        &mut self,
+        texts: &[String],
+        long_text: Long,
+        name: impl Fn(usize) -> String,
+    ) -> Result<()> {
+        let tokenizer = self.translator.tokenizer();
         // One that is too long loses its own line, and no other.
         let (mut readable, mut excess_of) = (texts.to_vec(), vec![0; texts.len()]);
         for (i, text) in readable.iter_mut().enumerate() {
@@ -176,29 +187,27 @@ impl Job<'_> {
             if text.trim().is_empty() {
                 text.clear();
             }
-            if let Some(tokens) = too_long(text)? {
-                let (name, excess) = (name(i), tokens - longest);
-                let what =
-                    format!("{name} has {tokens} tokens, {excess} more than the {longest} the model reads");
-                if matches!(long, Long::Refuse) {
+            if let Some(long) = self.translator.overlength(text)? {
+                let Overlength { tokens, max_tokens } = long;
+                let (name, excess) = (name(i), long.excess());
+                let what = format!(
+                    "{name}: {tokens} tokens exceed the model's maximum of {max_tokens} by {excess}"
+                );
+                if matches!(long_text, Long::Refuse) {
                     return Err(Error::data(what).hint(self.wording.too_long));
                 }
-                printer::say(format_args!("{what}: its line is left empty"));
+                printer::say(format_args!("{what}; its line is left empty"));
                 text.clear();
                 excess_of[i] = excess;
                 self.too_long += 1;
             }
-            printer::unknown_words(&self.tokenizer.unknown_words(text)?, &name(i));
+            printer::unknown_words(&tokenizer.unknown_words(text)?, &name(i));
         }
-        let (trace, tokenizer, first) = (&mut self.trace, self.tokenizer, self.done);
-        let found = decode::translate_with(
-            (self.translator, &self.model.params),
-            tokenizer,
-            &readable,
-            &self.decoding,
-            &self.options,
-            &mut |event| trace.take(&event, first, tokenizer),
-        )?;
+        let (trace, first) = (&mut self.trace, self.done);
+        let found =
+            self.translator.run(&readable, &self.decoding, &self.options, &mut |event| {
+                trace.take(&event, first, tokenizer)
+            })?;
         for (i, best) in found.iter().enumerate() {
             self.print(self.done + i, (&texts[i], &readable[i], excess_of[i]), best)?;
         }
@@ -208,8 +217,9 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// One line for each translation: the text alone, or with its number and score (as Moses writes n-best lists) if there are several.
-    /// `source` is the text as it was given, `read` what was read of it, `excess` by how many tokens it is too long.
+    /// One line for each translation: the text alone, or with its number and score (as Moses writes
+    /// n-best lists) if there are several. `source` is the text as it was given, `read` what was
+    /// read of it, `excess` by how many tokens it is too long.
     fn print(
         &self,
         number: usize,
@@ -220,14 +230,17 @@ impl Job<'_> {
             best.iter().map(|translation| self.align(read, translation)).collect::<Result<_>>()?;
         if self.args.json || self.args.how.trace_to_stdout() {
             let mut value = self.json(source, best, &alignments);
-            if let Some(looked) = best.first().map(|first| self.looked(read, first)).transpose()?.flatten() {
-                let TranslationAttention { source, target, layer, weights, .. } = looked;
-                value["attention"] = serde_json::json!({ "source": source, "target": target, "layer": layer + 1, "weights": weights });
+            if let Some(attention) =
+                best.first().map(|first| self.attention(read, first)).transpose()?.flatten()
+            {
+                let TranslationAttention { source, target, layer, weights, .. } = attention;
+                value["attention"] = serde_json::json!({
+                    "source": source, "target": target, "layer": layer + 1, "weights": weights,
+                });
             }
             if excess > 0 {
-                // Nobody has ended what was never begun.
-                value["ended"] = "too long".into();
-                value["tokens_too_many"] = excess.into();
+                value["finish_reason"] = "too_long".into();
+                value["excess_tokens"] = excess.into();
             }
             println!("{value}");
             return Ok(());
@@ -237,38 +250,46 @@ impl Job<'_> {
             if std::io::stdout().is_terminal() {
                 line = printer::visible(&line);
             }
-            if self.decoding.outputs() > 1 {
-                // What was not searched for has been found nowhere.
-                let score =
-                    if excess > 0 { Some(f32::NEG_INFINITY) } else { self.score(source, translation) };
+            if self.decoding.num_return_sequences() > 1 {
+                // A text that was not translated has no score.
+                let score = if excess > 0 {
+                    Some(f32::NEG_INFINITY)
+                } else {
+                    self.score(source, translation)
+                };
                 let score = score.map_or(String::new(), |score| format!(" ||| {score:.6}"));
                 line = format!("{number} ||| {line}{score}");
             }
             if let Some(alignment) = alignment {
-                let pairs: Vec<String> = alignment.iter().map(|(i, j)| format!("{i}-{j}")).collect();
+                let pairs: Vec<String> =
+                    alignment.iter().map(|(i, j)| format!("{i}-{j}")).collect();
                 // The alignment is behind the only tab.
                 line = format!("{}\t{}", line.replace('\t', " "), pairs.join(" "));
             }
             println!("{line}");
-            if let Some(looked) = self.looked(read, translation)? {
-                println!("{}", heat_map(&looked.target, &looked.source, &looked.weights));
+            if let Some(attention) = self.attention(read, translation)? {
+                println!("{}", heat_map(&attention.target, &attention.source, &attention.weights));
             }
         }
         Ok(())
     }
 
-    /// Where the decoder looked, if that was asked for; for what was not read it did not look.
-    fn looked(&self, source: &str, translation: &Translation) -> Result<Option<TranslationAttention>> {
-        if !self.args.attention || self.tokenizer.encode(source)?.is_empty() {
+    /// The cross-attention, if it was asked for; none for a text that was not translated.
+    fn attention(
+        &self,
+        source: &str,
+        translation: &Translation,
+    ) -> Result<Option<TranslationAttention>> {
+        let tokenizer = self.translator.tokenizer();
+        if !self.args.attention || tokenizer.encode(source)?.is_empty() {
             return Ok(None);
         }
-        let model = (self.translator, &self.model.params);
-        attention_of(model, self.tokenizer, source, &translation.tokens).map(Some)
+        Ok(Some(self.translator.attention(source, &translation.tokens)?))
     }
 
-    /// What a search says of it. An empty line is not searched for: that nothing is said of nothing is certain.
+    /// The score in a beam search. An empty text is not searched for: its translation is certain.
     fn score(&self, source: &str, translation: &Translation) -> Option<f32> {
-        let is_search = matches!(self.decoding.strategy, Strategy::Beams(_));
+        let is_search = matches!(self.decoding.strategy, Strategy::BeamSearch(_));
         translation.score.or((is_search && source.trim().is_empty()).then_some(0.0))
     }
 
@@ -276,9 +297,8 @@ impl Job<'_> {
         if !self.args.align {
             return Ok(None);
         }
-        let model = (self.translator, &self.model.params);
-        let mut alignment = align(model, self.tokenizer, source, &translation.tokens)?;
-        // What a stop string cut off is not printed.
+        let mut alignment = self.translator.align(source, &translation.tokens)?;
+        // Words after a stop string are not printed.
         let words = translation.text.split_whitespace().count();
         alignment.retain(|(_, word)| *word < words);
         Ok(Some(alignment))
@@ -296,7 +316,7 @@ impl Job<'_> {
         let mut value = json!({ "source": source, key: first });
         if let Some(first) = best.first() {
             value["tokens"] = json!(first.tokens);
-            value["ended"] = json!(first.ended.name());
+            value["finish_reason"] = json!(first.finish_reason.name());
         }
         if let Some(Some(alignment)) = alignments.first() {
             value["alignment"] = json!(alignment);
@@ -304,10 +324,11 @@ impl Job<'_> {
         if let Some(score) = best.first().and_then(|translation| self.score(source, translation)) {
             value["score"] = json!(score);
         }
-        if self.decoding.outputs() > 1 {
+        if self.decoding.num_return_sequences() > 1 {
             let entry = |(translation, alignment): (&Translation, &Option<Alignment>)| {
                 let mut entry = json!({
-                    key: translation.text, "tokens": translation.tokens, "ended": translation.ended.name(),
+                    key: translation.text, "tokens": translation.tokens,
+                    "finish_reason": translation.finish_reason.name(),
                     "score": self.score(source, translation),
                 });
                 if let Some(alignment) = alignment {
@@ -321,8 +342,8 @@ impl Job<'_> {
     }
 }
 
-/// The next line, waiting for it if need be, and up to `most` lines in all that have arrived with it. A line that cannot be
-/// read ends them.
+/// The next line, waiting for it if need be, and up to `most` lines in all that have arrived with
+/// it. A line that cannot be read ends them.
 pub(super) fn arrived(
     reader: &mut BufReader<impl std::io::Read>,
     most: usize,
@@ -337,7 +358,7 @@ pub(super) fn arrived(
                 Ok(line) => lines.push(line),
                 Err(error) => return (lines, Some(error)),
             },
-            Err(e) => return (lines, Some(Error::io("read", Path::new("standard input"), &e))),
+            Err(e) => return (lines, Some(Error::io("read", Path::new("standard input"), e))),
         }
     }
     (lines, None)
@@ -352,23 +373,4 @@ fn text_line(number: usize, line: Vec<u8>) -> Result<String> {
     // A byte order mark is no part of the text.
     let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
     Ok(text.trim_end_matches(['\n', '\r']).to_string())
-}
-
-/// The encoder-decoder in a folder, or an error that says what is there instead.
-fn translator<'a>(model: &'a Model, folder: &Path, wording: &Wording) -> Result<Translator<'a>> {
-    let architecture = &model.architecture;
-    architecture.translator().ok_or_else(|| {
-        let usable = match architecture {
-            Architecture::Bert(bert) if bert.labels().is_some() => "; `limpid classify` uses this one",
-            Architecture::Bert(bert) if bert.config().head.fills_masks() => {
-                "; `limpid fill-mask` uses this one"
-            }
-            Architecture::Bert(_) => "; `limpid embed` uses this one",
-            Architecture::Gpt(_) => "; `limpid generate` uses this one",
-            _ => "",
-        };
-        let (folder, verb) = (folder.display(), wording.verb);
-        Error::config(format!("{folder} holds {}: it cannot {verb}", architecture.kind()))
-            .hint(format!("{}{usable}", wording.trained_by))
-    })
 }

@@ -4,39 +4,52 @@ use super::*;
 
 #[test]
 fn bench_step_reports_json() {
-    let small =
-        ["--layers", "1", "--heads", "2", "--width", "16", "--context", "8", "--batch", "2", "--vocab", "11"];
+    let small = [
+        "--layers",
+        "1",
+        "--heads",
+        "2",
+        "--width",
+        "16",
+        "--context",
+        "8",
+        "--batch",
+        "2",
+        "--vocab",
+        "11",
+    ];
     let args = [&["bench", "step", "gpt"][..], &small, &["--seconds", "0.05", "--json"]].concat();
     let report: serde_json::Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
     assert_eq!(report["parameters"], 11 * 16 + 8 * 16 + 12 * 16 * 16 + 13 * 16 + 32);
     assert!(report["median_ms"].as_f64().unwrap() > 0.0);
-    // The products of the step alone, without anything between them.
+    // The products of the step alone.
     assert!(report["product_gflops"].as_f64().unwrap() > 0.0);
     assert!(report["operations"].as_array().unwrap().iter().any(|op| op["name"] == "attention"));
 }
 
 #[test]
-fn bench_step_bert_reports_json_and_refuses_what_cannot_be_masked() {
-    // So short that a fast machine, too, takes few steps and learns nothing by heart.
-    let small =
-        "--layers 1 --heads 2 --width 16 --ffn 32 --context 8 --batch 2 --vocab 11 --seconds 0.000001 --json";
+fn bench_step_bert_reports_json_and_refuses_a_masking_probability_of_zero() {
+    // So short that even a fast machine takes few steps and does not overfit the batch.
+    let small = "--layers 1 --heads 2 --width 16 --ffn 32 --context 8 --batch 2 --vocab 11 \
+        --seconds 0.000001 --json";
     let with = |more: &str| {
         let words = format!("bench step bert {small} {more}");
         run(&words.split_whitespace().collect::<Vec<_>>())
     };
     let report: serde_json::Value = serde_json::from_str(&stdout(&with(""))).unwrap();
-    // Three tables and a norm; q, k, v and out; up and down; two norms; the head: a layer, a norm, a bias for each token.
+    // Three tables and a norm; q, k, v and out; up and down; two norms; the head: a layer, a norm,
+    // a bias for each token.
     let layer = 4 * (16 * 16 + 16) + (2 * 16 * 32 + 32 + 16) + 4 * 16;
     assert_eq!(report["parameters"], (11 + 8 + 2 + 2) * 16 + layer + (16 * 16 + 16 + 32 + 11));
     // Random words of a vocabulary of 11, with weights near 0.
     assert!((report["loss"].as_f64().unwrap() - 11_f64.ln()).abs() < 0.3, "{report}");
     assert!(report["operations"].as_array().unwrap().iter().any(|op| op["name"] == "rows"));
-    refused(&with("--masked 0"), "--masked 0 is not a part", "0.15");
+    refused(&with("--masked 0"), "--masked 0 is not in (0, 1]", "0.15");
 }
 
 const SMALL_GPT: &str = "--layers 1 --heads 2 --width 16 --vocab 11 --threads 1 --interactive";
 
-/// What a driver hears when it says `input`.
+/// The answers to the lines of `input`.
 fn interactive(flags: &str, input: &str) -> Vec<serde_json::Value> {
     let args: Vec<&str> = ["bench"].into_iter().chain(flags.split_whitespace()).collect();
     let mut child = limpid(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -46,9 +59,11 @@ fn interactive(flags: &str, input: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn bench_step_speaks_the_protocol_of_side_by_side_runs() {
-    let lines =
-        interactive(&format!("step gpt --context 8 --batch 2 {SMALL_GPT}"), "run 0.01\nrun 0\nquit\nrun 1\n");
+fn bench_step_follows_the_protocol_of_side_by_side_benchmarks() {
+    let lines = interactive(
+        &format!("step gpt --context 8 --batch 2 {SMALL_GPT}"),
+        "run 0.01\nrun 0\nquit\nrun 1\n",
+    );
     assert_eq!(lines.len(), 3, "nothing is run after quit");
     assert_eq!(lines[0]["ready"], true);
     assert_eq!(lines[0]["parameters"], 11 * 16 + 8 * 16 + 12 * 16 * 16 + 13 * 16 + 32);
@@ -59,9 +74,11 @@ fn bench_step_speaks_the_protocol_of_side_by_side_runs() {
 }
 
 #[test]
-fn bench_decode_speaks_it_and_times_whole_sequences() {
-    let lines =
-        interactive(&format!("decode --context 8 --prompt 3 --tokens 5 {SMALL_GPT}"), "run 0\nrun 0.01\n");
+fn bench_decode_follows_the_protocol_and_times_whole_sequences() {
+    let lines = interactive(
+        &format!("decode --context 8 --prompt 3 --tokens 5 {SMALL_GPT}"),
+        "run 0\nrun 0.01\n",
+    );
     assert_eq!(lines.len(), 3, "the end of input ends it");
     assert_eq!(lines[0]["parameters"], 11 * 16 + 8 * 16 + 12 * 16 * 16 + 13 * 16 + 32);
     assert_eq!(lines[1]["step_ms"].as_array().unwrap().len(), 5);
@@ -70,7 +87,7 @@ fn bench_decode_speaks_it_and_times_whole_sequences() {
 }
 
 #[test]
-fn bench_encode_speaks_it_and_counts_the_encoder_alone() {
+fn bench_encode_follows_the_protocol_and_counts_encoder_parameters_only() {
     for mixed in ["", "--mixed"] {
         let flags = format!("encode --ffn 32 --batch 3 --length 9 {mixed} {SMALL_GPT}");
         let lines = interactive(&flags, "run 0\nquit\n");
@@ -83,7 +100,7 @@ fn bench_encode_speaks_it_and_counts_the_encoder_alone() {
 }
 
 #[test]
-fn bench_refuses_a_line_that_is_not_of_the_protocol() {
+fn bench_refuses_a_line_outside_the_protocol() {
     let flags = format!("bench encode --ffn 32 --batch 1 --length 4 {SMALL_GPT}");
     for line in ["walk 1\n", "run soon\n", "run -1\n"] {
         let args: Vec<&str> = flags.split_whitespace().collect();
@@ -102,8 +119,19 @@ fn bench_refuses_a_line_that_is_not_of_the_protocol() {
 
 #[test]
 fn bench_machine_measures_every_product_of_a_layer_forward_and_backward() {
-    let args =
-        ["bench", "machine", "--width", "8", "--tokens", "6", "--vocab", "11", "--seconds", "0.1", "--json"];
+    let args = [
+        "bench",
+        "machine",
+        "--width",
+        "8",
+        "--tokens",
+        "6",
+        "--vocab",
+        "11",
+        "--seconds",
+        "0.1",
+        "--json",
+    ];
     let report: serde_json::Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
     let products = report["products"].as_array().unwrap();
     let shape = |name: &str, pass: &str| {
@@ -111,7 +139,8 @@ fn bench_machine_measures_every_product_of_a_layer_forward_and_backward() {
         assert!(product["gflops"].as_f64().unwrap() > 0.0);
         ["m", "k", "n"].map(|key| product[key].as_u64().unwrap())
     };
-    // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x of the output layer: 6 tokens from width 8 to a vocabulary of 11.
+    // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x of the output layer: 6 tokens from width 8 to a vocabulary of
+    // 11.
     assert_eq!(shape("output", "forward"), [6, 8, 11]);
     assert_eq!(shape("output", "input gradient"), [6, 11, 8]);
     assert_eq!(shape("output", "weight gradient"), [11, 6, 8]);
@@ -119,12 +148,13 @@ fn bench_machine_measures_every_product_of_a_layer_forward_and_backward() {
 }
 
 #[test]
-fn bench_chart_draws_a_file_and_refuses_one_that_is_no_chart() {
+fn bench_chart_plots_a_file_and_refuses_another_format() {
     let folder = scratch("chart");
     let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let (numbers, picture) = (path("growth.json"), path("growth.svg"));
     let chart = serde_json::json!({
-        "title": "Step time", "x": {"label": "tokens", "scale": "log"}, "y": {"label": "ms", "include": 0},
+        "title": "Step time", "x": {"label": "tokens", "scale": "log"}, "y": {"label": "ms",
+        "include": 0},
         "series": [{"name": "limpid", "points": [[64, 10.5], [128, 21.0], [256, null]]}],
     });
     std::fs::write(&numbers, chart.to_string()).unwrap();
@@ -132,7 +162,11 @@ fn bench_chart_draws_a_file_and_refuses_one_that_is_no_chart() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stdout(&output).trim_end(), picture);
     let svg = std::fs::read_to_string(&picture).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains(">Step time</text>") && svg.contains(">limpid</text>"));
+    assert!(
+        svg.starts_with("<svg")
+            && svg.contains(">Step time</text>")
+            && svg.contains(">limpid</text>")
+    );
 
     std::fs::write(&numbers, chart.to_string().replace("points", "dots")).unwrap();
     refused(

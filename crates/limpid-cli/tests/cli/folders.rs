@@ -8,7 +8,7 @@ fn tensors_that_no_part_of_the_model_uses_are_named() {
     let output = run(&["translate", folder.to_str().unwrap(), "Merci"]);
     assert!(output.status.success());
     assert!(
-        stderr(&output).contains("no part of this model uses: model.encoder.layers.1."),
+        stderr(&output).contains("no part of the model uses tensor model.encoder.layers.1."),
         "{}",
         stderr(&output)
     );
@@ -51,9 +51,13 @@ fn damaged_model_folders_are_refused_with_the_file_and_what_to_do() {
         "truncated",
     );
     let no_weights = damaged("no-weights", "model.safetensors", |_| None);
-    refused(&translate(&no_weights), "cannot read", "needs config.json and model.safetensors");
+    refused(
+        &translate(&no_weights),
+        "has no model.safetensors",
+        "needs config.json and model.safetensors",
+    );
     let no_config = damaged("no-config", "config.json", |_| None);
-    refused(&translate(&no_config), "config.json", "check the path");
+    refused(&translate(&no_config), "has no config.json", "needs config.json");
     let no_tokenizer = damaged("no-tokenizer", "tokenizer.json", |_| None);
     refused(&translate(&no_tokenizer), "tokenizer.json", "needs a tokenizer");
     let other = edited_config("other-width", |config| config["d_model"] = 64.into());
@@ -72,10 +76,11 @@ fn damaged_model_folders_are_refused_with_the_file_and_what_to_do() {
 #[test]
 fn broken_json_and_settings_that_would_change_the_result_are_refused_and_unknown_ones_named() {
     let translate = |folder: &Path| run(&["translate", folder.to_str().unwrap(), "Merci"]);
-    let broken = damaged("broken-json", "config.json", |bytes| Some(bytes[..bytes.len() / 2].to_vec()));
+    let broken =
+        damaged("broken-json", "config.json", |bytes| Some(bytes[..bytes.len() / 2].to_vec()));
     let output = translate(&broken);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("not JSON"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not valid JSON"), "{}", stderr(&output));
     let refused_key = edited_config("refused", |config| config["normalize_before"] = true.into());
     assert_eq!(translate(&refused_key).status.code(), Some(2));
     assert!(stderr(&translate(&refused_key)).contains("normalize_before = true is not supported"));
@@ -94,9 +99,17 @@ fn logits_are_those_of_the_fixture_and_ids_that_do_not_fit_are_refused() {
     let rows = value["logits"].as_array().unwrap();
     assert_eq!((rows.len(), rows[0].as_array().unwrap().len()), (3, 37));
     assert_eq!(stdout(&run(&["logits", gpt, "--ids", "5,3,9"])).lines().count(), 3);
-    refused(&run(&["logits", gpt, "--ids", "5,37"]), "37 is beyond the 37 that the model knows", "0 to 36");
+    refused(
+        &run(&["logits", gpt, "--ids", "5,37"]),
+        "37 is beyond the model's vocabulary of 37",
+        "0 to 36",
+    );
     let long = vec!["1"; 17].join(",");
-    refused(&run(&["logits", gpt, "--ids", &long]), "17 ids, the model has positions for 16", "fewer");
+    refused(
+        &run(&["logits", gpt, "--ids", &long]),
+        "17 ids exceed the model's maximum of 16",
+        "fewer",
+    );
     refused(&run(&["logits", gpt, "--ids", "1", "--source-ids", "1"]), "no source", "leave out");
     let model = model().to_str().unwrap();
     refused(&run(&["logits", model, "--ids", "0"]), "needs a source", "--source-ids");
@@ -123,7 +136,11 @@ fn the_corpus_is_written_in_pairs_of_files_that_share_no_sentence() {
     let read = |folder: &Path, name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     for language in ["en", "fr"] {
         let train = read(&one, &format!("train.{language}"));
-        assert_eq!(train, read(&two, &format!("train.{language}")), "the same seed, the same files");
+        assert_eq!(
+            train,
+            read(&two, &format!("train.{language}")),
+            "the same seed, the same files"
+        );
         assert_eq!(train.lines().count(), 2000);
         let known: std::collections::HashSet<&str> = train.lines().collect();
         for name in ["validation", "test"] {
@@ -133,8 +150,16 @@ fn the_corpus_is_written_in_pairs_of_files_that_share_no_sentence() {
         }
     }
     assert_eq!(read(&one, "test.en").lines().count(), read(&one, "test.fr").lines().count());
-    refused(&run(&["corpus", "translate", "--out", "x", "--pairs", "0"]), "empty corpus", "--pairs 50000");
-    refused(&run(&["corpus", "translate", "--out", "x", "--pairs", "5000000"]), "more than 1000000", "seeds");
+    refused(
+        &run(&["corpus", "translate", "--out", "x", "--pairs", "0"]),
+        "empty corpus",
+        "--pairs 50000",
+    );
+    refused(
+        &run(&["corpus", "translate", "--out", "x", "--pairs", "5000000"]),
+        "more than 1000000",
+        "seeds",
+    );
     // A corpus, or whatever has that name, is never overwritten.
     let mine = scratch("my-corpus");
     std::fs::write(mine.join("train.en"), "my own data").unwrap();
@@ -164,7 +189,11 @@ fn sizes_that_no_machine_holds_are_refused_before_memory_is_taken() {
     refused(&translate(&other), "has shape", "does config.json belong to these weights?");
     refused(&run(&["bench", "step", "gpt", "--width", "1000000002"]), "parameters", "smaller");
     refused(&run(&["bench", "step", "gpt", "--batch", "1000000000"]), "tokens", "--batch");
-    refused(&run(&["bench", "step", "gpt", "--seconds", "inf"]), "not a time to measure", "3600");
+    refused(
+        &run(&["bench", "step", "gpt", "--seconds", "inf"]),
+        "--seconds inf is out of range",
+        "3600",
+    );
     refused(&run(&["bench", "step", "seq2seq", "--label-smoothing", "2"]), "not in [0, 1)", "0.1");
 }
 

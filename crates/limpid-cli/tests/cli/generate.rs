@@ -1,16 +1,20 @@
 //! `limpid generate`, from outside.
 
 use super::*;
-use limpid::config::GptConfig;
 use limpid::model::Model;
+use limpid::model::config::DecoderConfig;
 use limpid::text::word_tokenizer;
 use serde_json::Value;
 use std::io::Write;
 
-const SENTENCES: [&str; 3] =
-    ["the cat sat on the mat.", "the dog lay on the rug, and the cat slept.", "a red flag is a sign!"];
+const SENTENCES: [&str; 3] = [
+    "the cat sat on the mat.",
+    "the dog lay on the rug, and the cat slept.",
+    "a red flag is a sign!",
+];
 
-/// A small language model with a tokenizer; what it says is nonsense, but not always the same. It reads 24 tokens.
+/// A small language model with a tokenizer; what it says is nonsense, but not always the same. It
+/// reads 24 tokens.
 fn gpt() -> &'static Path {
     static GPT: OnceLock<PathBuf> = OnceLock::new();
     GPT.get_or_init(|| gpt_with("gpt-words", "{}"))
@@ -19,7 +23,8 @@ fn gpt() -> &'static Path {
 fn gpt_with(name: &str, generation: &str) -> PathBuf {
     let folder = scratch(name);
     let tokenizer = word_tokenizer(SENTENCES).unwrap();
-    let mut model = Model::gpt(&GptConfig::gpt2(tokenizer.vocab_size(), 24, 2, 2, 16), 3).unwrap();
+    let mut model =
+        Model::new(DecoderConfig::gpt2(tokenizer.vocab_size(), 24, 2, 2, 16), 3).unwrap();
     // Larger weights than a fresh model has, or all tokens would be about as likely.
     model.params.flat_mut().iter_mut().for_each(|x| *x *= 12.0);
     tokenizer.save(&folder).unwrap();
@@ -40,12 +45,18 @@ fn said(output: &Output) -> String {
 
 #[track_caller]
 fn json_lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
 }
 
 fn with_input(args: &[&str], input: &[u8]) -> Output {
-    let mut child =
-        limpid(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = limpid(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
 }
@@ -62,178 +73,279 @@ fn sum(candidates: &[Value], key: &str) -> f64 {
 
 #[test]
 fn generate_continues_a_prompt_from_a_flag_or_from_standard_input() {
-    let text = said(&generate(&["--prompt", "the cat", "--tokens", "8"]));
+    let text = said(&generate(&["--prompt", "the cat", "--max-new-tokens", "8"]));
     assert!(text.ends_with('\n') && text.trim().split(' ').count() > 3, "{text:?}");
     let model = gpt().to_str().unwrap();
-    let output = with_input(&["generate", model, "--tokens", "8"], b"the cat\n");
-    assert_eq!(said(&output), text, "all of standard input is the prompt, without its last line ending");
-    let echoed = said(&generate(&["--prompt", "the cat", "--tokens", "8", "--echo"]));
+    let output = with_input(&["generate", model, "--max-new-tokens", "8"], b"the cat\n");
+    assert_eq!(
+        said(&output),
+        text,
+        "all of standard input is the prompt, without its last line ending"
+    );
+    let echoed = said(&generate(&["--prompt", "the cat", "--max-new-tokens", "8", "--echo"]));
     assert_eq!(echoed, format!("the cat{text}"));
-    let json = json_lines(&said(&generate(&["--prompt", "the cat", "--tokens", "8", "--json"])));
+    let json =
+        json_lines(&said(&generate(&["--prompt", "the cat", "--max-new-tokens", "8", "--json"])));
     assert_eq!(json.len(), 1);
-    assert_eq!((&json[0]["prompt"], &json[0]["ended"]), (&"the cat".into(), &"length".into()));
+    assert_eq!(
+        (&json[0]["prompt"], &json[0]["finish_reason"]),
+        (&"the cat".into(), &"length".into())
+    );
     assert_eq!(json[0]["text"].as_str().unwrap(), text.trim_end_matches('\n'));
     assert_eq!(json[0]["tokens"].as_array().unwrap().len(), 8);
 }
 
 #[test]
-fn draws_depend_on_seed_prompt_and_sample_alone() {
-    let draw = |args: &[&str]| {
-        said(&generate(&[&["--tokens", "10", "--temperature", "1.5", "--json"], args].concat()))
+fn samples_depend_on_seed_prompt_and_number_alone() {
+    let sample = |args: &[&str]| {
+        said(&generate(
+            &[&["--max-new-tokens", "10", "--temperature", "1.5", "--json"], args].concat(),
+        ))
     };
     let texts = |out: &str| -> Vec<String> {
         json_lines(out).iter().map(|line| line["text"].as_str().unwrap().to_string()).collect()
     };
-    let one = draw(&["--prompt", "the cat", "--seed", "7"]);
-    assert_eq!(one, draw(&["--prompt", "the cat", "--seed", "7"]));
-    assert_ne!(texts(&one), texts(&draw(&["--prompt", "the cat", "--seed", "8"])));
-    let three = texts(&draw(&["--prompt", "a red", "--prompt", "the cat", "--seed", "7", "--samples", "3"]));
+    let one = sample(&["--prompt", "the cat", "--seed", "7"]);
+    assert_eq!(one, sample(&["--prompt", "the cat", "--seed", "7"]));
+    assert_ne!(texts(&one), texts(&sample(&["--prompt", "the cat", "--seed", "8"])));
+    let three = texts(&sample(&[
+        "--prompt",
+        "a red",
+        "--prompt",
+        "the cat",
+        "--seed",
+        "7",
+        "--num-return-sequences",
+        "3",
+    ]));
     assert_eq!(three.len(), 6);
     assert_eq!(three[3], texts(&one)[0], "in company or alone");
     assert_ne!(three[3], three[4]);
     let plain = said(&generate(&[
         "--prompt",
         "the cat",
-        "--tokens",
+        "--max-new-tokens",
         "10",
         "--temperature",
         "1.5",
-        "--samples",
+        "--num-return-sequences",
         "2",
         "--seed",
         "7",
     ]));
-    // One is drawn, as any other number of them is.
-    let single = ["--prompt", "the cat", "--tokens", "10", "--json"];
-    let drawn = |more: &[&str]| texts(&said(&generate(&[&single[..], more].concat())));
-    assert_eq!(drawn(&["--samples", "1"]), drawn(&["--samples", "3"])[..1]);
+    // Several sequences without beams are samples, and the first is the one sample.
+    let single = ["--prompt", "the cat", "--max-new-tokens", "10", "--json"];
+    let sampled = |more: &[&str]| texts(&said(&generate(&[&single[..], more].concat())));
+    assert_eq!(sampled(&["--do-sample"]), sampled(&["--num-return-sequences", "3"])[..1]);
     let headings: Vec<&str> = plain.lines().filter(|line| line.starts_with("---")).collect();
     assert_eq!(headings, ["--- prompt 1, text 1 ---", "--- prompt 1, text 2 ---"]);
 }
 
 #[test]
 fn beams_give_their_best_with_scores_best_first() {
-    let args =
-        ["--prompt", "the dog", "--tokens", "6", "--beams", "4", "--nbest", "3", "--length-penalty", "0.6"];
-    let lines = json_lines(&said(&generate(&[&args[..], &["--early-stopping", "never", "--json"]].concat())));
+    let args = [
+        "--prompt",
+        "the dog",
+        "--max-new-tokens",
+        "6",
+        "--num-beams",
+        "4",
+        "--num-return-sequences",
+        "3",
+        "--length-penalty",
+        "0.6",
+    ];
+    let lines = json_lines(&said(&generate(
+        &[&args[..], &["--early-stopping", "never", "--json"]].concat(),
+    )));
     let scores: Vec<f64> = lines.iter().map(|line| line["score"].as_f64().unwrap()).collect();
     assert_eq!(scores.len(), 3);
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     assert!(said(&generate(&args)).starts_with("--- prompt 1, text 1, score -"));
     assert!(
-        said(&generate(&["--prompt", "the dog", "--tokens", "6", "--beams", "3", "--gnmt", "0.6"]))
-            .lines()
-            .count()
+        said(&generate(&[
+            "--prompt",
+            "the dog",
+            "--max-new-tokens",
+            "6",
+            "--num-beams",
+            "3",
+            "--gnmt-length-penalty",
+            "0.6"
+        ]))
+        .lines()
+        .count()
             == 1
     );
 }
 
 #[test]
 fn a_text_ends_at_a_stop_string_and_without_it() {
-    let whole = said(&generate(&["--prompt", "the cat", "--tokens", "12"]));
+    let whole = said(&generate(&["--prompt", "the cat", "--max-new-tokens", "12"]));
     // A piece from the middle, across the boundary of two words.
     let words: Vec<&str> = whole.trim_end().split(' ').collect();
     let stop = format!("{} {}", words[words.len() / 2 - 1], words[words.len() / 2]);
     let until = whole.find(&stop).unwrap();
     for beams in [&[][..], &["--json"]] {
         let out = said(&generate(
-            &[&["--prompt", "the cat", "--tokens", "12", "--stop", &stop, "--stop", "never said"], beams]
-                .concat(),
+            &[
+                &[
+                    "--prompt",
+                    "the cat",
+                    "--max-new-tokens",
+                    "12",
+                    "--stop-strings",
+                    &stop,
+                    "--stop-strings",
+                    "never said",
+                ],
+                beams,
+            ]
+            .concat(),
         ));
         let text = match beams {
             [] => out.trim_end_matches('\n').to_string(),
             _ => {
                 let line = json_lines(&out).remove(0);
-                assert_eq!(line["ended"], "stop");
+                assert_eq!(line["finish_reason"], "stop_string");
                 line["text"].as_str().unwrap().to_string()
             }
         };
         assert_eq!(text, &whole[..until]);
     }
     let line = json_lines(&said(&generate(&[
-        "--prompt", "the cat", "--tokens", "12", "--beams", "1", "--stop", &stop, "--json",
+        "--prompt",
+        "the cat",
+        "--max-new-tokens",
+        "12",
+        "--num-beams",
+        "1",
+        "--stop-strings",
+        &stop,
+        "--json",
     ])))
     .remove(0);
-    assert_eq!(line["ended"], "stop");
+    assert_eq!(line["finish_reason"], "stop_string");
 }
 
 #[test]
 fn a_trace_has_every_step_with_its_candidates() {
     let file = scratch("trace").join("steps.jsonl");
     let path = file.to_str().unwrap();
-    let draw = ["--prompt", "the cat", "--tokens", "5", "--top-k", "3", "--seed", "2", "--json"];
-    let result = json_lines(&said(&generate(&[&draw[..], &["--trace", path]].concat()))).remove(0);
+    let sample =
+        ["--prompt", "the cat", "--max-new-tokens", "5", "--top-k", "3", "--seed", "2", "--json"];
+    let result =
+        json_lines(&said(&generate(&[&sample[..], &["--trace", path]].concat()))).remove(0);
     let steps = json_lines(&std::fs::read_to_string(&file).unwrap());
     let chosen: Vec<&Value> = steps.iter().map(|step| &step["chosen"]["id"]).collect();
     assert_eq!(chosen, result["tokens"].as_array().unwrap().iter().collect::<Vec<_>>());
     for (n, step) in steps.iter().enumerate() {
-        assert_eq!((&step["step"], &step["prompt"], &step["sample"]), (&n.into(), &0.into(), &0.into()));
+        assert_eq!(
+            (&step["step"], &step["prompt"], &step["sample"]),
+            (&n.into(), &0.into(), &0.into())
+        );
         let u = step["u"].as_f64().unwrap();
         assert!((0.0..1.0).contains(&u));
         let candidates = step["candidates"].as_array().unwrap();
-        let possible: Vec<f64> =
-            candidates.iter().map(|c| c["after"].as_f64().unwrap()).filter(|p| *p > 0.0).collect();
+        let possible: Vec<f64> = candidates
+            .iter()
+            .map(|c| c["filtered"].as_f64().unwrap())
+            .filter(|p| *p > 0.0)
+            .collect();
         assert_eq!(possible.len(), 3);
-        // The whole vocabulary is there: as the model says it, after the rules, and as it was drawn from.
-        assert_eq!((candidates.len(), &step["left_out"]), (vocabulary(), &0.into()));
-        for key in ["before", "ruled", "after"] {
+        // The whole vocabulary is there: the model's, after the processors, and after the filters.
+        assert_eq!((candidates.len(), &step["omitted"]), (vocabulary(), &0.into()));
+        for key in ["probability", "processed", "filtered"] {
             assert!((sum(candidates, key) - 1.0).abs() < 1e-5, "{key}");
         }
         assert!(candidates.iter().any(|c| c["token"] == step["chosen"]["token"]));
     }
     // Rules are seen in greedy search, too: what was said becomes less likely.
-    let greedy = ["--prompt", "the cat", "--tokens", "3", "--repetition-penalty", "2", "--trace", "-"];
+    let greedy = [
+        "--prompt",
+        "the cat",
+        "--max-new-tokens",
+        "3",
+        "--repetition-penalty",
+        "2",
+        "--trace",
+        "-",
+    ];
     let steps = json_lines(&said(&generate(&greedy)));
     for step in &steps[..3] {
         let candidates = step["candidates"].as_array().unwrap();
-        assert!((sum(candidates, "ruled") - 1.0).abs() < 1e-5);
-        assert!(candidates.iter().any(|c| c["before"] != c["ruled"]));
-        assert_eq!((&candidates[0]["after"], &candidates[0]["id"]), (&1.0.into(), &step["chosen"]["id"]));
-        assert!(candidates.is_sorted_by_key(|c| -c["ruled"].as_f64().unwrap()));
+        assert!((sum(candidates, "processed") - 1.0).abs() < 1e-5);
+        assert!(candidates.iter().any(|c| c["probability"] != c["processed"]));
+        assert_eq!(
+            (&candidates[0]["filtered"], &candidates[0]["id"]),
+            (&1.0.into(), &step["chosen"]["id"])
+        );
+        assert!(candidates.is_sorted_by_key(|c| -c["processed"].as_f64().unwrap()));
     }
     let short = json_lines(&said(&generate(&[&greedy[..], &["--trace-top", "4"]].concat())));
     assert_eq!(
         short[0]["candidates"].as_array().unwrap()[..],
         steps[0]["candidates"].as_array().unwrap()[..5]
     );
-    assert_eq!(short[0]["left_out"], vocabulary() - 5);
+    assert_eq!(short[0]["omitted"], vocabulary() - 5);
     // On standard output everything is JSON: six steps of beams, and the text.
     let out = json_lines(&said(&generate(&[
-        "--prompt", "the cat", "--tokens", "6", "--beams", "2", "--trace", "-",
+        "--prompt",
+        "the cat",
+        "--max-new-tokens",
+        "6",
+        "--num-beams",
+        "2",
+        "--trace",
+        "-",
     ])));
     assert_eq!(out.len(), 7);
     assert!(
-        out[0]["running"].as_array().unwrap().len() == 2 && out[5]["finished"].as_array().unwrap().len() == 2
+        out[0]["running"].as_array().unwrap().len() == 2
+            && out[5]["finished"].as_array().unwrap().len() == 2
     );
     assert!(out[6]["text"].is_string());
-    // Every text that is followed has its distribution, and the candidates are the best of their sums.
+    // Every beam has its distribution, and the candidates are the best of their
+    // sums.
     for step in &out[..6] {
-        let followed = step["followed"].as_array().unwrap();
-        let next = |i: usize| followed[i]["next"].as_array().unwrap();
-        for i in 0..followed.len() {
-            let p: f64 = next(i).iter().map(|n| n["before"].as_f64().unwrap().exp()).sum();
+        let beams = step["beams"].as_array().unwrap();
+        let next = |i: usize| beams[i]["next"].as_array().unwrap();
+        for i in 0..beams.len() {
+            let p: f64 = next(i).iter().map(|n| n["log_probability"].as_f64().unwrap().exp()).sum();
             assert!((p - 1.0).abs() < 1e-4 && next(i).len() == vocabulary(), "{p}");
         }
         let best = &step["candidates"][0];
-        let from = best["from"].as_u64().unwrap() as usize;
+        let from = best["beam"].as_u64().unwrap() as usize;
         let token = next(from).iter().find(|n| n["id"] == best["id"]).unwrap();
-        let sum = followed[from]["sum"].as_f64().unwrap() + token["ruled"].as_f64().unwrap();
+        let sum =
+            beams[from]["log_probability"].as_f64().unwrap() + token["processed"].as_f64().unwrap();
         assert!((sum - best["sum"].as_f64().unwrap()).abs() < 1e-4);
     }
-    let few = ["--prompt", "the cat", "--tokens", "6", "--beams", "2", "--trace", "-", "--trace-top", "1"];
+    let few = [
+        "--prompt",
+        "the cat",
+        "--max-new-tokens",
+        "6",
+        "--num-beams",
+        "2",
+        "--trace",
+        "-",
+        "--trace-top",
+        "1",
+    ];
     for step in &json_lines(&said(&generate(&few)))[..6] {
-        let listed: usize = (0..step["followed"].as_array().unwrap().len())
-            .map(|i| step["followed"][i]["next"].as_array().unwrap().len() - 1)
+        let listed: usize = (0..step["beams"].as_array().unwrap().len())
+            .map(|i| step["beams"][i]["next"].as_array().unwrap().len() - 1)
             .sum();
         assert_eq!(listed, step["candidates"].as_array().unwrap().len());
     }
     // An earlier trace is written over, and nothing else.
-    generate(&["--prompt", "the cat", "--tokens", "1", "--trace", path]);
+    generate(&["--prompt", "the cat", "--max-new-tokens", "1", "--trace", path]);
     assert_eq!(json_lines(&std::fs::read_to_string(&file).unwrap()).len(), 1);
     let own = file.with_file_name("config.json");
     std::fs::write(&own, "{\"model_type\": \"gpt2\"}").unwrap();
     let over = generate(&["--prompt", "the cat", "--trace", own.to_str().unwrap()]);
-    refused(&over, "config.json holds something else", "another name");
+    refused(&over, "config.json exists and holds something else", "another name");
     assert!(std::fs::read_to_string(&own).unwrap().contains("gpt2"));
     refused(
         &generate(&["--prompt", "a", "--trace", "no/such/folder/file"]),
@@ -243,49 +355,68 @@ fn a_trace_has_every_step_with_its_candidates() {
 }
 
 #[test]
-fn a_text_can_outgrow_the_context_if_it_may_forget_its_beginning() {
+fn a_text_can_outgrow_the_context_with_a_sliding_window() {
     let long = ["the cat sat on the mat"; 5].join(" ");
     refused(
         &generate(&["--prompt", &long]),
-        "prompt 1 has 30 tokens, the model's context is 24: 6 too many",
+        "prompt 1: 30 tokens exceed the model's context of 24 by 6",
         "--slide",
     );
     refused(
-        &generate(&["--prompt", "the cat", "--tokens", "100"]),
-        "2 tokens and 100 more would make 102, the model's context is 24 (and one more, that nothing follows): 77 too many",
-        "use --tokens 23, or --slide",
+        &generate(&["--prompt", "the cat", "--max-new-tokens", "100"]),
+        "2 tokens and 100 new ones exceed the model's context of 24",
+        "use --max-new-tokens 23, or --slide",
     );
     refused(
-        &generate(&["--prompt", "the cat", "--tokens", "100", "--beams", "2", "--slide"]),
-        "77 too many",
+        &generate(&[
+            "--prompt",
+            "the cat",
+            "--max-new-tokens",
+            "100",
+            "--num-beams",
+            "2",
+            "--slide",
+        ]),
+        "by 77",
         "cannot slide",
     );
     let count = |args: &[&str]| {
         let line = json_lines(&said(&generate(&[args, &["--json"]].concat()))).remove(0);
-        (line["tokens"].as_array().unwrap().len(), line["ended"].as_str().unwrap().to_string())
+        (
+            line["tokens"].as_array().unwrap().len(),
+            line["finish_reason"].as_str().unwrap().to_string(),
+        )
     };
-    assert_eq!(count(&["--prompt", "the cat", "--tokens", "23"]), (23, "length".into()));
-    assert_eq!(count(&["--prompt", "the cat", "--tokens", "100", "--slide"]), (100, "length".into()));
-    assert_eq!(count(&["--prompt", &long, "--tokens", "5", "--slide"]), (5, "length".into()));
-    assert_eq!(count(&["--prompt", &long, "--tokens", "5", "--truncate-prompt"]), (5, "length".into()));
+    assert_eq!(count(&["--prompt", "the cat", "--max-new-tokens", "23"]), (23, "length".into()));
+    assert_eq!(
+        count(&["--prompt", "the cat", "--max-new-tokens", "100", "--slide"]),
+        (100, "length".into())
+    );
+    assert_eq!(
+        count(&["--prompt", &long, "--max-new-tokens", "5", "--slide"]),
+        (5, "length".into())
+    );
     // Where nobody says how long, as long as it can.
     assert_eq!(count(&["--prompt", "the cat"]), (23, "context".into()));
-    assert_eq!(count(&["--prompt", "the cat", "--beams", "2"]), (23, "context".into()));
+    assert_eq!(count(&["--prompt", "the cat", "--num-beams", "2"]), (23, "context".into()));
     // Until the context is full, the window changes nothing.
     let first = |args: &[&str]| said(&generate(args));
-    let short = first(&["--prompt", "the cat", "--tokens", "20"]);
-    assert!(first(&["--prompt", "the cat", "--tokens", "60", "--slide"]).starts_with(short.trim_end()));
+    let short = first(&["--prompt", "the cat", "--max-new-tokens", "20"]);
+    assert!(
+        first(&["--prompt", "the cat", "--max-new-tokens", "60", "--slide"])
+            .starts_with(short.trim_end())
+    );
 }
 
 #[test]
-fn what_the_folder_says_about_writing_is_the_default_and_flags_come_first() {
+fn generation_config_is_the_default_and_flags_override_it() {
     let folder = gpt_with(
         "gpt-drawing",
         r#"{"do_sample": true, "temperature": 1.4, "max_new_tokens": 4, "num_return_sequences": 2, "bos_token_id": 0, "flux": 1}"#,
     );
     let model = folder.to_str().unwrap();
     let output = run(&["generate", model, "--prompt", "the cat", "--json"]);
-    assert!(stderr(&output).contains("generation_config.json has a key this program does not know: flux"));
+    assert!(stderr(&output).contains("generation_config.json: unknown key flux"));
     let lines = json_lines(&said(&output));
     assert_eq!(lines.len(), 2);
     assert!(lines.iter().all(|line| line["tokens"].as_array().unwrap().len() == 4));
@@ -296,9 +427,9 @@ fn what_the_folder_says_about_writing_is_the_default_and_flags_come_first() {
         "the cat",
         "--temperature",
         "0",
-        "--samples",
+        "--num-return-sequences",
         "1",
-        "--tokens",
+        "--max-new-tokens",
         "2",
         "--json",
     ])));
@@ -314,8 +445,8 @@ fn what_the_folder_says_about_writing_is_the_default_and_flags_come_first() {
     let both = gpt_with("gpt-both", r#"{"do_sample": true, "num_beams": 3}"#);
     refused(
         &run(&["generate", both.to_str().unwrap(), "--prompt", "a"]),
-        "do_sample and num_beams",
-        "--beams",
+        "num_beams 3 with do_sample",
+        "--num-beams",
     );
     let beyond = gpt_with("gpt-beyond", r#"{"eos_token_id": 5000}"#);
     refused(
@@ -326,44 +457,96 @@ fn what_the_folder_says_about_writing_is_the_default_and_flags_come_first() {
 }
 
 #[test]
-fn settings_without_a_meaning_are_refused_with_a_hint() {
+fn settings_out_of_range_are_refused_with_a_hint() {
     let bad = |args: &[&str], error: &str, hint: &str| {
         refused(&generate(&[&["--prompt", "the cat"], args].concat()), error, hint);
     };
-    bad(&["--top-p", "1.5"], "top-p 1.5 is not in [0, 1]", "0.9");
-    bad(&["--top-p", "-0.1"], "top-p -0.1", "0.9");
-    bad(&["--top-p", "nan"], "top-p NaN", "0.9");
+    bad(&["--top-p", "1.5"], "top_p 1.5 is not in [0, 1]", "0.9");
+    bad(&["--top-p", "-0.1"], "top_p -0.1", "0.9");
+    bad(&["--top-p", "nan"], "top_p NaN", "0.9");
     bad(&["--temperature", "-1"], "temperature -1 is not a number ≥ 0", "use 0");
     bad(&["--temperature", "NaN"], "temperature NaN", "use 0");
     bad(&["--temperature", "inf"], "temperature inf", "use 0");
-    bad(&["--top-k", "0"], "top-k 0 would leave no token", "1 or more");
-    bad(&["--beams", "0"], "beams 0 is not in 1 to", "--beams 1");
-    bad(&["--samples", "0"], "samples 0 is not in 1 to", "--samples 1");
-    bad(&["--beams", "2", "--nbest", "3"], "nbest 3 is more than beams 2", "--beams 3");
-    bad(&["--nbest", "3"], "nbest 3 is more than one beam", "--beams 3");
-    bad(&["--nbest", "0"], "nbest 0 would give no text", "--nbest 4");
-    bad(&["--beams", "2", "--length-penalty", "nan"], "length penalty NaN", "1 is usual");
+    bad(&["--top-k", "0"], "top_k 0 is not at least 1", "1 or more");
+    bad(&["--num-beams", "0"], "num_beams 0 is not in 1 to", "--num-beams 1");
     bad(
-        &["--beams", "2", "--length-penalty", "-1000"],
-        "length penalty -1000 is not in -5 to 5",
-        "1 is usual",
+        &["--num-return-sequences", "0"],
+        "num_return_sequences 0 is not at least 1",
+        "--num-return-sequences at least 1",
     );
-    bad(&["--beams", "2", "--gnmt", "1000"], "GNMT penalty 1000 is not in -5 to 5", "1 is usual");
+    bad(
+        &["--num-beams", "2", "--num-return-sequences", "3"],
+        "num_return_sequences 3 exceeds num_beams 2",
+        "--num-beams 3",
+    );
+    bad(
+        &["--num-beams", "1", "--num-return-sequences", "3"],
+        "num_return_sequences 3 exceeds num_beams 1",
+        "--num-beams 3",
+    );
+
+    bad(&["--num-beams", "2", "--length-penalty", "nan"], "length_penalty NaN", "1 is the default");
+    bad(
+        &["--num-beams", "2", "--length-penalty", "-1000"],
+        "length_penalty -1000 is not in -5 to 5",
+        "1 is the default",
+    );
+    bad(
+        &["--num-beams", "2", "--gnmt-length-penalty", "1000"],
+        "gnmt_length_penalty 1000 is not in -5 to 5",
+        "1 is the default",
+    );
     let most = usize::MAX.to_string();
-    bad(&["--tokens", &most], "--tokens 18446744073709551615 is more than", "a digit too many");
-    bad(&["--tokens", &most, "--slide"], "--tokens 18446744073709551615 is more than", "a digit too many");
-    bad(&["--min-tokens", &most, "--slide"], "--min-tokens 18446744073709551615 is more", "a digit too many");
-    bad(&["--beams", "2", "--length-penalty", "1", "--gnmt", "1"], "two length penalties", "or --gnmt");
-    bad(&["--gnmt", "0.6"], "beam search only", "--beams 4");
-    bad(&["--beams", "2", "--top-k", "5"], "beam search does not draw", "leave out");
-    bad(&["--temperature", "0", "--samples", "2"], "the same text 2 times", "--temperature 0.7");
-    bad(&["--repetition-penalty", "0"], "repetition penalty 0 is not", "1.1");
-    bad(&["--repetition-penalty", "-2"], "repetition penalty -2 is not", "1.1");
-    bad(&["--no-repeat-ngram", "0"], "0 tokens", "--no-repeat-ngram 3");
-    bad(&["--stop", ""], "empty stop string", "leave --stop out");
-    bad(&["--no-repeat-ngram", "1", "--tokens", "23"], "leave nothing to say", "--no-repeat-ngram");
-    for wrong in [["--top-k", "-1"], ["--early-stopping", "maybe"], ["--tokens", "many"]] {
-        assert_eq!(generate(&[&["--prompt", "a"], &wrong[..]].concat()).status.code(), Some(2), "{wrong:?}");
+    bad(
+        &["--max-new-tokens", &most],
+        "max_new_tokens 18446744073709551615 is not at most",
+        "a digit too many",
+    );
+    bad(
+        &["--max-new-tokens", &most, "--slide"],
+        "max_new_tokens 18446744073709551615 is not at most",
+        "a digit too many",
+    );
+    bad(
+        &["--min-new-tokens", &most, "--slide"],
+        "min_new_tokens 18446744073709551615 is not at most",
+        "a digit too many",
+    );
+    bad(
+        &["--num-beams", "2", "--length-penalty", "1", "--gnmt-length-penalty", "1"],
+        "length_penalty and gnmt_length_penalty exclude each other",
+        "or --gnmt-length-penalty",
+    );
+    bad(&["--gnmt-length-penalty", "0.6"], "without beam search", "--num-beams 4");
+    bad(
+        &["--num-beams", "2", "--top-k", "5"],
+        "beam search cannot be combined with sampling",
+        "leave out",
+    );
+    bad(
+        &["--temperature", "0", "--num-return-sequences", "2"],
+        "the same text 2 times",
+        "--temperature 0.7",
+    );
+    bad(&["--repetition-penalty", "0"], "repetition_penalty 0 is not", "1.1");
+    bad(&["--repetition-penalty", "-2"], "repetition_penalty -2 is not", "1.1");
+    bad(
+        &["--no-repeat-ngram-size", "0"],
+        "no_repeat_ngram_size 0 is not at least 1",
+        "--no-repeat-ngram-size 3",
+    );
+    bad(&["--stop-strings", ""], "empty stop string", "leave --stop-strings out");
+    bad(
+        &["--no-repeat-ngram-size", "1", "--max-new-tokens", "23"],
+        "exclude every token",
+        "--no-repeat-ngram-size",
+    );
+    for wrong in [["--top-k", "-1"], ["--early-stopping", "maybe"], ["--max-new-tokens", "many"]] {
+        assert_eq!(
+            generate(&[&["--prompt", "a"], &wrong[..]].concat()).status.code(),
+            Some(2),
+            "{wrong:?}"
+        );
     }
 }
 
@@ -377,7 +560,7 @@ fn prompts_and_models_that_cannot_be_continued_are_refused_with_a_hint() {
     let translator = model().to_str().unwrap();
     refused(
         &run(&["generate", translator, "--prompt", "Merci"]),
-        "an encoder-decoder (translation): it has no text to continue",
+        "it cannot generate text",
         "limpid translate",
     );
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/gpt2-tiny");
@@ -386,18 +569,23 @@ fn prompts_and_models_that_cannot_be_continued_are_refused_with_a_hint() {
         "tokenizer.json",
         "needs a tokenizer",
     );
-    refused(&run(&["generate", "no/such/folder", "--prompt", "a"]), "not a model folder", "limpid demo");
+    refused(
+        &run(&["generate", "no/such/folder", "--prompt", "a"]),
+        "not a model folder",
+        "limpid demo",
+    );
 }
 
 #[test]
-fn text_is_seen_while_it_is_written() {
-    // A reader that stops after a few bytes ends the program before it has written ten thousand tokens.
+fn text_is_printed_while_it_is_generated() {
+    // A reader that stops after a few bytes ends the program before it has written ten thousand
+    // tokens.
     let mut child = limpid(&[
         "generate",
         gpt().to_str().unwrap(),
         "--prompt",
         "the cat",
-        "--tokens",
+        "--max-new-tokens",
         "1000000",
         "--slide",
     ])

@@ -1,4 +1,4 @@
-//! The program from outside: what is typed, what is printed, and with which exit code. One file a verb.
+//! The command from outside: arguments, output and exit codes. One file per command.
 
 mod bench;
 mod corpus;
@@ -48,15 +48,16 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A folder of this test run, empty at its start.
+/// An empty folder for one test.
 fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A model from a demo that was cut short: what it says is wrong, but all of it is there.
+/// A model from a demo of a few steps: hardly trained, but complete.
 fn model() -> &'static Path {
     static MODEL: OnceLock<(PathBuf, String)> = OnceLock::new();
     &MODEL.get_or_init(|| short_demo("model")).0
@@ -69,7 +70,7 @@ fn short_demo(name: &str) -> (PathBuf, String) {
     (folder, stdout(&output))
 }
 
-/// Exit code 2, `error:` with these words, and a hint with these.
+/// Asserts exit code 2, an error with these words, and a hint with these.
 #[track_caller]
 fn refused(output: &Output, error: &str, hint: &str) {
     let text = stderr(output);

@@ -7,8 +7,12 @@ use std::io::Write;
 /// The quiz with these lines piped in.
 fn answer(args: &[&str], lines: &[u8]) -> Output {
     let all: Vec<&str> = ["quiz"].iter().chain(args).copied().collect();
-    let mut child =
-        limpid(&all).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = limpid(&all)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // A quiz that has ended reads no more.
     let _ = child.stdin.take().unwrap().write_all(lines);
     child.wait_with_output().unwrap()
@@ -19,8 +23,9 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&stdout(output)).unwrap()
 }
 
-/// The lines that answer everything: a right answer for each step, a word for each question without steps.
-fn right_lines(args: &[&str]) -> String {
+/// The lines that answer everything: a right answer for each step, a word for each question without
+/// steps.
+fn correct_lines(args: &[&str]) -> String {
     let all: Vec<&str> = ["quiz", "--answers", "--json"].iter().chain(args).copied().collect();
     let quiz = json(&run(&all));
     let mut lines = String::new();
@@ -30,7 +35,8 @@ fn right_lines(args: &[&str]) -> String {
             lines += "my own words\n";
         }
         for step in steps {
-            let typed = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let typed =
+                |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let numbers: Vec<String> =
                 step["numbers"].as_array().map_or_else(Vec::new, |n| n.iter().map(typed).collect());
             lines += &step["word"].as_str().map_or_else(|| numbers.join(" "), str::to_owned);
@@ -44,7 +50,8 @@ fn right_lines(args: &[&str]) -> String {
 fn there_are_seventeen_questions_with_model_answers_and_exercises_and_every_command_shown_runs() {
     let quiz = json(&run(&["quiz", "--answers", "--json", "--seed", "3"]));
     let questions = quiz["questions"].as_array().unwrap();
-    let open = questions.iter().filter(|question| !question["answer"].as_str().unwrap().is_empty());
+    let open =
+        questions.iter().filter(|question| !question["model_answer"].as_str().unwrap().is_empty());
     assert_eq!(open.count(), 17);
     assert!(questions.len() >= 25, "{}", questions.len());
     let text = stdout(&run(&["quiz", "--answers", "--seed", "3"]));
@@ -59,73 +66,84 @@ fn there_are_seventeen_questions_with_model_answers_and_exercises_and_every_comm
         });
         let words: Vec<String> = words.skip(1).collect();
         let output = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {}", stderr(&output));
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{command}: {}",
+            stderr(&output)
+        );
     }
 }
 
 #[test]
-fn right_answers_are_right_and_another_seed_asks_for_other_numbers() {
+fn correct_answers_are_accepted_and_another_seed_asks_for_other_numbers() {
     for seed in ["1", "2"] {
-        let lines = right_lines(&["--seed", seed]);
+        let lines = correct_lines(&["--seed", seed]);
         let result = json(&answer(&["--seed", seed, "--json"], lines.as_bytes()));
         let score = &result["score"];
         assert!(score["steps"].as_u64().unwrap() > 40, "{score}");
-        assert_eq!((&score["right"], &score["answered"]), (&score["steps"], &score["steps"]));
+        assert_eq!((&score["correct"], &score["answered"]), (&score["steps"], &score["steps"]));
         let text = stdout(&answer(&["--seed", seed], lines.as_bytes()));
-        assert!(text.contains("All of them") && !text.contains("Not quite"), "{text}");
+        assert!(text.contains("All correct") && !text.contains("Not quite"), "{text}");
     }
-    assert_ne!(right_lines(&["--seed", "1"]), right_lines(&["--seed", "2"]));
+    assert_ne!(correct_lines(&["--seed", "1"]), correct_lines(&["--seed", "2"]));
 }
 
 #[test]
-fn a_wrong_answer_gets_the_right_value_and_the_formula() {
-    let right = right_lines(&["21", "--seed", "4"]);
+fn an_incorrect_answer_gets_the_correct_value_and_the_formula() {
+    let right = correct_lines(&["21", "--seed", "4"]);
     let text = stdout(&answer(&["22", "--seed", "4"], b"100\n"));
     assert!(text.contains("Not quite") && text.contains("by μ = Σ x / c"), "{text}");
-    assert!(text.contains("0 of 3 steps right, 2 not answered"), "{text}");
+    assert!(text.contains("0 of 3 steps correct, 2 not answered"), "{text}");
     // Right, wrong, right: what was typed and what is right stand side by side.
     let mut lines: Vec<&str> = right.lines().collect();
     lines[1] = "7 7 7 7";
-    let result = json(&answer(&["21", "--seed", "4", "--json"], (lines.join("\n") + "\n").as_bytes()));
+    let result =
+        json(&answer(&["21", "--seed", "4", "--json"], (lines.join("\n") + "\n").as_bytes()));
     let verdicts: Vec<&str> = result["questions"][0]["steps"]
         .as_array()
         .unwrap()
         .iter()
         .map(|step| step["verdict"].as_str().unwrap())
         .collect();
-    assert_eq!(verdicts, ["right", "wrong"]);
+    assert_eq!(verdicts, ["correct", "incorrect"]);
     assert_eq!(result["questions"][0]["steps"][1]["answered"], "7 7 7 7");
 }
 
 #[test]
-fn nonsense_is_explained_and_asked_again_and_three_times_is_enough() {
-    let right = right_lines(&["2"]);
+fn an_invalid_answer_is_explained_and_asked_again_up_to_three_times() {
+    let right = correct_lines(&["2"]);
     let text = stdout(&answer(&["2"], format!("many\n1 2 3\n{right}").as_bytes()));
-    assert!(text.contains("'many' is not a number") && text.contains("these are 3 numbers"), "{text}");
-    assert!(text.contains("1 of 1 steps right"), "{text}");
+    assert!(
+        text.contains("'many' is not a number") && text.contains("these are 3 numbers"),
+        "{text}"
+    );
+    assert!(text.contains("1 of 1 steps correct"), "{text}");
     let text = stdout(&answer(&["2"], b"many\n\xff\xfe\nmore\n"));
-    assert!(text.contains("0 of 1 steps right") && text.contains("T×d_m"), "{text}");
+    assert!(text.contains("0 of 1 steps correct") && text.contains("T×d_m"), "{text}");
     // A program that answers hears nothing, and is not asked again.
     let result = json(&answer(&["2", "--json"], format!("many\n{right}").as_bytes()));
-    assert_eq!(result["questions"][0]["steps"][0]["verdict"], "wrong");
+    assert_eq!(result["questions"][0]["steps"][0]["verdict"], "incorrect");
     assert_eq!(result["questions"][0]["steps"][0]["answered"], "many");
     // ? shows how, an empty line goes on.
     let text = stdout(&answer(&["2"], b"?\n\n"));
     assert_eq!(text.matches("T×d_m: one row for each token").count(), 3, "{text}");
-    assert!(text.contains("0 of 1 steps right, 1 not answered"), "{text}");
+    assert!(text.contains("0 of 1 steps correct, 1 not answered"), "{text}");
 }
 
 #[test]
-fn the_quiz_ends_kindly_when_the_input_does_or_somebody_has_had_enough() {
+fn the_quiz_ends_at_the_end_of_the_input_or_on_request() {
     for lines in [&b""[..], b"a method is how", b"q\n", b"some words\nquit\n"] {
         let output = answer(&[], lines);
         assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
         let text = stdout(&output);
-        assert!(text.contains(" steps right") && text.contains("quiz --seed 2"), "{text}");
+        assert!(text.contains(" steps correct") && text.contains("quiz --seed 2"), "{text}");
     }
     let result = json(&answer(&["--json"], b""));
     assert_eq!(result["score"]["answered"], 0);
-    assert!(stdout(&answer(&["1"], b"so\n")).contains("Thank you"), "a question without steps has no score");
+    assert!(
+        stdout(&answer(&["1"], b"so\n")).contains("model answers"),
+        "a question without steps has no score"
+    );
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! What the README promises, and what is typed wrongly, from outside.
+//! The commands of the README, and usage errors, from outside.
 
 use super::*;
 
-/// The commands in the table of the README, as they are typed.
+/// The `limpid` commands in the README's shell blocks, continued lines joined.
 fn readme_commands() -> Vec<String> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let text = std::fs::read_to_string(readme).unwrap();
-    let spans =
-        text.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
-    spans.filter(|span| span.starts_with("limpid ")).map(String::from).collect()
+    let text = std::fs::read_to_string(readme).unwrap().replace("\\\n", " ");
+    let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines = blocks.flat_map(str::lines);
+    lines.filter(|line| line.starts_with("limpid ")).map(String::from).collect()
 }
 
 /// Splits at spaces, except inside double quotes.
@@ -25,11 +25,11 @@ fn shell_words(command: &str) -> Vec<String> {
 fn every_command_in_the_readme_runs() {
     let folder = scratch("readme");
     let commands = readme_commands();
-    assert!(commands.len() >= 7, "{commands:?}");
+    assert!(commands.len() >= 15, "{commands:?}");
     for command in commands {
         let mut words = shell_words(&command);
         match words[1].as_str() {
-            // The same commands, cut short.
+            // Fewer steps, shorter measurements.
             "demo" => words.extend(["--steps".to_string(), "12".to_string()]),
             "train" => *words.last_mut().unwrap() = "12".to_string(),
             "bench" => *words.last_mut().unwrap() = "0.05".to_string(),
@@ -43,8 +43,10 @@ fn every_command_in_the_readme_runs() {
 }
 
 #[test]
-fn wrong_words_are_refused_by_name_with_exit_code_2() {
-    for args in [&["demoo"][..], &["demo", "--to", "de"], &["translate"], &["demo", "--threads", "0"]] {
+fn usage_errors_exit_with_code_2_and_name_the_argument() {
+    for args in
+        [&["demoo"][..], &["demo", "--to", "de"], &["translate"], &["demo", "--threads", "0"]]
+    {
         assert_eq!(run(args).status.code(), Some(2), "{args:?}");
     }
     let with = |name: &str, value: &str| limpid(&["explain"]).env(name, value).output().unwrap();

@@ -10,16 +10,20 @@ fn run_folder(parent: &Path, name: &str, rate: f64) -> PathBuf {
     for step in 1..=60 {
         let loss = 1.5 + 4.0 * f64::exp(-rate * f64::from(step));
         let line = serde_json::json!({
-            "kind": "train", "step": step, "epoch": 0.1 * f64::from(step), "tokens": 2048 * step, "loss": loss, "lr": 1e-3,
+            "kind": "train", "step": step, "epoch": 0.1 * f64::from(step), "tokens": 2048 * step,
+            "loss": loss, "lr": 1e-3,
             "grad_norm": 1.0, "seconds": 0.3 * f64::from(step), "tokens_per_second": 6600.0,
         });
         lines += &format!("{line}\n");
     }
     lines += "{\"kind\":\"validation\",\"step\":60,\"loss\":2.5,\"perplexity\":12.18,\"bleu\":31.5,\"best\":true}\n";
-    lines += "{\"kind\":\"sample\",\"step\":60,\"prompt\":\"Merci\",\"text\":\"Thanks <3\",\"reference\":\"Thanks\"}\n";
+    lines += "{\"kind\":\"sample\",\"step\":60,\"prompt\":\"Merci\",\"text\":\"Thanks \
+        <3\",\"reference\":\"Thanks\"}\n";
     std::fs::write(folder.join("metrics.jsonl"), lines).unwrap();
-    std::fs::write(folder.join("config.toml"), format!("[train]\nsteps = 60\nlr = {rate}\n")).unwrap();
-    let summary = r#"{"test_bleu":30.25,"bleu_by_length":[{"from":0,"to":10,"sentences":120,"bleu":35.1}]}"#;
+    std::fs::write(folder.join("config.toml"), format!("[train]\nsteps = 60\nlr = {rate}\n"))
+        .unwrap();
+    let summary =
+        r#"{"test_bleu":30.25,"bleu_by_length":[{"from":0,"to":10,"sentences":120,"bleu":35.1}]}"#;
     std::fs::write(folder.join("summary.json"), summary).unwrap();
     folder
 }
@@ -32,9 +36,13 @@ fn report_writes_one_page_into_the_run_folder() {
     let out = folder.join("report.html");
     assert_eq!(stdout(&output).trim_end(), out.to_str().unwrap());
     let page = std::fs::read_to_string(out).unwrap();
-    for text in
-        ["<h1>first</h1>", "<title>Loss</title>", "Thanks &lt;3", "steps = 60", "0–10 words: BLEU 35.1"]
-    {
+    for text in [
+        "<h1>first</h1>",
+        "<title>Loss</title>",
+        "Thanks &lt;3",
+        "steps = 60",
+        "0–10 words: BLEU 35.1",
+    ] {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("class=\"note\""));
@@ -59,7 +67,7 @@ fn a_killed_run_has_a_report_that_says_what_is_missing() {
     let output = run(&["report", folder.to_str().unwrap()]);
     assert!(output.status.success());
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    for words in ["metrics.jsonl, 62, is half-written", "There is no summary.json"] {
+    for words in ["metrics.jsonl, 62, is incomplete", "There is no summary.json"] {
         assert!(stderr(&output).contains(words) && page.contains(words), "{words}");
     }
 }
@@ -87,7 +95,10 @@ fn compare_prints_figures_and_only_the_settings_that_differ() {
     assert_eq!(report["runs"][1]["name"], "fast");
     assert_eq!(report["runs"][1]["figures"]["test_bleu"], 30.25);
     assert_eq!(report["runs"][0]["figures"]["steps"], 60);
-    assert_eq!(report["differences"], serde_json::json!([{"key": "train.lr", "values": ["0.05", "0.25"]}]));
+    assert_eq!(
+        report["differences"],
+        serde_json::json!([{"key": "train.lr", "values": ["0.05", "0.25"]}])
+    );
 }
 
 #[test]
@@ -101,7 +112,11 @@ fn what_is_no_run_folder_is_refused_with_file_and_line() {
         "{\"kind\":\"train\",\"step\":1,\"loss\":2}\n\n{\"step\":2}\n",
     )
     .unwrap();
-    refused(&run(&["report", path]), "metrics.jsonl: line 3: missing field `kind`", "docs/formats.md");
+    refused(
+        &run(&["report", path]),
+        "metrics.jsonl: line 3: missing field `kind`",
+        "docs/formats.md",
+    );
     std::fs::write(folder.join("metrics.jsonl"), "").unwrap();
     std::fs::write(folder.join("config.toml"), "[train\n").unwrap();
     let output = run(&["report", path]);
@@ -122,7 +137,11 @@ fn a_page_is_not_written_over_something_else() {
     std::fs::write(&diary, "dear").unwrap();
     let diary = diary.to_str().unwrap();
     refused(&run(&["report", run_of, "--out", diary]), "holds something else", "another name");
-    refused(&run(&["compare", run_of, run_of, "--out", diary]), "holds something else", "another name");
+    refused(
+        &run(&["compare", run_of, run_of, "--out", diary]),
+        "holds something else",
+        "another name",
+    );
     assert_eq!(std::fs::read_to_string(diary).unwrap(), "dear");
     let page = folder.join("page.html");
     for _ in 0..2 {

@@ -28,12 +28,12 @@ fn args(folder: &Path, name: &str, more: &[&str]) -> Vec<String> {
         "model.arch=rnn",
         "tokenizer.kind=word",
         "model.layers=1",
-        "model.width=24",
-        "model.embedding=16",
+        "model.hidden_size=24",
+        "model.embedding_size=16",
         "model.dropout=0.1",
         "train.batch_tokens=400",
         "train.steps=40",
-        "train.warmup=5",
+        "train.warmup_steps=5",
         "train.checkpoint_every=5",
         "train.validate_every=20",
     ];
@@ -68,7 +68,8 @@ fn every_cell_and_attention_is_trained_and_used_by_the_same_verbs() {
         ("tanh", "none", "false"),
     ] {
         let name = format!("{cell}-{attention}-{both}");
-        let flags = ["--arch", "rnn", "--cell", cell, "--attention", attention, "--bidirectional", both];
+        let flags =
+            ["--arch", "rnn", "--cell", cell, "--attention", attention, "--bidirectional", both];
         finish(&args(&folder, &name, &flags));
         let run = folder.join(&name).display().to_string();
         let metrics = fs::read_to_string(folder.join(&name).join("metrics.jsonl")).unwrap();
@@ -81,34 +82,45 @@ fn every_cell_and_attention_is_trained_and_used_by_the_same_verbs() {
         assert!(losses.last() < losses.first(), "{name}: {losses:?}");
 
         let info = ask(&["info", &run]);
-        assert!(info.contains(cell) && info.contains("recurrent") && info.contains("weight_ih_l0"), "{info}");
-        for how in [&[][..], &["--beams", "3"], &["--temperature", "0.9", "--seed", "4"]] {
+        assert!(
+            info.contains(cell) && info.contains("recurrent") && info.contains("weight_ih_l0"),
+            "{info}"
+        );
+        for how in [&[][..], &["--num-beams", "3"], &["--temperature", "0.9", "--seed", "4"]] {
             let words = [&["translate", &run, "the cat sat"][..], how].concat();
             assert_eq!(ask(&words).lines().count(), 1, "{name} {how:?}");
         }
         let (source, target) = pairs(&folder);
         let found = ask(&["eval", &run, "--source", &source, "--target", &target, "--json"]);
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-        assert!(found["loss"].as_f64().unwrap() < losses[0] && found["bleu"].is_number(), "{found}");
+        assert!(
+            found["loss"].as_f64().unwrap() < losses[0] && found["bleu"].is_number(),
+            "{found}"
+        );
         let scores = ask(&["logits", &run, "--source-ids", "4,5,1", "--ids", "0,4", "--json"]);
         let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
         assert_eq!(scores["logits"].as_array().unwrap().len(), 2);
 
         let aligned = super::run(&["translate", &run, "the cat sat", "--align"]);
         if attention == "none" {
-            refused(&aligned, "this model has no attention", "--attention dot or additive");
+            refused(&aligned, "this model has no attention", "dot or additive attention");
         } else {
             let line = stdout(&aligned);
             assert!(aligned.status.success() && line.contains('\t'), "{line}{}", stderr(&aligned));
             // A row for each token and the end; the words of the source above.
             let picture = ask(&["translate", &run, "the cat sat", "--attention"]);
-            let rows: Vec<&str> = picture.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+            let rows: Vec<&str> =
+                picture.lines().skip(1).take_while(|line| !line.is_empty()).collect();
             assert!(rows[0].contains("cat") && rows.last().unwrap().contains("</s>"), "{picture}");
             let value = ask(&["translate", &run, "the cat sat", "--attention", "--json"]);
-            let looked = serde_json::from_str::<serde_json::Value>(&value).unwrap()["attention"].take();
+            let looked =
+                serde_json::from_str::<serde_json::Value>(&value).unwrap()["attention"].take();
             let weights: Vec<Vec<f64>> = serde_json::from_value(looked["weights"].clone()).unwrap();
             assert_eq!(weights.len(), rows.len() - 1);
-            assert!(weights.iter().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-5), "{looked}");
+            assert!(
+                weights.iter().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-5),
+                "{looked}"
+            );
         }
     }
 }
@@ -132,7 +144,8 @@ fn a_run_that_is_killed_and_resumed_ends_with_the_same_bytes() {
         child.kill().unwrap();
         child.wait().unwrap();
         finish(&again);
-        let model = |name: &str| fs::read(folder.join(name).join("model/model.safetensors")).unwrap();
+        let model =
+            |name: &str| fs::read(folder.join(name).join("model/model.safetensors")).unwrap();
         assert!(model(&whole) == model(&killed), "{cell}");
     }
 }
@@ -143,20 +156,37 @@ fn settings_that_cannot_be_are_refused_with_what_would_work() {
     let refused_with = |more: &[&str], error: &str, hint: &str| {
         refused(&start(&args(&folder, "run", more)).output().unwrap(), error, hint);
     };
-    refused_with(&["--cell", "relu"], "cell 'relu' is not known", "tanh, gru, lstm");
-    refused_with(&["--attention", "mlp"], "attention 'mlp' is not known", "none, dot, additive");
-    refused_with(&["--set", "model.arch=cnn"], "model.arch = 'cnn' is not known", "transformer and rnn");
-    refused_with(&["--set", "model.ffn=64"], "model.ffn is no setting of a recurrent model", "leave it out");
-    refused_with(&["--set", "model.layers=9"], "9 recurrent layers are more than 8", "fewer layers");
-    refused_with(&["--arch", "transformer", "--cell", "gru"], "is no setting of a Transformer", "--arch rnn");
+    refused_with(&["--cell", "relu"], "model.cell = relu: expected one of tanh, gru, lstm", "");
+    refused_with(&["--attention", "mlp"], "expected one of none, dot, additive", "formats.md");
+    refused_with(
+        &["--set", "model.arch=cnn"],
+        "model.arch = cnn: expected one of transformer, rnn",
+        "",
+    );
+    refused_with(
+        &["--set", "model.intermediate_size=64"],
+        "model.intermediate_size has no effect for translate: it belongs to a Transformer",
+        "leave model.intermediate_size out",
+    );
+    refused_with(
+        &["--set", "model.layers=9"],
+        "9 layers exceed the maximum of 8",
+        "at most 8 layers",
+    );
+    refused_with(
+        &["--arch", "transformer", "--cell", "gru"],
+        "it belongs to a recurrent model",
+        "leave model.cell out",
+    );
     let gpt = super::run(&["train", "gpt", "--data", "a.txt", "--arch", "rnn"]);
-    refused(&gpt, "model.arch = 'rnn' is for translation", "limpid train translate --arch rnn");
+    refused(&gpt, "only translate has two architectures", "leave model.arch out");
 }
 
 #[test]
 fn a_folder_whose_options_we_do_not_have_is_refused_by_their_names() {
     let folder = scratch("rnn-folder");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/rnn-gru-additive");
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/rnn-gru-additive");
     fs::copy(fixture.join("model.safetensors"), folder.join("model.safetensors")).unwrap();
     let config = fs::read_to_string(fixture.join("config.json")).unwrap();
     let with = |from: &str, to: &str| {
@@ -165,8 +195,13 @@ fn a_folder_whose_options_we_do_not_have_is_refused_by_their_names() {
         fs::write(folder.join("config.json"), changed).unwrap();
         super::run(&["logits", folder.to_str().unwrap(), "--source-ids", "5,1", "--ids", "0"])
     };
-    refused(&with("\"gru\"", "\"mgu\""), "cell 'mgu' is not known", "tanh, gru, lstm");
-    refused(&with("\"additive\"", "\"location\""), "attention 'location' is not known", "additive");
+    let unknown = |output: &Output, error: &str, names: &str| {
+        let text = stderr(output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(error) && text.contains(names), "{text}");
+    };
+    unknown(&with("\"gru\"", "\"mgu\""), "cell 'mgu' is unknown", "tanh, gru");
+    unknown(&with("\"additive\"", "\"location\""), "attention 'location' is unknown", "additive");
     let output = with("\"dropout\": 0.0", "\"dropout\": 0.0, \"proj_size\": 8");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("proj_size = 8 is not supported"), "{}", stderr(&output));
@@ -180,12 +215,17 @@ fn a_folder_whose_options_we_do_not_have_is_refused_by_their_names() {
 #[test]
 fn recurrent_layers_are_measured_for_every_cell() {
     for cell in ["tanh", "gru", "lstm"] {
-        let words =
-            ["bench", "step", "rnn", "--cell", cell, "--width", "32", "--batch", "3", "--length", "4"];
+        let words = [
+            "bench", "step", "rnn", "--cell", cell, "--width", "32", "--batch", "3", "--length",
+            "4",
+        ];
         let found = ask(&[&words[..], &["--seconds", "0.05", "--json", "--mixed"]].concat());
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-        assert!(found["median_ms"].as_f64().unwrap() > 0.0 && found["gflops"].as_f64().unwrap() > 0.0);
+        assert!(
+            found["median_ms"].as_f64().unwrap() > 0.0 && found["gflops"].as_f64().unwrap() > 0.0
+        );
     }
     let output = super::run(&["bench", "step", "rnn", "--cell", "relu"]);
-    refused(&output, "cell 'relu' is not known", "tanh, gru, lstm");
+    let text = stderr(&output);
+    assert!(text.contains("cell 'relu' is unknown") && text.contains("tanh, gru"), "{text}");
 }

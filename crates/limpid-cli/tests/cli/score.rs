@@ -29,13 +29,16 @@ fn scored(folder: &Path, args: &str) -> Value {
     serde_json::from_str(&printed(folder, args)).unwrap()
 }
 
-/// The corpora of the sacreBLEU fixture that a file can hold: no line feed, one number of references.
+/// The corpora of the sacreBLEU fixture that a file can hold: no line feed, one number of
+/// references.
 fn fixture() -> (Value, Vec<usize>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/score/cases.json");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/score/cases.json");
     let cases: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let corpora = cases["corpora"].as_array().unwrap();
     let alike = |corpus: &Value| {
-        let mut counts = corpus["references"].as_array().unwrap().iter().map(|r| r.as_array().unwrap().len());
+        let mut counts =
+            corpus["references"].as_array().unwrap().iter().map(|r| r.as_array().unwrap().len());
         let first = counts.next().unwrap();
         counts.all(|n| n == first)
     };
@@ -45,8 +48,9 @@ fn fixture() -> (Value, Vec<usize>) {
 
 /// Writes a corpus to files and gives the flags that name them.
 fn write_corpus(folder: &Path, corpus: &Value) -> String {
-    let lines =
-        |texts: Vec<&Value>| texts.iter().map(|text| format!("{}\n", text.as_str().unwrap())).collect();
+    let lines = |texts: Vec<&Value>| {
+        texts.iter().map(|text| format!("{}\n", text.as_str().unwrap())).collect()
+    };
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     write("hyp", lines(corpus["hypotheses"].as_array().unwrap().iter().collect()));
     let references = corpus["references"].as_array().unwrap();
@@ -91,17 +95,25 @@ fn every_flag_gives_the_line_sacrebleu_prints() {
         let args = write_corpus(&folder, &cases["corpora"][i]);
         // Every setting meets some of the corpora; the library's tests try them all.
         for answer in answers.iter().skip(n % 4).step_by(4) {
-            // sacreBLEU's command cuts white space off line ends, the calls behind the fixture do not.
-            if answer["settings"].get("whitespace").is_some() && cases["corpora"][i]["name"] != "news" {
+            // sacreBLEU's command cuts white space off line ends, the calls behind the fixture do
+            // not.
+            if answer["settings"].get("whitespace").is_some()
+                && cases["corpora"][i]["name"] != "news"
+            {
                 continue;
             }
             let flags = flags(answer);
             let line = printed(&folder, &format!("{args} {flags}"));
             // Its signature does not name the order.
-            let order = line.find("|order:").map_or(0..0, |at| at..at + line[at..].find(' ').unwrap());
+            let order =
+                line.find("|order:").map_or(0..0, |at| at..at + line[at..].find(' ').unwrap());
             let mut line = line.trim_end().to_string();
             line.replace_range(order, "");
-            assert_eq!(line, answer["corpora"][i]["line"], "{} {flags}", cases["corpora"][i]["name"]);
+            assert_eq!(
+                line, answer["corpora"][i]["line"],
+                "{} {flags}",
+                cases["corpora"][i]["name"]
+            );
             compared += 1;
         }
     }
@@ -113,27 +125,39 @@ fn sentences_get_a_line_each_with_a_column_for_each_metric() {
     let (cases, _) = fixture();
     let folder = scratch("score-sentence");
     let corpora = cases["corpora"].as_array().unwrap();
-    let news =
-        corpora.iter().position(|corpus| corpus["name"] == "news, a reference with empty lines").unwrap();
+    let news = corpora
+        .iter()
+        .position(|corpus| corpus["name"] == "news, a reference with empty lines")
+        .unwrap();
     let args = write_corpus(&folder, &corpora[news]);
     let answers = cases["answers"].as_array().unwrap();
     let want = |metric: &str, settings: &Value| {
         let found = answers.iter().find(|a| a["metric"] == metric && &a["settings"] == settings);
         found.unwrap()["sentences"][news].as_array().unwrap().clone()
     };
-    let columns =
-        [want("bleu", &json!({})), want("chrf", &json!({})), want("chrf", &json!({ "word_order": 2 }))];
+    let columns = [
+        want("bleu", &json!({})),
+        want("chrf", &json!({})),
+        want("chrf", &json!({ "word_order": 2 })),
+    ];
 
     let output = score(&folder, &format!("{args} --sentence --width 4"));
     let text = stdout(&output);
     assert_eq!(text.lines().count(), columns[0].len());
     for (i, line) in text.lines().enumerate() {
-        let want: Vec<String> = columns.iter().map(|c| format!("{:.4}", c[i].as_f64().unwrap())).collect();
+        let want: Vec<String> =
+            columns.iter().map(|c| format!("{:.4}", c[i].as_f64().unwrap())).collect();
         assert_eq!(line, want.join("\t"));
     }
     let signatures = stderr(&output);
-    assert!(signatures.contains("BLEU|nrefs:2|case:mixed|eff:yes|tok:13a|smooth:exp\n"), "{signatures}");
-    assert!(signatures.contains("chrF2++|nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no\n"), "{signatures}");
+    assert!(
+        signatures.contains("BLEU|nrefs:2|case:mixed|eff:yes|tok:13a|smooth:exp\n"),
+        "{signatures}"
+    );
+    assert!(
+        signatures.contains("chrF2++|nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no\n"),
+        "{signatures}"
+    );
 
     for (i, line) in printed(&folder, &format!("{args} --sentence --json")).lines().enumerate() {
         let object: Value = serde_json::from_str(line).unwrap();
@@ -145,13 +169,17 @@ fn sentences_get_a_line_each_with_a_column_for_each_metric() {
 
 #[test]
 fn json_has_the_parts_of_every_score() {
-    let folder = files("score-json", &[("h", b"the cat is on the rug\n"), ("r", b"the cat is on the mat\n")]);
+    let folder = files(
+        "score-json",
+        &[("h", b"the cat is on the rug\n"), ("r", b"the cat is on the mat\n")],
+    );
     let found = scored(&folder, "--hyp h --ref r --json");
     let system = &found["systems"][0];
     assert_eq!((system["file"].as_str(), system["lines"].as_u64()), (Some("h"), Some(1)));
     let bleu = &system["scores"][0];
     assert_eq!(bleu["name"], "BLEU");
-    // Five of six words, four of five pairs, three of four, two of three: (5/6 · 4/5 · 3/4 · 2/3)^(1/4).
+    // Five of six words, four of five pairs, three of four, two of three: (5/6 · 4/5 · 3/4 ·
+    // 2/3)^(1/4).
     let want = 100.0 * (1.0f64 / 3.0).powf(0.25);
     assert!((bleu["score"].as_f64().unwrap() - want).abs() < 1e-9, "{bleu}");
     assert!((bleu["precisions"][1].as_f64().unwrap() - 80.0).abs() < 1e-12);
@@ -164,8 +192,12 @@ fn json_has_the_parts_of_every_score() {
 
 /// Sixty lines; `wrong(i)` of them have a wrong word.
 fn sixty(wrong: impl Fn(usize) -> bool) -> Vec<u8> {
-    let line =
-        |i| format!("line {i} of a text about {} and some more\n", if wrong(i) { "cats" } else { "dogs" });
+    let line = |i| {
+        format!(
+            "line {i} of a text about {} and some more\n",
+            if wrong(i) { "cats" } else { "dogs" }
+        )
+    };
     (0..60).map(line).collect::<String>().into_bytes()
 }
 
@@ -181,24 +213,33 @@ fn intervals_are_seeded_and_differences_get_a_p_value() {
         ],
     );
     let one = |seed: u32| {
-        scored(&folder, &format!("--hyp a --ref r --metrics bleu --bootstrap 200 --seed {seed} --json"))
+        scored(
+            &folder,
+            &format!("--hyp a --ref r --metrics bleu --bootstrap 200 --seed {seed} --json"),
+        )
     };
     let (first, again, other) = (one(1), one(1), one(2));
     assert_eq!(first, again);
     let of = |found: &Value| found["systems"][0]["scores"][0].clone();
-    let (score, mean) = (of(&first)["score"].as_f64().unwrap(), of(&first)["mean"].as_f64().unwrap());
+    let (score, mean) =
+        (of(&first)["score"].as_f64().unwrap(), of(&first)["mean"].as_f64().unwrap());
     let interval = of(&first)["interval"].as_f64().unwrap();
     assert!(interval > 0.5 && (mean - score).abs() < interval / 4.0, "{first}");
     assert_ne!(of(&first)["mean"], of(&other)["mean"]);
-    assert_eq!(of(&other)["signature"], "nrefs:1|bs:200|seed:2|case:mixed|eff:no|tok:13a|smooth:exp");
+    assert_eq!(
+        of(&other)["signature"],
+        "nrefs:1|bs:200|seed:2|case:mixed|eff:no|tok:13a|smooth:exp"
+    );
     let line = printed(&folder, "--hyp a --ref r --metrics bleu --bootstrap 200");
     assert!(
-        line.starts_with("BLEU|nrefs:1|bs:200|seed:1|") && line.contains(&format!("(μ = {mean:.2} ± ")),
+        line.starts_with("BLEU|nrefs:1|bs:200|seed:1|")
+            && line.contains(&format!("(μ = {mean:.2} ± ")),
         "{line}"
     );
 
     for test in ["", "--bootstrap 500", "--randomization 500"] {
-        let found = scored(&folder, &format!("--hyp a b c a --ref r --metrics bleu,chrf --json {test}"));
+        let found =
+            scored(&folder, &format!("--hyp a b c a --ref r --metrics bleu,chrf --json {test}"));
         for metric in 0..2 {
             let p = |system: usize| found["systems"][system]["scores"][metric]["p_value"].as_f64();
             assert_eq!(p(0), None);
@@ -209,7 +250,9 @@ fn intervals_are_seeded_and_differences_get_a_p_value() {
     }
     let text = printed(&folder, "--hyp a b --ref r --metrics chrf --randomization 100");
     assert!(
-        text.starts_with("chrF2|nrefs:1|ar:100|seed:1|case:mixed|eff:yes|nc:6|nw:0|space:no\n  a  "),
+        text.starts_with(
+            "chrF2|nrefs:1|ar:100|seed:1|case:mixed|eff:yes|nc:6|nw:0|space:no\n  a  "
+        ),
         "{text}"
     );
     assert!(text.lines().nth(2).unwrap().contains("  p = 0.00"), "{text}");
@@ -220,7 +263,11 @@ fn a_source_splits_bleu_by_its_length() {
     let source = b"un\nun deux trois quatre cinq six\nun deux\n";
     let folder = files(
         "score-length",
-        &[("s", source), ("h", b"a b c d\nb c d x\na b c d\n"), ("r", b"a b c d\na b c d\na b c d\n")],
+        &[
+            ("s", source),
+            ("h", b"a b c d\nb c d x\na b c d\n"),
+            ("r", b"a b c d\na b c d\na b c d\n"),
+        ],
     );
     let found = scored(&folder, "--hyp h --ref r --source s --json");
     let groups = &found["systems"][0]["bleu_by_length"];
@@ -254,7 +301,7 @@ fn a_dash_is_standard_input_and_line_ends_do_not_matter() {
     child.stdin.take().unwrap().write_all(b"the cat is here \r\nan end").unwrap();
     let piped = child.wait_with_output().unwrap();
     assert_eq!(stdout(&piped), printed(&folder, "--hyp unix --ref ref"));
-    refused(&score(&folder, "--hyp - --ref -"), "standard input (-) is asked for 2 times", "files");
+    refused(&score(&folder, "--hyp - --ref -"), "standard input (-) is given 2 times", "files");
 }
 
 #[test]
@@ -271,13 +318,25 @@ fn files_that_cannot_be_scored_are_refused_by_name() {
     );
     refused(&score(&folder, "--hyp two --ref three"), "three has 3 lines, two has 2 lines", "line");
     refused(&score(&folder, "--hyp two --ref two one"), "one has 1 line, two has 2 lines", "line");
-    refused(&score(&folder, "--hyp two three --ref two"), "three has 3 lines, two has 2 lines", "line");
-    refused(&score(&folder, "--hyp two --ref two --source one"), "one has 1 line, two has 2 lines", "line");
+    refused(
+        &score(&folder, "--hyp two three --ref two"),
+        "three has 3 lines, two has 2 lines",
+        "line",
+    );
+    refused(
+        &score(&folder, "--hyp two --ref two --source one"),
+        "one has 1 line, two has 2 lines",
+        "line",
+    );
     refused(&score(&folder, "--hyp two --ref nowhere"), "cannot read nowhere", "check the path");
     refused(&score(&folder, "--hyp . --ref two"), "cannot read .", "text file");
     refused(&score(&folder, "--hyp empty --ref two"), "empty is empty", "one sentence a line");
     refused(&score(&folder, "--hyp two --ref empty"), "empty is empty", "one sentence a line");
-    refused(&score(&folder, "--hyp two --ref latin1"), "latin1: line 2 is not UTF-8 (byte 1)", "iconv");
+    refused(
+        &score(&folder, "--hyp two --ref latin1"),
+        "latin1: line 2 is not UTF-8 (byte 1)",
+        "iconv",
+    );
     refused(&score(&folder, "--hyp - --ref two"), "standard input is empty", "one sentence a line");
 }
 
@@ -290,10 +349,18 @@ fn flags_that_contradict_each_other_are_refused() {
     refused(&with("--smooth add-k --smooth-value NaN"), "--smooth-value NaN", "leave it out");
     refused(&with("--chrf-char-order 0"), "nothing to count", "leave both out");
     refused(&with("--randomization 10"), "--randomization compares systems", "--bootstrap");
-    refused(&score(&folder, "--hyp h h --ref h --sentence"), "--sentence scores one file", "one file");
-    for flags in
-        ["--tokenize zh", "--metrics ter", "--bootstrap 1", "--max-ngram 0", "--sentence --bootstrap 9"]
-    {
+    refused(
+        &score(&folder, "--hyp h h --ref h --sentence"),
+        "--sentence scores one file",
+        "one file",
+    );
+    for flags in [
+        "--tokenize zh",
+        "--metrics ter",
+        "--bootstrap 1",
+        "--max-ngram 0",
+        "--sentence --bootstrap 9",
+    ] {
         assert_eq!(with(flags).status.code(), Some(2), "{flags}");
     }
 }

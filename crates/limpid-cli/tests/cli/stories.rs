@@ -1,4 +1,5 @@
-//! Models of the built-in stories from outside: lines as texts of their own, and `limpid eval --stories`.
+//! Models of the built-in stories from outside: lines as texts of their own, and `limpid eval
+//! --stories`.
 
 use super::*;
 use serde_json::Value;
@@ -8,7 +9,16 @@ fn trained(name: &str, task: &str, more: &[&str]) -> (PathBuf, PathBuf) {
     let folder = scratch(name);
     let (corpus, out) = (folder.join("corpus"), folder.join("run"));
     let text = |path: &Path| path.to_str().unwrap().to_string();
-    stdout(&run(&["corpus", "stories", "--out", &text(&corpus), "--stories", "300", "--held-out", "20"]));
+    stdout(&run(&[
+        "corpus",
+        "stories",
+        "--out",
+        &text(&corpus),
+        "--stories",
+        "300",
+        "--held-out",
+        "20",
+    ]));
     let (train, kept) = (text(&corpus.join("train.story")), text(&corpus.join("validation.story")));
     let kept = format!("data.validation_text=[\"{kept}\"]");
     let out_text = text(&out);
@@ -17,12 +27,12 @@ fn trained(name: &str, task: &str, more: &[&str]) -> (PathBuf, PathBuf) {
         "data.unit=lines",
         "tokenizer.kind=word",
         "model.layers=1",
-        "model.width=16",
+        "model.hidden_size=16",
         "model.heads=2",
-        "model.context=192",
+        "model.context_length=192",
         "train.batch_tokens=1024",
         "train.steps=20",
-        "train.warmup=5",
+        "train.warmup_steps=5",
         "train.lr=0.01",
     ] {
         args.extend(["--set", pair]);
@@ -46,26 +56,34 @@ fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
     let figure = |key: &str| value[key].as_f64().unwrap();
     assert_eq!(value["stories"], 20);
     // Twenty steps learn how frequent words are, no more.
-    assert!(figure("best_possible") > 0.2 && figure("best_possible") < 0.5, "{value}");
-    assert!(figure("nats_a_word") > figure("pairs_of_words_counted"), "{value}");
-    assert!(figure("nats_a_word") < 1.3 * figure("words_counted"), "{value}");
-    assert!(stdout(&eval(&model, &corpus, &[])).contains("the best possible (exact)"));
+    assert!(figure("entropy_bound") > 0.2 && figure("entropy_bound") < 0.5, "{value}");
+    assert!(figure("loss_per_word") > figure("bigram"), "{value}");
+    assert!(figure("loss_per_word") < 1.3 * figure("unigram"), "{value}");
+    assert!(stdout(&eval(&model, &corpus, &[])).contains("entropy bound (exact)"));
 
-    // `eval` reads the lines as the run did, each a text of its own; a copy of the model elsewhere must be told.
+    // `eval` reads the lines as the run did, each a text of its own; a copy of the model elsewhere
+    // must be told.
     let kept = corpus.join("validation.story");
     let loss = |model: &Path, more: &[&str]| {
         let files = [model, &kept].map(|path| path.to_str().unwrap().to_string());
         let args = ["eval", &files[0], "--data", &files[1], "--json"];
-        let value: Value =
-            serde_json::from_str(&stdout(&run(&args.iter().chain(more).copied().collect::<Vec<_>>())))
-                .unwrap();
+        let value: Value = serde_json::from_str(&stdout(&run(&args
+            .iter()
+            .chain(more)
+            .copied()
+            .collect::<Vec<_>>())))
+        .unwrap();
         (value["unit"].as_str().unwrap().to_string(), value["loss"].as_f64().unwrap())
     };
     let summary: Value =
-        serde_json::from_str(&std::fs::read_to_string(model.join("summary.json")).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(model.join("summary.json")).unwrap())
+            .unwrap();
     let (unit, lines) = loss(&model, &[]);
     assert_eq!(unit, "lines");
-    assert!((lines - summary["validation_loss"].as_f64().unwrap()).abs() < 1e-6, "{lines} and {summary}");
+    assert!(
+        (lines - summary["validation_loss"].as_f64().unwrap()).abs() < 1e-6,
+        "{lines} and {summary}"
+    );
     assert_eq!(loss(&model, &["--windows"]).0, "windows");
     let copy = scratch("story-gpt-copy");
     for entry in std::fs::read_dir(model.join("model")).unwrap() {
@@ -80,8 +98,8 @@ fn a_language_model_reads_lines_and_is_measured_beside_the_grammar() {
     let (again, _) = trained("story-gpt-again", "gpt", &[]);
     let weights = |run: &Path| std::fs::read(run.join("model/model.safetensors")).unwrap();
     assert!(weights(&model) == weights(&again));
-    let (short, corpus) = trained("story-gpt-short", "gpt", &["--set", "model.context=32"]);
-    refused(&eval(&short, &corpus, &[]), "positions for 32", "model.context=192");
+    let (short, corpus) = trained("story-gpt-short", "gpt", &["--set", "model.context_length=32"]);
+    refused(&eval(&short, &corpus, &[]), "maximum of 32", "model.context_length=192");
 }
 
 #[test]
@@ -90,7 +108,7 @@ fn an_encoder_fills_words_hidden_one_at_a_time() {
     let json = stdout(&eval(&model, &corpus, &["--json", "--positions", "50"]));
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["positions"], 50);
-    assert!(value["best_possible"].as_f64().unwrap() > 0.9, "{value}");
+    assert!(value["ceiling"].as_f64().unwrap() > 0.9, "{value}");
     assert!(value["accuracy"].as_f64().unwrap() < 0.5, "{value}");
     assert!(value["most_frequent"].as_f64().unwrap() > 0.0, "{value}");
 
@@ -100,12 +118,12 @@ fn an_encoder_fills_words_hidden_one_at_a_time() {
     let (model, other) = (model.to_str().unwrap(), other.to_str().unwrap());
     let train = corpus.join("train.story");
     let args = ["eval", model, "--stories", other, "--data", train.to_str().unwrap()];
-    refused(&run(&args), "none of the built-in stories", "limpid corpus stories");
+    refused(&run(&args), "not one of the built-in stories", "limpid corpus stories");
     std::fs::write(other, "\n").unwrap();
-    refused(&run(&args), "no story to measure by", "limpid corpus stories");
+    refused(&run(&args), "no stories to measure on", "limpid corpus stories");
     let translator = super::model().to_str().unwrap();
     let args = ["eval", translator, "--stories", other, "--data", other];
-    refused(&run(&args), "neither writes stories", "--summaries");
+    refused(&run(&args), "neither a language model", "--summaries");
 }
 
 #[test]
@@ -115,7 +133,8 @@ fn a_unit_that_a_task_has_not_is_refused() {
     std::fs::write(&file, "one line\n".repeat(50)).unwrap();
     let file = file.to_str().unwrap();
     let args = ["train", "gpt", "--data", file, "--set", "data.unit=pairs"];
-    refused(&run(&args), "data.unit = 'pairs'", "windows and lines");
-    let args = ["train", "translate", "--source", file, "--target", file, "--set", "data.unit=lines"];
-    refused(&run(&args), "data.unit", "leave it out");
+    refused(&run(&args), "data.unit = pairs: expected one of windows, lines", "data.unit=lines");
+    let args =
+        ["train", "translate", "--source", file, "--target", file, "--set", "data.unit=lines"];
+    refused(&run(&args), "data.unit has no effect for translate", "leave data.unit out");
 }

@@ -10,7 +10,12 @@ fn ties(folder: &Path) -> PathBuf {
         for j in 0..letters.len() {
             for k in 0..letters.len() {
                 text.extend([letters[i], letters[j], letters[k], letters[(i + j + k) % 9], ' ']);
-                text.extend([letters[k], letters[i], letters[j], if k % 3 == 0 { '\n' } else { ' ' }]);
+                text.extend([
+                    letters[k],
+                    letters[i],
+                    letters[j],
+                    if k % 3 == 0 { '\n' } else { ' ' },
+                ]);
             }
         }
     }
@@ -20,7 +25,15 @@ fn ties(folder: &Path) -> PathBuf {
 }
 
 fn train(kind: &str, data: &Path, out: &Path, more: &[&str]) -> Output {
-    let args = ["tokenizer", "train", kind, "--data", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let args = [
+        "tokenizer",
+        "train",
+        kind,
+        "--data",
+        data.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
     run(&[&args[..], more].concat())
 }
 
@@ -42,7 +55,8 @@ fn two_processes_learn_the_same_bytes_from_a_text_full_of_ties_with_any_number_o
             let size: &[&str] = if size.is_empty() { &[] } else { &["--vocab", size] };
             let output = train(kind, &data, &out, &[size, &["--threads", threads]].concat());
             assert!(output.status.success(), "{kind}: {}", stderr(&output));
-            ["tokenizer.json", "tokenizer_config.json"].map(|file| std::fs::read(out.join(file)).unwrap())
+            ["tokenizer.json", "tokenizer_config.json"]
+                .map(|file| std::fs::read(out.join(file)).unwrap())
         };
         let first = learn("first", "2");
         assert!(first[0].len() > 500);
@@ -67,7 +81,10 @@ fn text_goes_to_ids_and_back_by_arguments_and_by_lines() {
     let ids = stdout(&run(&["tokenizer", "encode", out, text]));
     let words: Vec<&str> = ids.split_whitespace().collect();
     assert!(words.len() > 3);
-    assert_eq!(stdout(&run(&[&["tokenizer", "decode", out], &words[..]].concat())), format!("{text}\n"));
+    assert_eq!(
+        stdout(&run(&[&["tokenizer", "decode", out], &words[..]].concat())),
+        format!("{text}\n")
+    );
     assert_eq!(stdout(&run(&["tokenizer", "decode", out, &words.join(",")])), format!("{text}\n"));
     let value: serde_json::Value =
         serde_json::from_str(&stdout(&run(&["tokenizer", "encode", out, "--json", text]))).unwrap();
@@ -76,20 +93,32 @@ fn text_goes_to_ids_and_back_by_arguments_and_by_lines() {
     assert_eq!(value["tokens"].as_array().unwrap().len(), words.len());
 
     // Lines in, lines out.
-    let mut child =
-        limpid(&["tokenizer", "encode", out]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{text}\n\n{text}\n").as_bytes())
+    let mut child = limpid(&["tokenizer", "encode", out])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
+    std::io::Write::write_all(
+        &mut child.stdin.take().unwrap(),
+        format!("{text}\n\n{text}\n").as_bytes(),
+    )
+    .unwrap();
     assert_eq!(stdout(&child.wait_with_output().unwrap()), format!("{ids}\n{ids}"));
 
     let data = data.to_str().unwrap();
     let info = stdout(&run(&["tokenizer", "info", out, "--data", data]));
-    for part in ["byte-level BPE", "300", "<|endoftext|> 0", "tokens a word", "unknown         0.000%"] {
+    for part in
+        ["byte-level BPE", "300", "<|endoftext|> 0", "tokens per word", "unknown         0.000%"]
+    {
         assert!(info.contains(part), "'{part}' is not in:\n{info}");
     }
     let value: serde_json::Value =
-        serde_json::from_str(&stdout(&run(&["tokenizer", "info", out, "--json", "--data", data]))).unwrap();
-    assert_eq!((&value["vocab_size"], &value["special_tokens"]["<|endoftext|>"]), (&300.into(), &0.into()));
+        serde_json::from_str(&stdout(&run(&["tokenizer", "info", out, "--json", "--data", data])))
+            .unwrap();
+    assert_eq!(
+        (&value["vocab_size"], &value["special_tokens"]["<|endoftext|>"]),
+        (&300.into(), &0.into())
+    );
     assert_eq!(value["text"]["bytes"], std::fs::metadata(data).unwrap().len());
 }
 
@@ -105,24 +134,40 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     };
     let size = ["--vocab", "300"];
     bad(b"", "bpe", &size, "bad.txt: empty", "right file");
-    bad(b" \n \n", "word", &[], "bad.txt: nothing but spaces", "right file");
-    bad(b"text\nPK\x03\x04\0\0more\n", "bpe", &size, "bad.txt: line 2 holds a zero byte", "plain text");
+    bad(b" \n \n", "word", &[], "bad.txt: only whitespace", "right file");
+    bad(
+        b"text\nPK\x03\x04\0\0more\n",
+        "bpe",
+        &size,
+        "bad.txt: line 2 contains a zero byte",
+        "plain text",
+    );
     bad(b"fine\nfine\nna\xefve\n", "bpe", &size, "bad.txt: line 3 is not UTF-8 (byte 3)", "iconv");
     bad(b"only one line", "bpe", &size, "one line of 13 bytes", "sentences");
-    bad(b"one two\nthree\n", "word", &["--vocab", "9"], "9 was asked for, the text gives 6", "--vocab 6");
+    bad(
+        b"one two\nthree\n",
+        "word",
+        &["--vocab", "9"],
+        "9 was requested, but the text yields 6 tokens",
+        "--vocab 6",
+    );
     bad(
         b"one two\nthree\n",
         "bpe",
         &["--vocab", "9000"],
-        "9000 was asked for, the text gives 257",
+        "9000 was requested, but the text yields 257 tokens",
         "--vocab 257",
     );
     bad(b"one two\nthree\n", "bpe", &["--vocab", "256"], "need 257", "--vocab 257");
     bad(b"one two\nthree\n", "unigram", &["--vocab", "5"], "too small", "--vocab");
-    bad(b"one two\nthree\n", "wordpiece", &[], "needs the size of its vocabulary", "--vocab 8000");
+    bad(b"one two\nthree\n", "wordpiece", &[], "needs a vocabulary size", "--vocab 8000");
     bad(b"one two\nthree\n", "byte", &["--vocab", "100"], "are 257", "--vocab 257");
     let out = out.to_str().unwrap();
-    refused(&run(&["tokenizer", "train", "bpe", "--vocab", "300", "--out", out]), "no text", "--data");
+    refused(
+        &run(&["tokenizer", "train", "bpe", "--vocab", "300", "--out", out]),
+        "no training text",
+        "--data",
+    );
     refused(
         &run(&["tokenizer", "train", "bpe", "--data", "no/such", "--vocab", "300", "--out", out]),
         "cannot read no/such",
@@ -130,13 +175,17 @@ fn what_cannot_be_learnt_from_is_refused_with_a_hint() {
     );
     // A byte tokenizer needs no text; a folder that has a tokenizer keeps it.
     assert!(run(&["tokenizer", "train", "byte", "--out", out]).status.success());
-    refused(&run(&["tokenizer", "train", "byte", "--out", out]), "has a tokenizer already", "new folder");
+    refused(
+        &run(&["tokenizer", "train", "byte", "--out", out]),
+        "has a tokenizer already",
+        "new folder",
+    );
     refused(&run(&["tokenizer", "decode", out, "257"]), "'257' is not an id", "257 tokens");
     refused(&run(&["tokenizer", "decode", out, "x"]), "'x' is not an id", "from 0");
     refused(&run(&["tokenizer", "encode", out]), "standard input has no lines", "arguments");
     refused(&run(&["tokenizer", "info", "no/such"]), "no/such/tokenizer.json", "tokenizer.json");
     std::fs::write(folder.join("out/tokenizer.json"), "{\"version\":").unwrap();
-    refused(&run(&["tokenizer", "info", out]), "not a tokenizer", "complete");
+    refused(&run(&["tokenizer", "info", out]), "not a valid tokenizer", "complete");
 }
 
 #[test]
@@ -148,7 +197,13 @@ fn options_decide_case_special_tokens_and_rare_words() {
         let out = folder.join(name);
         let output = train("word", &data, &out, more);
         assert!(output.status.success(), "{}", stderr(&output));
-        let ids = stdout(&run(&["tokenizer", "encode", out.to_str().unwrap(), "--special", "one Two three"]));
+        let ids = stdout(&run(&[
+            "tokenizer",
+            "encode",
+            out.to_str().unwrap(),
+            "--special",
+            "one Two three",
+        ]));
         ids.trim().to_string()
     };
     // ▁two 3, then ▁ONE, ▁One, ▁three 1 each.

@@ -4,7 +4,8 @@ use super::train::{finish, gpt_args, pairs, result, start, text};
 use super::*;
 use std::fs;
 
-/// Pairs, lines and labelled texts come from files of tokens: made once, and again when they are damaged, to the same bytes.
+/// Pairs, lines and labelled texts come from files of tokens: made once, and again when they are
+/// damaged, to the same bytes.
 #[test]
 fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
     let folder = scratch("train-sequences");
@@ -12,8 +13,11 @@ fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
     let table = folder.join("labelled.tsv");
     let lines = fs::read_to_string(&source).unwrap();
     let row = |(i, line): (usize, &str)| format!("{line}\t{}\n", ["odd", "even"][i % 2]);
-    fs::write(&table, "text\tlabel\n".to_string() + &lines.lines().enumerate().map(row).collect::<String>())
-        .unwrap();
+    fs::write(
+        &table,
+        "text\tlabel\n".to_string() + &lines.lines().enumerate().map(row).collect::<String>(),
+    )
+    .unwrap();
     let [source, target, table] = [&source, &target, &table].map(|path| path.to_str().unwrap());
     let kinds: [&[&str]; 5] = [
         &["translate", "--source", source, "--target", target],
@@ -27,15 +31,18 @@ fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
             let out = folder.join(format!("{name}-{i}"));
             let mut args: Vec<&str> = ["train"].iter().chain(*kind).copied().collect();
             args.extend(["--out", out.to_str().unwrap(), "--resume", "--steps", steps]);
+            let batch = match kind.contains(&"data.unit=pairs") {
+                true => "train.batch_size=4",
+                false => "train.batch_tokens=200",
+            };
             let set = [
                 "tokenizer.kind=word",
                 "model.layers=1",
-                "model.width=16",
+                "model.hidden_size=16",
                 "model.heads=2",
-                "model.context=24",
-                "train.batch_tokens=200",
-                "train.batch=4",
-                "train.warmup=2",
+                "model.context_length=24",
+                batch,
+                "train.warmup_steps=2",
                 "train.schedule=constant",
                 "train.samples=1",
             ];
@@ -51,7 +58,7 @@ fn sequences_are_cut_once_and_a_damaged_cache_is_made_again() {
         let before = fs::read(&lengths).unwrap();
         fs::write(&lengths, &before[..70]).unwrap();
         let (_, said) = train("parts", "8");
-        assert!(said.contains("train.lengths") && said.contains("made again"), "{said}");
+        assert!(said.contains("train.lengths") && said.contains("rebuilt"), "{said}");
         assert!(fs::read(&lengths).unwrap() == before && tokens(&run) == tokens(&whole));
         assert!(result(&run).1 == result(&whole).1, "{kind:?}");
     }
@@ -76,16 +83,23 @@ fn what_can_be_made_again_is_and_the_run_goes_on_with_the_same_bytes() {
     cut("metrics.jsonl", 60);
     fs::write(run.join("cache/train.tokens.1.tmp"), "half").unwrap();
     let said = finish(&args(&run, "20"));
-    for part in
-        ["train.tokens", "made again from the text", "tokenizer.json", "metrics.jsonl: it has 60 of the"]
-    {
+    for part in [
+        "train.tokens",
+        "rebuilt from the text",
+        "tokenizer.json",
+        "metrics.jsonl: it has 60 of the",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(result(&run).1 == result(&whole).1);
     assert!(!run.join("cache/train.tokens.1.tmp").exists());
     // Fewer steps than are done: nothing is written.
     let before = fs::read(run.join("config.toml")).unwrap();
-    refused(&start(&args(&run, "10")).output().unwrap(), "has done 20 steps, more than the 10", "--steps 20");
+    refused(
+        &start(&args(&run, "10")).output().unwrap(),
+        "has completed 20 steps, more than the 10",
+        "--steps 20",
+    );
     assert!(fs::read(run.join("config.toml")).unwrap() == before);
     // A run's own settings name its folder, also before its first metrics.
     let config = run.join("config.toml");
@@ -117,7 +131,8 @@ fn a_run_goes_on_when_its_files_have_moved_but_not_with_others_or_in_another_ord
     fs::write(&kept, fs::read_to_string(&away).unwrap().replace("cat", "dog")).unwrap();
     let lists = |text: &[&Path], validation: &[&Path], steps: &str| {
         let list = |key: &str, files: &[&Path]| {
-            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.display())).collect();
+            let names: Vec<String> =
+                files.iter().map(|file| format!("'{}'", file.display())).collect();
             format!("data.{key}=[{}]", names.join(", "))
         };
         let (text, validation) = (list("text", text), list("validation_text", validation));
@@ -137,7 +152,8 @@ fn a_table_that_would_be_read_otherwise_under_its_new_name_is_not_the_same() {
     let (tsv, out) = (folder.join("p.tsv"), folder.join("run"));
     fs::write(&tsv, "yes, a cat\tCAT, A YES\nno, a dog\tDOG, A NO\n".repeat(40)).unwrap();
     let train = |pairs: &Path, steps: &str| {
-        let small = ["model.layers=1", "model.width=16", "model.heads=2", "tokenizer.kind=word"];
+        let small =
+            ["model.layers=1", "model.hidden_size=16", "model.heads=2", "tokenizer.kind=word"];
         let mut args = vec!["train", "translate", "--pairs", pairs.to_str().unwrap(), "--resume"];
         args.extend(["--out", out.to_str().unwrap(), "--steps", steps]);
         args.extend(small.iter().flat_map(|set| ["--set", set]));
@@ -167,22 +183,26 @@ fn what_lies_in_the_folder_of_the_best_model_is_of_this_run_or_is_made_again() {
         }
     };
     copy(&best, &kept);
-    let same = |name: &str| fs::read(best.join(name)).unwrap() == fs::read(kept.join(name)).unwrap();
+    let same =
+        |name: &str| fs::read(best.join(name)).unwrap() == fs::read(kept.join(name)).unwrap();
     // What stands beside the weights is known to the run.
     for name in ["config.json", "tokenizer.json"] {
         fs::write(best.join(name), "{\"model_type\": ").unwrap();
         let said = finish(&args);
-        assert!(said.contains(name) && said.contains("is written again"), "{said}");
+        assert!(said.contains(name) && said.contains("written again"), "{said}");
         assert!(same(name) && same("model.safetensors"));
     }
     assert!(!finish(&args).contains("warning"));
     // Models of another kind or size are not taken for its own.
     let other = folder.join("other");
-    finish(&gpt_args(&data, &other, &["--set", "train.steps=1", "--set", "model.width=64"]));
+    finish(&gpt_args(&data, &other, &["--set", "train.steps=1", "--set", "model.hidden_size=64"]));
     for foreign in [model().to_path_buf(), other.join("model")] {
         copy(&foreign, &best);
         let said = finish(&args);
-        assert!(said.contains("holds another model than this run's: the best weights so far"), "{said}");
+        assert!(
+            said.contains("contains another model than this run's: the best weights so far"),
+            "{said}"
+        );
         assert!(same("config.json") && same("model.safetensors"), "the last step was the best");
     }
     // Nor one of the same sizes, but of another text.
@@ -197,11 +217,11 @@ fn what_lies_in_the_folder_of_the_best_model_is_of_this_run_or_is_made_again() {
     let said = finish(&args);
     assert!(said.contains("another tokenizer than this run's: the best weights so far"), "{said}");
     assert!(same("tokenizer.json") && same("model.safetensors"));
-    // A line of metrics that nobody can read costs that line.
+    // An unreadable line of metrics costs that line.
     let path = run.join("metrics.jsonl");
     let lines = fs::read_to_string(&path).unwrap();
     fs::write(&path, lines.replacen("{\"kind\":\"train\"", "gar\u{1}bage", 1)).unwrap();
     let said = finish(&args);
-    assert!(said.contains("1 of its ") && said.contains("lines could not be read"), "{said}");
+    assert!(said.contains("1 of its ") && said.contains("lines cannot be read"), "{said}");
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count() + 1, lines.lines().count());
 }

@@ -5,8 +5,10 @@ use super::*;
 use std::fs;
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -18,7 +20,7 @@ fn a_learning_rate_is_suggested_twice_the_same_and_nothing_else_is_left() {
     fs::create_dir(&temporary).unwrap();
     let search = || {
         let mut args = gpt_args(&data, &out, &["--find-lr=80"]);
-        args.extend(["--set".to_string(), "train.accumulate=1".into()]);
+        args.extend(["--set".to_string(), "train.gradient_accumulation_steps=1".into()]);
         let output = start(&args).env("TMPDIR", &temporary).current_dir(&folder).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
@@ -47,7 +49,7 @@ fn a_sweep_that_could_not_show_anything_is_refused() {
     let folder = scratch("find-lr-bad");
     let (data, out) = (text(&folder, 100), folder.join("out"));
     let search = |more: &[&str]| start(&gpt_args(&data, &out, more)).output().unwrap();
-    refused(&search(&["--find-lr=9"]), "9 steps are too few", "200");
+    refused(&search(&["--find-lr=9"]), "search of 9 steps", "200");
     assert_eq!(search(&["--find-lr", "--resume"]).status.code(), Some(2));
     assert!(!out.exists());
 }
@@ -58,15 +60,21 @@ fn an_interrupt_ends_it_at_once_and_leaves_nothing_behind() {
     let (data, scratch) = (text(&folder, 400), folder.join("tmp"));
     fs::create_dir_all(&scratch).unwrap();
     let args = gpt_args(&data, &folder.join("never"), &["--find-lr=50000"]);
-    let mut child =
-        start(&args).env("TMPDIR", &scratch).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = start(&args)
+        .env("TMPDIR", &scratch)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let is_there = || fs::read_dir(&scratch).unwrap().next().is_some();
     while !is_there() {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!is_there() && !folder.join("never").exists());
 }

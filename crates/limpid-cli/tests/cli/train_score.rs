@@ -1,4 +1,5 @@
-//! The end of a translator's training: what `summary.json` says is what `limpid eval` finds. And pairs in tables.
+//! The end of a translator's training: what `summary.json` says is what `limpid eval` finds. And
+//! pairs in tables.
 
 use super::train::{finish, pairs, result, start, text};
 use super::*;
@@ -8,12 +9,12 @@ use std::fs;
 const SMALL: [&str; 10] = [
     "train.steps=60",
     "model.layers=1",
-    "model.width=32",
+    "model.hidden_size=32",
     "model.heads=2",
-    "model.ffn=64",
+    "model.intermediate_size=64",
     "tokenizer.kind=word",
     "train.batch_tokens=400",
-    "train.warmup=10",
+    "train.warmup_steps=10",
     "train.lr=0.005",
     "train.validate_every=20",
 ];
@@ -46,7 +47,8 @@ fn summary(run: &Path) -> Value {
 }
 
 fn eval(run: &Path, source: &Path, target: &Path, more: &[&str]) -> Value {
-    let mut args = vec!["eval", run.to_str().unwrap(), "--json", "--source", source.to_str().unwrap()];
+    let mut args =
+        vec!["eval", run.to_str().unwrap(), "--json", "--source", source.to_str().unwrap()];
     args.extend(["--target", target.to_str().unwrap()]);
     args.extend(more);
     let output = super::run(&args);
@@ -58,8 +60,10 @@ fn eval(run: &Path, source: &Path, target: &Path, more: &[&str]) -> Value {
 fn the_end_of_a_translators_run_says_what_eval_finds() {
     let folder = scratch("train-score");
     let (source, target) = pairs(&folder, 300);
-    let (val_source, val_target) = (part(&source, "v.src", 240..270), part(&target, "v.tgt", 240..270));
-    let (test_source, test_target) = (part(&source, "t.src", 270..300), part(&target, "t.tgt", 270..300));
+    let (val_source, val_target) =
+        (part(&source, "v.src", 240..270), part(&target, "v.tgt", 240..270));
+    let (test_source, test_target) =
+        (part(&source, "t.src", 270..300), part(&target, "t.tgt", 270..300));
     let run = folder.join("run");
     let files: [(&str, &Path); 4] = [
         ("--source", &part(&source, "l.src", 0..240)),
@@ -73,29 +77,33 @@ fn the_end_of_a_translators_run_says_what_eval_finds() {
     for key in ["bleu", "bleu_signature", "chrf", "chrf_signature"] {
         assert_eq!(found[key], expected[key], "{key}");
     }
-    assert_eq!((&found["judged_on"], &found["judged_sentences"]), (&"validation".into(), &30.into()));
+    assert_eq!(
+        (&found["scored_on"], &found["scored_sentences"]),
+        (&"validation".into(), &30.into())
+    );
     assert!(found["bleu"].as_f64().unwrap() > 0.0, "{found}");
     let printed = format!("BLEU {:.2}  nrefs:1|case:mixed", found["bleu"].as_f64().unwrap());
     assert!(said.contains(&printed), "'{printed}' is not in:\n{said}");
 
     // Fewer, or none at all.
-    finish(&translate_args(&run, &files, &["--resume", "--set", "score.sentences=7"]));
-    assert_eq!(summary(&run)["judged_sentences"], 7);
-    finish(&translate_args(&run, &files, &["--resume", "--set", "score.sentences=0"]));
+    finish(&translate_args(&run, &files, &["--resume", "--set", "score.max_sentences=7"]));
+    assert_eq!(summary(&run)["scored_sentences"], 7);
+    finish(&translate_args(&run, &files, &["--resume", "--set", "score.max_sentences=0"]));
     assert!(summary(&run).get("bleu").is_none());
 
     // Nothing has to be learnt again to be judged on something else, in another way.
     let weights = result(&run);
-    let test: [(&str, &Path); 2] = [("data.test_source", &test_source), ("data.test_target", &test_target)];
-    let more = ["--resume", "--set", "score.beams=3", "--set", "score.lowercase=true"];
+    let test: [(&str, &Path); 2] =
+        [("data.test_source", &test_source), ("data.test_target", &test_target)];
+    let more = ["--resume", "--set", "score.num_beams=3", "--set", "score.lowercase=true"];
     finish(&translate_args(&run, &[&files[..], &test].concat(), &more));
     assert!(weights == result(&run));
     let found = summary(&run);
-    let expected = eval(&run, &test_source, &test_target, &["--beams", "3", "--lowercase"]);
+    let expected = eval(&run, &test_source, &test_target, &["--num-beams", "3", "--lowercase"]);
     for key in ["bleu", "bleu_signature", "chrf", "chrf_signature"] {
         assert_eq!(found[key], expected[key], "{key}");
     }
-    assert_eq!((&found["judged_on"], &found["test_loss"]), (&"test".into(), &expected["loss"]));
+    assert_eq!((&found["scored_on"], &found["test_loss"]), (&"test".into(), &expected["loss"]));
     assert!(found["bleu_signature"].as_str().unwrap().contains("case:lc"));
 
     // By length: every sentence is in one group, and the page draws them.
@@ -103,7 +111,7 @@ fn the_end_of_a_translators_run_says_what_eval_finds() {
     let sentences: u64 = groups.iter().map(|group| group["sentences"].as_u64().unwrap()).sum();
     assert_eq!(sentences, 30, "{groups:?}");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert!(page.contains("BLEU by sentence length") && page.contains("words of the source"));
+    assert!(page.contains("BLEU by source length") && page.contains("words in the source"));
 
     // And `score` finds the same in the translations that were kept.
     let hypotheses = run.join("translations.txt");
@@ -118,7 +126,11 @@ fn the_end_of_a_translators_run_says_what_eval_finds() {
     ]);
     assert!(score.status.success(), "{}", stderr(&score));
     let shown = format!("{:.4}", found["bleu"].as_f64().unwrap());
-    assert!(stdout(&score).contains(&shown[..shown.len() - 1]), "{shown} is not in {}", stdout(&score));
+    assert!(
+        stdout(&score).contains(&shown[..shown.len() - 1]),
+        "{shown} is not in {}",
+        stdout(&score)
+    );
 }
 
 #[test]
@@ -132,11 +144,15 @@ fn test_files_that_cannot_be_used_are_refused_before_the_training() {
         files.extend(test_target.map(|path| ("data.test_target", path)));
         start(&translate_args(&out, &files, &[])).output().unwrap()
     };
-    refused(&with(&source, None), "data.test_source and data.test_target", "data.test_pairs");
+    refused(&with(&source, None), "data.test_target is missing", "data.test_pairs");
     refused(&with(&part(&source, "one.src", 0..1), Some(&target)), "has 1 lines", "");
     let long = folder.join("long.src");
     fs::write(&long, "the cat ".repeat(200) + "\n").unwrap();
-    refused(&with(&long, Some(&part(&target, "one.tgt", 0..1))), "long.src: line 1 has", "");
+    refused(
+        &with(&long, Some(&part(&target, "one.tgt", 0..1))),
+        "long.src: line 1: 401 tokens exceed",
+        "",
+    );
     assert!(!out.exists());
 }
 
@@ -160,11 +176,19 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
     assert!(whole == train("tsv", &[("--pairs", &tsv)], &["--steps", "8"]));
     let strange = table("plain.tab", "", &|a, b| format!("{a}\t{b}"));
     assert!(whole == train("tab", &[("--pairs", &strange)], &["--steps", "8", "--format", "tsv"]));
-    let jsonl = table("keys.jsonl", "", &|a, b| serde_json::json!({ "source": a, "target": b }).to_string());
+    let jsonl = table("keys.jsonl", "", &|a, b| {
+        serde_json::json!({ "source": a, "target": b }).to_string()
+    });
     assert!(whole == train("jsonl", &[("--pairs", &jsonl)], &["--steps", "8"]));
     let csv = table("named.csv", "english,id,turned\n", &|a, b| format!("\"{a}\",7,\"{b}\""));
-    let columns =
-        ["--steps", "8", "--set", "data.source_column=english", "--set", "data.target_column=turned"];
+    let columns = [
+        "--steps",
+        "8",
+        "--set",
+        "data.source_column=english",
+        "--set",
+        "data.target_column=turned",
+    ];
     assert!(whole == train("csv", &[("--pairs", &csv)], &columns));
 
     let refuse = |path: &Path, more: &[&str]| {
@@ -172,14 +196,22 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
     };
     let torn = folder.join("torn.tsv");
     fs::write(&torn, "un\tone\ndeux\n").unwrap();
-    refused(&refuse(&torn, &[]), "line 2 has 1 columns", "");
-    refused(&refuse(&csv, &["--set", "data.source_column=french"]), "no column \"french\"", "english");
-    refused(&refuse(&tsv, &["--source", "a.src"]), "data.pairs as well", "one with two columns");
+    refused(&refuse(&torn, &[]), "line 2: 1 columns", "");
+    refused(
+        &refuse(&csv, &["--set", "data.source_column=french"]),
+        "no column \"french\"",
+        "english",
+    );
+    refused(
+        &refuse(&tsv, &["--source", "a.src"]),
+        "data.source and data.pairs are both set",
+        "leave out data.source or data.pairs",
+    );
     refused(&refuse(&text(&folder, 9).with_extension("xml"), &[]), "text.xml", "--format");
     refused(
         &refuse(&strange, &["--format", "label-first"]),
-        "a way to write labelled texts",
-        "tsv, csv or jsonl",
+        "data.format = label-first: expected one of tsv, csv, jsonl for pairs",
+        "formats.md",
     );
     // What is learnt from says nothing about what is new, and all keys can be seen.
     let same = format!("data.validation_pairs={:?}", tsv);
@@ -188,9 +220,9 @@ fn pairs_in_a_table_teach_what_two_files_teach() {
         &[("--pairs", &tsv)],
         &["--steps", "2", "--set", &same],
     ));
-    assert!(said.contains("plain.tsv is learnt from and validated on"), "{said}");
+    assert!(said.contains("plain.tsv is both trained and validated on"), "{said}");
     let shown = stdout(&run(&["train", "gpt", "--data", "a.txt", "--show-config"]));
-    assert!(shown.contains("[model]") && shown.contains("# not set: activation, arch, attention"), "{shown}");
+    assert!(shown.contains("[model]") && shown.contains("# not set: validation_text"), "{shown}");
     assert!(limpid::train::RunConfig::parse(&shown, &[]).is_ok(), "what is shown can be used");
 }
 
@@ -203,18 +235,26 @@ fn eval_measures_what_translate_writes_from_two_files_or_from_a_table() {
     let (source, target) = (part(&source, "t.src", 0..20), part(&target, "t.tgt", 0..20));
     let whole = eval(&run, &source, &target, &[]);
     let read = |path: &Path| fs::read_to_string(path).unwrap();
-    let rows: Vec<String> =
-        read(&source).lines().zip(read(&target).lines()).map(|(a, b)| format!("{b}\t{a}\n")).collect();
+    let rows: Vec<String> = read(&source)
+        .lines()
+        .zip(read(&target).lines())
+        .map(|(a, b)| format!("{b}\t{a}\n"))
+        .collect();
     let table = folder.join("t.tsv");
     fs::write(&table, rows.concat()).unwrap();
     let (model, table) = (run.to_str().unwrap(), table.to_str().unwrap());
     for flag in ["--pairs", "--data"] {
-        let args = ["eval", model, flag, table, "--source-column", "2", "--target-column", "1", "--json"];
+        let args =
+            ["eval", model, flag, table, "--source-column", "2", "--target-column", "1", "--json"];
         let output = super::run(&args);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(serde_json::from_str::<Value>(&stdout(&output)).unwrap(), whole);
     }
-    refused(&super::run(&["eval", model, "--pairs", source.to_str().unwrap()]), "t.src", "--format");
+    refused(
+        &super::run(&["eval", model, "--pairs", source.to_str().unwrap()]),
+        "t.src",
+        "--format",
+    );
     // Stop strings, by flag and by file; a limit of the file.
     let translated = |more: &[&str]| {
         stdout(&super::encoder::piped(&[&["translate", model], more].concat(), &read(&source)))
@@ -226,7 +266,7 @@ fn eval_measures_what_translate_writes_from_two_files_or_from_a_table() {
     };
     let plain = translated(&[]);
     assert_eq!(evaluated(&[]), plain);
-    let stop = ["--stop", "A"];
+    let stop = ["--stop-strings", "A"];
     assert_ne!(translated(&stop), plain);
     assert_eq!(evaluated(&stop), translated(&stop));
     let file = run.join("model/generation_config.json");
@@ -244,22 +284,35 @@ fn a_tokenizer_of_another_order_gives_its_own_ids_and_one_without_padding_is_ref
     let learn = |purpose: &str, kind: &str| {
         let out = folder.join(format!("{kind}-{purpose}"));
         let files = [source.to_str().unwrap(), target.to_str().unwrap()];
-        let args = ["tokenizer", "train", kind, "--for", purpose, "--out", out.to_str().unwrap(), "--data"];
+        let args = [
+            "tokenizer",
+            "train",
+            kind,
+            "--for",
+            purpose,
+            "--out",
+            out.to_str().unwrap(),
+            "--data",
+        ];
         let output = super::run(&[&args[..], &files].concat());
         assert!(output.status.success(), "{}", stderr(&output));
         format!("tokenizer.from={}", out.display())
     };
     let train = |name: &str, from: &str| {
-        let mut args =
-            translate_args(&folder.join(name), &[("--source", &source), ("--target", &target)], &[]);
+        let mut args = translate_args(
+            &folder.join(name),
+            &[("--source", &source), ("--target", &target)],
+            &[],
+        );
         *args.iter_mut().find(|arg| *arg == "tokenizer.kind=word").unwrap() = from.to_string();
         args
     };
     let wrong = start(&train("gpt", &learn("gpt", "word"))).output().unwrap();
-    refused(&wrong, "no token for padding", "--for translate");
+    refused(&wrong, "the tokenizer has no padding (<pad>) token", "--for translate");
     finish(&train("bert", &learn("bert", "word")));
     let config: Value =
-        serde_json::from_str(&fs::read_to_string(folder.join("bert/model/config.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(folder.join("bert/model/config.json")).unwrap())
+            .unwrap();
     let ids = fs::read_to_string(folder.join("bert/model/tokenizer.json")).unwrap();
     let ids: Value = serde_json::from_str(&ids).unwrap();
     let id = |token: &str| {
@@ -276,13 +329,20 @@ fn a_translation_is_one_line_even_where_a_model_of_bytes_writes_line_ends() {
     let (source, target) = pairs(&folder, 60);
     let out = folder.join("run");
     let files = [("--source", &*source), ("--target", &*target)];
-    let more = ["--set", "train.steps=2", "--set", "tokenizer.kind=byte", "--set", "model.context=400"];
+    let more = [
+        "--set",
+        "train.steps=2",
+        "--set",
+        "tokenizer.kind=byte",
+        "--set",
+        "model.context_length=400",
+    ];
     finish(&translate_args(&out, &files, &more));
     let run = out.to_str().unwrap();
     let input = fs::read(&source).unwrap();
     let lines = input.iter().filter(|byte| **byte == b'\n').count();
     // So hot that every byte is as likely as any other.
-    let hot = ["--temperature", "50", "--tokens", "300", "--min-tokens", "300"];
+    let hot = ["--temperature", "50", "--max-new-tokens", "300", "--min-new-tokens", "300"];
     let translated = |more: &[&str]| {
         let mut child = limpid(&[&["translate", run], &hot[..], more].concat())
             .stdin(Stdio::piped())

@@ -16,8 +16,11 @@ fn translate_takes_arguments_and_standard_input_and_keeps_the_order() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), "Je suis étudiant\n\nMerci".as_bytes())
-        .unwrap();
+    std::io::Write::write_all(
+        &mut child.stdin.take().unwrap(),
+        "Je suis étudiant\n\nMerci".as_bytes(),
+    )
+    .unwrap();
     let output = child.wait_with_output().unwrap();
     let lines: Vec<String> = stdout(&output).lines().map(String::from).collect();
     let expected: Vec<&str> = from_arguments.lines().collect();
@@ -43,7 +46,7 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let long = ["chat"; 300].join(" ");
     refused(
         &run(&["translate", model, &long]),
-        "301 tokens, 45 more than the 256 the model reads",
+        "301 tokens exceed the model's maximum of 256 by 45",
         "sentence by sentence",
     );
 
@@ -60,12 +63,15 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("Merci\n{long}\nMerci\n").as_bytes())
-        .unwrap();
+    std::io::Write::write_all(
+        &mut child.stdin.take().unwrap(),
+        format!("Merci\n{long}\nMerci\n").as_bytes(),
+    )
+    .unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     for part in [
-        "line 2 of standard input has 301 tokens",
+        "line 2 of standard input: 301 tokens exceed the model's maximum",
         "error: 1 of 3 texts are too long",
         "sentence by sentence",
     ] {
@@ -74,19 +80,45 @@ fn what_cannot_be_translated_is_refused_with_a_hint() {
     let (said, merci) = (stdout(&output), stdout(&run(&["translate", model, "Merci"])));
     assert_eq!(said, format!("{merci}\n{merci}"));
 
-    let output = super::encoder::piped(&["translate", model, "--json"], &format!("{long}\nMerci\n"));
+    let output =
+        super::encoder::piped(&["translate", model, "--json"], &format!("{long}\nMerci\n"));
     let lines: Vec<serde_json::Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&lines[0]["ended"], &lines[0]["translation"]), (&"too long".into(), &"".into()));
-    assert!(lines[0]["tokens_too_many"].as_u64().unwrap() > 0 && lines[1].get("tokens_too_many").is_none());
+    assert_eq!(
+        (&lines[0]["finish_reason"], &lines[0]["translation"]),
+        (&"too_long".into(), &"".into())
+    );
+    assert!(
+        lines[0]["excess_tokens"].as_u64().unwrap() > 0 && lines[1].get("excess_tokens").is_none()
+    );
 
-    let output = super::encoder::piped(&["translate", model, "--align"], &format!("{long}\n  \nMerci\n"));
-    assert_eq!((output.status.code(), stdout(&output).lines().count()), (Some(2), 3), "{}", stderr(&output));
+    let output =
+        super::encoder::piped(&["translate", model, "--align"], &format!("{long}\n  \nMerci\n"));
+    assert_eq!(
+        (output.status.code(), stdout(&output).lines().count()),
+        (Some(2), 3),
+        "{}",
+        stderr(&output)
+    );
 
-    let wrong = run(&["translate", model, "Merci", "--min-tokens", "9", "--tokens", "4"]);
-    refused(&wrong, "--min-tokens 9 is more than --tokens 4", "--min-tokens 4");
-    refused(&run(&["translate", model, "Merci", "--min-tokens", "900"]), "too many", "--min-tokens");
-    let longer = stdout(&run(&["translate", model, "Merci", "--min-tokens", "60", "--json", "--trace", "-"]));
+    let wrong =
+        run(&["translate", model, "Merci", "--min-new-tokens", "9", "--max-new-tokens", "4"]);
+    refused(&wrong, "min_new_tokens 9 exceeds max_new_tokens 4", "--min-new-tokens 4");
+    refused(
+        &run(&["translate", model, "Merci", "--min-new-tokens", "900"]),
+        "exceed the model's maximum",
+        "--min-new-tokens",
+    );
+    let longer = stdout(&run(&[
+        "translate",
+        model,
+        "Merci",
+        "--min-new-tokens",
+        "60",
+        "--json",
+        "--trace",
+        "-",
+    ]));
     assert!(longer.lines().filter(|line| line.contains("\"step\"")).count() >= 60, "{longer}");
 }
 
@@ -105,14 +137,17 @@ fn a_translation_that_was_cut_off_says_so() {
         "translate",
         model().to_str().unwrap(),
         "Je suis étudiant",
-        "--tokens",
+        "--max-new-tokens",
         "2",
-        "--min-tokens",
+        "--min-new-tokens",
         "2",
         "--json",
     ];
     let found: serde_json::Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
-    assert_eq!((&found["ended"], found["tokens"].as_array().unwrap().len()), (&"length".into(), 2));
+    assert_eq!(
+        (&found["finish_reason"], found["tokens"].as_array().unwrap().len()),
+        (&"length".into(), 2)
+    );
 }
 
 #[test]
@@ -126,7 +161,11 @@ fn words_that_the_model_does_not_know_are_named_and_other_ways_of_typing_are_not
         stderr(&output)
     );
     let output = run(&["translate", model, "L\u{2019}homme est grand."]);
-    assert!(output.status.success() && !stderr(&output).contains("vocabulary"), "{}", stderr(&output));
+    assert!(
+        output.status.success() && !stderr(&output).contains("vocabulary"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -156,7 +195,11 @@ fn a_language_model_asked_to_translate_says_what_it_is() {
         std::fs::copy(folder.join(file), copy.join(file)).unwrap();
     }
     std::fs::copy(model().join("tokenizer.json"), copy.join("tokenizer.json")).unwrap();
-    refused(&run(&["translate", copy.to_str().unwrap(), "Merci"]), "a language model (GPT)", "limpid demo");
+    refused(
+        &run(&["translate", copy.to_str().unwrap(), "Merci"]),
+        "a decoder (language model)",
+        "limpid demo",
+    );
 }
 
 #[test]
@@ -167,16 +210,17 @@ fn translations_can_be_searched_for_with_beams_and_drawn() {
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output).lines().map(String::from).collect::<Vec<_>>()
     };
-    assert_eq!(lines(&["--beams", "3"]).len(), 2);
-    assert_eq!(lines(&["--beams", "1"]), lines(&[]), "one beam is greedy search");
-    let nbest = lines(&["--beams", "3", "--nbest", "2", "--tokens", "5"]);
+    assert_eq!(lines(&["--num-beams", "3"]).len(), 2);
+    assert_eq!(lines(&["--num-beams", "1"]), lines(&[]), "one beam is greedy search");
+    let nbest =
+        lines(&["--num-beams", "3", "--num-return-sequences", "2", "--max-new-tokens", "5"]);
     assert_eq!(nbest.len(), 4);
     for (i, line) in nbest.iter().enumerate() {
         let parts: Vec<&str> = line.split(" ||| ").collect();
         assert_eq!((parts.len(), parts[0]), (3, if i < 2 { "0" } else { "1" }), "{line}");
         assert!(parts[2].parse::<f64>().unwrap() < 0.0);
     }
-    let json = lines(&["--beams", "3", "--nbest", "2", "--json"]);
+    let json = lines(&["--num-beams", "3", "--num-return-sequences", "2", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json[0]).unwrap();
     assert_eq!(value["all"].as_array().unwrap().len(), 2);
     assert_eq!(value["all"][0]["translation"], value["translation"]);
@@ -194,36 +238,43 @@ fn a_prefix_begins_every_translation_and_lengths_are_kept() {
         let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
         value["translation"].as_str().unwrap().to_string()
     };
-    for how in [&[][..], &["--beams", "2"]] {
-        let text = translate(&[&["--prefix", "You are", "--min-tokens", "3", "--tokens", "3"], how].concat());
+    for how in [&[][..], &["--num-beams", "2"]] {
+        let text = translate(
+            &[&["--prefix", "You are", "--min-new-tokens", "3", "--max-new-tokens", "3"], how]
+                .concat(),
+        );
         assert!(text.starts_with("You are "), "{text}");
         // What nobody has written stops nothing.
-        let stops = ["--prefix", "You are", "--stop", "are", "--stop", "You"];
+        let stops = ["--prefix", "You are", "--stop-strings", "are", "--stop-strings", "You"];
         let text = translate(&[&stops, how].concat());
         assert!(text.starts_with("You are"), "{text}");
     }
     refused(
-        &run(&["translate", model, "Merci", "--tokens", "300"]),
-        "0 tokens of the prefix and 300 more are 44 too many: the model has positions for 256",
-        "fewer --tokens",
+        &run(&["translate", model, "Merci", "--max-new-tokens", "300"]),
+        "prefix: 0 tokens and 300 new ones exceed the model's maximum of 256 by 44",
+        "smaller or shorter --max-new-tokens",
     );
-    refused(&run(&["translate", model, "Merci", "--top-p", "1.5"]), "top-p 1.5", "0.9");
-    let huge = ["--prefix", "You", "--tokens", "18446744073709551615"];
-    refused(&run(&[&["translate", model, "Merci"], &huge[..]].concat()), "is more than", "a digit too many");
+    refused(&run(&["translate", model, "Merci", "--top-p", "1.5"]), "top_p 1.5", "0.9");
+    let huge = ["--prefix", "You", "--max-new-tokens", "18446744073709551615"];
+    refused(
+        &run(&[&["translate", model, "Merci"], &huge[..]].concat()),
+        "is not at most",
+        "a digit too many",
+    );
     let with = |prefix: &str| run(&["translate", model, "Merci", "--prefix", prefix]);
     refused(
         &with("You zyxwv"),
-        "--prefix: not in the model's vocabulary: zyxwv",
-        "words that the model knows",
+        "prefix: out of vocabulary: zyxwv",
+        "words of the model's vocabulary",
     );
-    refused(&with("You are </s>"), "--prefix: </s> is no text", "leave it out");
+    refused(&with("You are </s>"), "prefix: </s> ends or pads a text", "leave it out");
 }
 
 #[test]
 fn alignments_name_a_source_word_for_every_word_of_the_translation() {
     let model = model().to_str().unwrap();
     let source = "Je suis étudiant et je dors.";
-    let output = run(&["translate", model, source, "", "--align", "--min-tokens", "4"]);
+    let output = run(&["translate", model, source, "", "--align", "--min-new-tokens", "4"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
@@ -231,12 +282,14 @@ fn alignments_name_a_source_word_for_every_word_of_the_translation() {
     let (translation, pairs) = lines[0].split_once('\t').unwrap();
     let pairs: Vec<(usize, usize)> = pairs
         .split(' ')
-        .map(|pair| pair.split_once('-').map(|(i, j)| (i.parse().unwrap(), j.parse().unwrap())).unwrap())
+        .map(|pair| {
+            pair.split_once('-').map(|(i, j)| (i.parse().unwrap(), j.parse().unwrap())).unwrap()
+        })
         .collect();
     let words = translation.split_whitespace().count();
     assert_eq!(pairs.iter().map(|(_, j)| *j).collect::<Vec<_>>(), (0..words).collect::<Vec<_>>());
     assert!(pairs.iter().all(|(i, _)| *i < source.split_whitespace().count()), "{pairs:?}");
-    let output = run(&["translate", model, source, "--align", "--min-tokens", "4", "--json"]);
+    let output = run(&["translate", model, source, "--align", "--min-new-tokens", "4", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(value["alignment"].as_array().unwrap().len(), words);
 }
@@ -251,15 +304,16 @@ fn a_trace_of_translations_counts_the_lines() {
         "Je suis étudiant",
         "--trace",
         "-",
-        "--tokens",
+        "--max-new-tokens",
         "3",
-        "--min-tokens",
+        "--min-new-tokens",
         "3",
     ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let lines: Vec<serde_json::Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let steps =
-        |prompt: u64| lines.iter().filter(|line| line["prompt"] == prompt && line["step"].is_u64()).count();
+    let steps = |prompt: u64| {
+        lines.iter().filter(|line| line["prompt"] == prompt && line["step"].is_u64()).count()
+    };
     assert_eq!((steps(0), steps(1), lines.len()), (3, 3, 8));
 }

@@ -4,23 +4,24 @@
 //! |---|---|---|
 //! | ReLU | max(0, z) | 1 where y > 0 |
 //! | GELU, exact | z·Φ(z) | Φ(z) + z·ϕ(z) |
-//! | GELU, tanh | ½z·(1 + tanh u), u = √(2/π)·(z + 0.044715·z³) | ½(1 + tanh u) + ½z·(1 − tanh² u)·u′ |
+//! | GELU, tanh | ½z·(1 + tanh u) | ½(1 + tanh u) + ½z·(1 − tanh² u)·u′ |
 //! | SiLU | z·σ(z) | σ(z)·(1 + z·(1 − σ(z))) |
 //! | tanh | tanh z | 1 − y² |
 //! | sigmoid | σ(z) = 1/(1 + e⁻ᶻ) | y·(1 − y) |
 //!
-//! Φ is the normal distribution function and ϕ its density. ReLU, tanh and sigmoid need only y for the way back; for
-//! the others the derivative is stored on the way forward, when the exponential is at hand anyway.
+//! Φ is the normal distribution function, ϕ its density, and u = √(2/π)·(z + 0.044715·z³). ReLU,
+//! tanh and sigmoid need only y for the backward pass; for the others the forward pass stores the
+//! derivative, because it has already computed the exponential.
 
 use crate::simd::{exp, tanh, vectorized};
 use crate::team::Parts;
 
-/// Which φ.
+/// The activation function φ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// y = z.
     None,
-    /// max(0, z): the Transformer of 2017.
+    /// max(0, z): the original Transformer.
     Relu,
     /// z·Φ(z): BERT.
     Gelu,
@@ -34,9 +35,9 @@ pub enum Activation {
     Sigmoid,
 }
 
-/// What the backward pass needs besides dy.
+/// What an activation saves for its backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remember {
+pub enum SavedForBackward {
     /// Nothing: φ is the identity.
     Nothing,
     /// The output.
@@ -46,7 +47,7 @@ pub enum Remember {
 }
 
 impl Activation {
-    /// Every one there is.
+    /// All activations.
     pub const ALL: [Activation; 7] = [
         Activation::None,
         Activation::Relu,
@@ -57,12 +58,14 @@ impl Activation {
         Activation::Sigmoid,
     ];
 
-    /// What [`activation_backward`] is going to need.
-    pub fn remembers(self) -> Remember {
+    /// What [`activation_backward`] needs besides dy.
+    pub fn saved_for_backward(self) -> SavedForBackward {
         match self {
-            Activation::None => Remember::Nothing,
-            Activation::Relu | Activation::Tanh | Activation::Sigmoid => Remember::Output,
-            Activation::Gelu | Activation::GeluTanh | Activation::Silu => Remember::Derivative,
+            Activation::None => SavedForBackward::Nothing,
+            Activation::Relu | Activation::Tanh | Activation::Sigmoid => SavedForBackward::Output,
+            Activation::Gelu | Activation::GeluTanh | Activation::Silu => {
+                SavedForBackward::Derivative
+            }
         }
     }
 }
@@ -76,7 +79,7 @@ pub(crate) fn sigmoid(z: f32) -> f32 {
     1.0 / (1.0 + exp(-z))
 }
 
-/// erf x for f32: an odd rational function on |x| ≤ 4, where it has reached ±1 to the last bit.
+/// erf x for f32: an odd rational function on |x| ≤ 4; beyond, the result is ±1 to the last bit.
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-4.0, 4.0);
@@ -117,8 +120,9 @@ fn silu(z: f32) -> (f32, f32) {
     (z * s, s * (1.0 + z * (1.0 - s)))
 }
 
-// `for` loops, not `for_each`: a closure with a long body may stay a function of its own, and that one is compiled without
-// the vector instructions of its caller (it took 11% of a step of a small GPT).
+// `for` loops, not `for_each`: a closure with a long body may stay a function of its own, and that
+// one is compiled without the vector instructions of its caller (it took 11% of a step of a small
+// GPT).
 
 vectorized! {
     /// y = φ(y), in place. Called per row by the product that makes z, while the row is in cache.
@@ -160,7 +164,10 @@ vectorized! {
 }
 
 vectorized! {
-    /// y = φ(y) in place, and `derivative` = φ′, for the activations that remember it.
+    /// y = φ(y) in place, and `derivative` = φ′, for the activations that save it.
+    ///
+    /// # Panics
+    /// If [`Activation::saved_for_backward`] is not [`SavedForBackward::Derivative`].
     pub fn activate_and_derive(y: &mut [f32], derivative: &mut [f32], activation: Activation) {
         match activation {
             Activation::Gelu => {
@@ -183,13 +190,17 @@ vectorized! {
     }
 }
 
-/// dz = dy · φ′(z), in place of dy. `remembered` is what [`Activation::remembers`] says: y, or φ′, or nothing.
+/// dz = dy · φ′(z), in place of dy. `saved` is y, φ′ or empty, as
+/// [`Activation::saved_for_backward`] says.
+///
+/// # Panics
+/// If dy and `saved` differ in length.
 #[track_caller]
-pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activation) {
+pub fn activation_backward(dy: &mut [f32], saved: &[f32], activation: Activation) {
     if activation == Activation::None {
         return;
     }
-    assert_eq!(dy.len(), remembered.len(), "activation: {} gradients, {} values", dy.len(), remembered.len());
+    assert_eq!(dy.len(), saved.len(), "activation: {} gradients, {} values", dy.len(), saved.len());
     vectorized! {
         fn part(dy: &mut [f32], r: &[f32], activation: Activation) {
             let both = dy.iter_mut().zip(r);
@@ -202,7 +213,9 @@ pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activ
                 // Forward: y = σ(z). So dz = dy·y·(1 − y).
                 Activation::Sigmoid => both.for_each(|(dy, y)| *dy *= y * (1.0 - y)),
                 // Forward stored φ′(z).
-                Activation::Gelu | Activation::GeluTanh | Activation::Silu => both.for_each(|(dy, d)| *dy *= d),
+                Activation::Gelu | Activation::GeluTanh | Activation::Silu => {
+                    both.for_each(|(dy, d)| *dy *= d)
+                }
             }
         }
     }
@@ -211,7 +224,7 @@ pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activ
     crate::team::run(len.div_ceil(CHUNK), |i| {
         let range = i * CHUNK..len.min((i + 1) * CHUNK);
         // SAFETY: chunks of different i do not overlap.
-        part(unsafe { parts.part(range.start, range.len()) }, &remembered[range], activation);
+        part(unsafe { parts.part(range.start, range.len()) }, &saved[range], activation);
     });
 }
 
@@ -219,10 +232,12 @@ pub fn activation_backward(dy: &mut [f32], remembered: &[f32], activation: Activ
 mod tests {
     use super::*;
 
-    /// erf in f64: the Maclaurin series near 0, the continued fraction of erfc where the series would cancel.
+    /// erf in f64: the Maclaurin series near 0, the continued fraction of erfc where the series
+    /// would cancel.
     fn erf64(x: f64) -> f64 {
         if x.abs() > 2.0 {
-            let fraction = (1..200).rev().fold(x.abs(), |below, n| x.abs() + f64::from(n) / 2.0 / below);
+            let fraction =
+                (1..200).rev().fold(x.abs(), |below, n| x.abs() + f64::from(n) / 2.0 / below);
             return x.signum() * (1.0 - (-x * x).exp() / std::f64::consts::PI.sqrt() / fraction);
         }
         let (mut term, mut sum, mut n) = (x, x, 0.0);
@@ -240,7 +255,9 @@ mod tests {
             Activation::Relu => z.max(0.0),
             Activation::Gelu => z * 0.5 * (1.0 + erf64(z / 2.0_f64.sqrt())),
             Activation::GeluTanh => {
-                0.5 * z * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (z + 0.044715 * z.powi(3))).tanh())
+                0.5 * z
+                    * (1.0
+                        + ((2.0 / std::f64::consts::PI).sqrt() * (z + 0.044715 * z.powi(3))).tanh())
             }
             Activation::Silu => z / (1.0 + (-z).exp()),
             Activation::Tanh => z.tanh(),
@@ -262,7 +279,10 @@ mod tests {
                 let want = definition(activation, f64::from(z));
                 // ½(1 + erf) is known to half an ULP of 1, and z multiplies that.
                 let bound = 2e-7 * f64::from(z.abs().max(1.0));
-                assert!((f64::from(*y) - want).abs() < bound, "{activation:?}({z}) = {y}, not {want}");
+                assert!(
+                    (f64::from(*y) - want).abs() < bound,
+                    "{activation:?}({z}) = {y}, not {want}"
+                );
             }
         }
     }
@@ -272,8 +292,8 @@ mod tests {
         for activation in Activation::ALL {
             let z = points();
             let (mut y, mut derivative) = (z.clone(), vec![f32::NAN; z.len()]);
-            let remembered = match activation.remembers() {
-                Remember::Derivative => {
+            let saved = match activation.saved_for_backward() {
+                SavedForBackward::Derivative => {
                     activate_and_derive(&mut y, &mut derivative, activation);
                     &derivative
                 }
@@ -283,10 +303,11 @@ mod tests {
                 }
             };
             let mut dy = vec![0.5; z.len()];
-            activation_backward(&mut dy, remembered, activation);
+            activation_backward(&mut dy, saved, activation);
             for (dz, z) in dy.iter().zip(z) {
                 let (z, h) = (f64::from(z), 1e-5);
-                let slope = (definition(activation, z + h) - definition(activation, z - h)) / (2.0 * h);
+                let slope =
+                    (definition(activation, z + h) - definition(activation, z - h)) / (2.0 * h);
                 assert!(
                     (f64::from(*dz) - 0.5 * slope).abs() < 1e-6,
                     "{activation:?}'({z}) = {dz}, slope {slope}"
@@ -307,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn far_from_zero_nothing_overflows_and_nan_is_not_hidden() {
+    fn large_arguments_do_not_overflow_and_nan_stays_nan() {
         for activation in Activation::ALL {
             let mut y = [-1e30, -100.0, 100.0, 1e30, f32::NAN];
             activate(&mut y, activation);

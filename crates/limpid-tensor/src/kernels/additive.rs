@@ -1,13 +1,15 @@
-//! Additive attention (Bahdanau, Cho and Bengio 2015) of one query a sequence, as a recurrent decoder asks at each step.
+//! Additive attention (Bahdanau, Cho and Bengio 2015) with one query per sequence, as in one step
+//! of a recurrent decoder.
 //!
 //! ```text
 //! e_j = vᵀ·tanh(q + u_j)        q = W·s_{i−1}   u_j = U·h_j        q, u_j, v (k)
-//! α   = softmax(e)                                                 over the source tokens j of the same sequence
+//! α   = softmax(e)              over the source tokens j of the same sequence
 //! c   = Σ_j α_j·h_j                                                h_j, c (m)
 //! ```
 //!
-//! W·s is made by a product before each step, U·h once for all steps: the keys. Here are the k·s hyperbolic tangents for each query,
-//! which are the most of the work; the way back computes them again instead of storing them.
+//! The caller computes q by a product before each step, and the keys u_j once for all steps. Most
+//! of the work are the k·s hyperbolic tangents per query; the backward pass recomputes them instead
+//! of storing them.
 
 use super::attention::Span;
 use super::recurrent::TimeOrder;
@@ -15,36 +17,40 @@ use super::softmax::exponentials;
 use crate::simd::{self, LANES, tanh, vectorized};
 use crate::team::{self, Parts};
 
-/// What all steps look at.
+/// The source sequences that the queries of all steps attend to.
 #[derive(Clone, Copy)]
-pub struct Looked<'a> {
-    /// u_j of all source tokens, (n_source, k).
+pub struct AttendedSource<'a> {
+    /// Keys u_j of all source tokens, (n_source, k).
     pub keys: &'a [f32],
-    /// h_j of all source tokens, (n_source, m).
+    /// Values h_j of all source tokens, (n_source, m).
     pub values: &'a [f32],
     /// v, (k).
     pub v: &'a [f32],
     /// The source tokens of each sequence.
     pub spans: &'a [Span],
-    /// Whose query each is: the i-th that of the sequence of rank i.
+    /// The order of sequences: query i belongs to the sequence of rank i.
     pub order: &'a TimeOrder,
     /// m.
     pub width: usize,
-    /// Distance between the weights of two queries: the longest source.
+    /// Row stride of the weights: the length of the longest source.
     pub longest: usize,
 }
 
-impl<'a> Looked<'a> {
-    /// The tokens that query i looks at.
+impl<'a> AttendedSource<'a> {
+    /// The source tokens that query i attends to.
     fn span(&self, i: usize) -> Span {
         self.spans[self.order.sequences()[i] as usize]
     }
 
-    /// Two sequences that shared tokens would add to the same gradient at the same time.
+    /// Panics if two sequences share source tokens: their tasks would write the same gradient.
     #[track_caller]
     pub(crate) fn check_apart(&self) {
         let apart = self.spans.windows(2).all(|pair| pair[0].start + pair[0].len <= pair[1].start);
-        assert!(apart, "additive attention: the sources overlap or do not ascend: {:?}", self.spans);
+        assert!(
+            apart,
+            "additive attention: the sources overlap or do not ascend: {:?}",
+            self.spans
+        );
     }
 
     fn key(&self, row: usize) -> &'a [f32] {
@@ -57,54 +63,64 @@ impl<'a> Looked<'a> {
     }
 }
 
-/// Contexts (a, m) of the queries (a, k), and their weights (a, longest), of which the first s of a row are used. A query without
-/// source tokens gets zeros.
-pub fn additive_forward(contexts: &mut [f32], weights: &mut [f32], queries: &[f32], looked: Looked) {
-    let (k, m) = (looked.v.len(), looked.width);
+/// Contexts (a, m) of the queries (a, k), and their weights (a, longest), of which a row uses the
+/// first s. A query without source tokens gets zeros.
+pub fn additive_forward(
+    contexts: &mut [f32],
+    weights: &mut [f32],
+    queries: &[f32],
+    attended: AttendedSource,
+) {
+    let (k, m) = (attended.v.len(), attended.width);
     let (contexts, weights) = (Parts::new(contexts), Parts::new(weights));
     team::run(queries.len() / k, |i| {
-        let (span, q) = (looked.span(i), &queries[i * k..][..k]);
+        let (span, q) = (attended.span(i), &queries[i * k..][..k]);
         // SAFETY: row i of each is this query's alone.
         let (context, alpha) =
-            unsafe { (contexts.part(i * m, m), weights.part(i * looked.longest, span.len)) };
+            unsafe { (contexts.part(i * m, m), weights.part(i * attended.longest, span.len)) };
         for (j, e) in alpha.iter_mut().enumerate() {
-            *e = score(q, looked.key(span.start + j), looked.v);
+            *e = score(q, attended.key(span.start + j), attended.v);
         }
         normalise(alpha);
         context.fill(0.0);
         for (j, alpha) in alpha.iter().enumerate() {
-            add_scaled(context, looked.value(span.start + j), *alpha);
+            add_scaled(context, attended.value(span.start + j), *alpha);
         }
     });
 }
 
-/// The way back of one step. Writes `dqueries` (a, k); adds to `dkeys` (n_source, k), and to `dv` (a, k), a row for each query, so
-/// that their sum has a fixed order. `room` is (a, longest). What the values get is [`additive_values_backward`]'s.
+/// The backward pass of one step. Writes `dqueries` (a, k); adds to `dkeys` (n_source, k) and to
+/// `dv` (a, k), one row per query, so that their sum has a fixed order. `scratch` is (a, longest).
+/// The gradient of the values is computed by [`additive_values_backward`].
+///
+/// # Panics
+/// If two sequences share source tokens.
 #[track_caller]
 pub fn additive_backward(
     dqueries: &mut [f32],
     dkeys: &mut [f32],
     dv: &mut [f32],
-    room: &mut [f32],
+    scratch: &mut [f32],
     dcontexts: &[f32],
     weights: &[f32],
     queries: &[f32],
-    looked: Looked,
+    attended: AttendedSource,
 ) {
-    let (k, m) = (looked.v.len(), looked.width);
-    let longest = looked.longest;
-    looked.check_apart();
-    let (dqueries, dkeys, dv, room) =
-        (Parts::new(dqueries), Parts::new(dkeys), Parts::new(dv), Parts::new(room));
+    let (k, m) = (attended.v.len(), attended.width);
+    let longest = attended.longest;
+    attended.check_apart();
+    let (dqueries, dkeys, dv, scratch) =
+        (Parts::new(dqueries), Parts::new(dkeys), Parts::new(dv), Parts::new(scratch));
     team::run(queries.len() / k, |i| {
-        let (span, q) = (looked.span(i), &queries[i * k..][..k]);
+        let (span, q) = (attended.span(i), &queries[i * k..][..k]);
         let (dc, alpha) = (&dcontexts[i * m..][..m], &weights[i * longest..][..span.len]);
         // SAFETY: row i of each is this query's alone.
-        let (dq, dv, de) =
-            unsafe { (dqueries.part(i * k, k), dv.part(i * k, k), room.part(i * longest, span.len)) };
+        let (dq, dv, de) = unsafe {
+            (dqueries.part(i * k, k), dv.part(i * k, k), scratch.part(i * longest, span.len))
+        };
         // Forward: c = Σ α_j·h_j. So dα_j = dc·h_j; and of the softmax de_j = α_j·(dα_j − Σ α·dα).
         for (j, dalpha) in de.iter_mut().enumerate() {
-            *dalpha = dot(dc, looked.value(span.start + j));
+            *dalpha = dot(dc, attended.value(span.start + j));
         }
         let mean = dot(alpha, de);
         de.iter_mut().zip(alpha).for_each(|(de, alpha)| *de = alpha * (*de - mean));
@@ -112,12 +128,13 @@ pub fn additive_backward(
         for (j, de) in de.iter().enumerate() {
             // SAFETY: a rank is one sequence, and no other sequence has its tokens (`check_apart`).
             let dkey = unsafe { dkeys.part((span.start + j) * k, k) };
-            score_backward(dq, dkey, dv, q, looked.key(span.start + j), looked.v, *de);
+            score_backward(dq, dkey, dv, q, attended.key(span.start + j), attended.v, *de);
         }
     });
 }
 
-/// dh_j = Σ_i α_ij·dc_i for one sequence: `rows` are those of its queries in `weights` (n, longest) and `dcontexts` (n, m).
+/// dh_j = Σ_i α_ij·dc_i of one sequence: `rows` are the rows of its queries in `weights`
+/// (n, longest) and `dcontexts` (n, m).
 pub fn additive_values_backward(
     dvalues: &mut [f32],
     weights: &[f32],
@@ -164,7 +181,8 @@ vectorized! {
         de: f32,
     ) {
         let n = v.len();
-        let (dq, dkey, dv, q, key) = (&mut dq[..n], &mut dkey[..n], &mut dv[..n], &q[..n], &key[..n]);
+        let (dq, dkey, dv) = (&mut dq[..n], &mut dkey[..n], &mut dv[..n]);
+        let (q, key) = (&q[..n], &key[..n]);
         for j in 0..n {
             // Forward: e = Σ v·t, t = tanh(q + u). So dv += de·t, and dq and du get de·v·(1 − t²).
             let t = tanh(q[j] + key[j]);
@@ -205,12 +223,20 @@ mod tests {
         let keys = [0.1, -0.4, 0.7, 0.2, -0.3, 0.9, 1.0, 0.0, 0.5, -1.0];
         let (values, v, queries) = ([1.0, 2.0, 3.0, 4.0, 5.0], [0.8, -1.5], [0.3, 0.6, -0.2, 0.4]);
         let spans = [Span { start: 0, len: 3 }, Span { start: 3, len: 2 }];
-        // The second sequence writes more, so its query comes first.
+        // The second target is longer, so its query comes first.
         let order = &TimeOrder::new(&[Span { start: 0, len: 1 }, Span { start: 1, len: 2 }]);
         let (width, longest) = (1, 3);
-        let looked = Looked { keys: &keys, values: &values, v: &v, spans: &spans, order, width, longest };
+        let attended = AttendedSource {
+            keys: &keys,
+            values: &values,
+            v: &v,
+            spans: &spans,
+            order,
+            width,
+            longest,
+        };
         let (mut contexts, mut weights) = ([f32::NAN; 2], [f32::NAN; 6]);
-        additive_forward(&mut contexts, &mut weights, &queries, looked);
+        additive_forward(&mut contexts, &mut weights, &queries, attended);
         for (i, span) in [spans[1], spans[0]].iter().enumerate() {
             let e = |j: usize| -> f64 {
                 let t = |d: usize| f64::from(queries[2 * i + d]) + f64::from(keys[2 * j + d]);
@@ -218,8 +244,13 @@ mod tests {
             };
             let tokens = span.start..span.start + span.len;
             let total: f64 = tokens.clone().map(|j| e(j).exp()).sum();
-            let context: f64 = tokens.clone().map(|j| e(j).exp() / total * f64::from(values[j])).sum();
-            assert!((f64::from(contexts[i]) - context).abs() < 1e-6, "{} is not {context}", contexts[i]);
+            let context: f64 =
+                tokens.clone().map(|j| e(j).exp() / total * f64::from(values[j])).sum();
+            assert!(
+                (f64::from(contexts[i]) - context).abs() < 1e-6,
+                "{} is not {context}",
+                contexts[i]
+            );
             for (j, weight) in tokens.zip(&weights[i * longest..]) {
                 assert!((f64::from(*weight) - e(j).exp() / total).abs() < 1e-6);
             }
@@ -228,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_query_without_tokens_gets_zeros() {
-        let looked = Looked {
+        let attended = AttendedSource {
             keys: &[],
             values: &[],
             v: &[1.0],
@@ -238,7 +269,7 @@ mod tests {
             longest: 0,
         };
         let mut contexts = [f32::NAN; 2];
-        additive_forward(&mut contexts, &mut [], &[0.5], looked);
+        additive_forward(&mut contexts, &mut [], &[0.5], attended);
         assert_eq!(contexts, [0.0, 0.0]);
     }
 }

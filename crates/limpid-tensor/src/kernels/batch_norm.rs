@@ -1,22 +1,30 @@
-//! Batch normalisation: each column gets mean 0 and variance 1 over all rows of the batch, then a learned scale γ and shift β.
+//! Batch normalisation: each column gets mean 0 and variance 1 over all rows of the batch, then a
+//! learned scale γ and shift β.
 //!
 //! ```text
 //! μ = Σ_i x[i] / n      σ² = Σ_i (x[i] − μ)² / n      x̂ = (x − μ) · rstd,  rstd = 1/√(σ² + ε)
-//! y = γ · x̂ + β                                       per column, where layer normalisation does it per row
+//! y = γ · x̂ + β
 //! ```
 //!
-//! Shapes: `x`, `y` (n, c) with n = every position of every sequence; everything else (c). What a token becomes depends on its company; to use
-//! a model one needs μ and σ² that were remembered from training. Reference: Ioffe and Szegedy 2015.
+//! Per column, where layer normalisation is per row. Shapes: `x`, `y` (n, c) with n = every
+//! position of every sequence; everything else (c). The output of a token depends on the rest of
+//! the batch; inference uses running averages of μ and σ² from training instead. Reference: Ioffe
+//! and Szegedy 2015.
 //!
-//! A task has some columns and walks through all rows: sums have one order at any number of threads.
+//! A task owns some columns and walks through all rows: sums have the same order for any number of
+//! threads.
 
 use crate::simd::vectorized;
 use crate::team::{self, Parts};
 
-/// Columns of a task.
+/// Columns per task.
 const COLUMNS: usize = 64;
 
-/// Normalises each column of `x` into `y`; its mean, its variance and 1/√(σ² + ε) go to `mean`, `variance` and `rstd`.
+/// Normalises each column of `x` into `y`, and writes the mean, the variance and 1/√(σ² + ε) of the
+/// columns to `mean`, `variance` and `rstd`.
+///
+/// # Panics
+/// If the lengths do not fit rows of `gamma.len()` columns.
 #[track_caller]
 pub fn batch_norm_forward(
     y: &mut [f32],
@@ -28,20 +36,28 @@ pub fn batch_norm_forward(
     beta: &[f32],
     eps: f32,
 ) {
-    let (c, n) =
-        check(x.len(), &[y.len()], &[mean.len(), variance.len(), rstd.len(), beta.len()], gamma.len());
+    let (c, n) = check(
+        x.len(),
+        &[y.len()],
+        &[mean.len(), variance.len(), rstd.len(), beta.len()],
+        gamma.len(),
+    );
     if n == 0 {
         return;
     }
-    let (y, mean, variance, rstd) = (Parts::new(y), Parts::new(mean), Parts::new(variance), Parts::new(rstd));
+    let (y, mean, variance, rstd) =
+        (Parts::new(y), Parts::new(mean), Parts::new(variance), Parts::new(rstd));
     team::run(c.div_ceil(COLUMNS), |task| {
         let first = task * COLUMNS;
         let width = COLUMNS.min(c - first);
         // SAFETY: columns first .. first + width belong to this task alone.
-        let (mean, variance, rstd) =
-            unsafe { (mean.part(first, width), variance.part(first, width), rstd.part(first, width)) };
+        let (mean, variance, rstd) = unsafe {
+            (mean.part(first, width), variance.part(first, width), rstd.part(first, width))
+        };
         moments(mean, variance, x, c, first);
-        rstd.iter_mut().zip(&*variance).for_each(|(rstd, variance)| *rstd = 1.0 / (variance + eps).sqrt());
+        rstd.iter_mut()
+            .zip(&*variance)
+            .for_each(|(rstd, variance)| *rstd = 1.0 / (variance + eps).sqrt());
         for i in 0..n {
             let at = i * c + first;
             // SAFETY: as above.
@@ -51,9 +67,12 @@ pub fn batch_norm_forward(
     });
 }
 
-/// The same with a mean and a variance that are given: each row by itself.
+/// Normalisation with a given mean and variance, as in inference: each row by itself.
+///
+/// # Panics
+/// As [`batch_norm_forward`].
 #[track_caller]
-pub fn batch_norm_remembered(
+pub fn batch_norm_inference(
     y: &mut [f32],
     x: &[f32],
     mean: &[f32],
@@ -70,8 +89,13 @@ pub fn batch_norm_remembered(
     }
 }
 
+/// Writes dx (n, c), dγ and dβ (c), given `dy`, the gradient by `y`.
+///
 /// Forward: y = γ·x̂ + β with x̂ = (x − μ)·rstd, where μ and rstd depend on all of x. So
 /// dβ = Σ_i dy,  dγ = Σ_i dy·x̂,  dx = γ·rstd·(dy − dβ/n − x̂·dγ/n).
+///
+/// # Panics
+/// As [`batch_norm_forward`].
 #[track_caller]
 pub fn batch_norm_backward(
     dx: &mut [f32],
@@ -113,13 +137,13 @@ fn check(x: usize, like_x: &[usize], like_gamma: &[usize], c: usize) -> (usize, 
             && x.is_multiple_of(c)
             && like_x.iter().all(|len| *len == x)
             && like_gamma.iter().all(|len| *len == c),
-        "batch norm: {x} numbers are not rows of {c}, or {like_x:?}, {like_gamma:?} do not fit them"
+        "batch norm: {x} elements are not rows of {c}, or {like_x:?} and {like_gamma:?} do not fit"
     );
     (c, x / c)
 }
 
 vectorized! {
-    /// Mean and variance of the columns from `first` of x (n, c): in f64, row after row, the mean first.
+    /// Mean and variance of the columns from `first` of x (n, c), in f64 and in two passes.
     fn moments(mean: &mut [f32], variance: &mut [f32], x: &[f32], c: usize, first: usize) {
         let (width, n) = (mean.len(), x.len() / c);
         let mut sums = [0.0_f64; COLUMNS];
@@ -142,7 +166,14 @@ vectorized! {
 }
 
 vectorized! {
-    fn row_forward(y: &mut [f32], x: &[f32], mean: &[f32], rstd: &[f32], gamma: &[f32], beta: &[f32]) {
+    fn row_forward(
+        y: &mut [f32],
+        x: &[f32],
+        mean: &[f32],
+        rstd: &[f32],
+        gamma: &[f32],
+        beta: &[f32],
+    ) {
         for j in 0..y.len() {
             y[j] = (x[j] - mean[j]) * rstd[j] * gamma[j] + beta[j];
         }
@@ -151,7 +182,16 @@ vectorized! {
 
 vectorized! {
     /// dγ and dβ of the columns from `first`, in f64, row after row.
-    fn sums(dgamma: &mut [f32], dbeta: &mut [f32], dy: &[f32], x: &[f32], mean: &[f32], rstd: &[f32], c: usize, first: usize) {
+    fn sums(
+        dgamma: &mut [f32],
+        dbeta: &mut [f32],
+        dy: &[f32],
+        x: &[f32],
+        mean: &[f32],
+        rstd: &[f32],
+        c: usize,
+        first: usize,
+    ) {
         let width = dgamma.len();
         let (mut gammas, mut betas) = ([0.0_f64; COLUMNS], [0.0_f64; COLUMNS]);
         for (dy, x) in dy.chunks_exact(c).zip(x.chunks_exact(c)) {
@@ -177,15 +217,25 @@ mod tests {
         // Columns (1, 3) and (10, −10): means 2 and 0, variances 1 and 100.
         let (mut y, mut mean, mut variance, mut rstd) = ([0.0; 4], [0.0; 2], [0.0; 2], [0.0; 2]);
         let x = [1.0, 10.0, 3.0, -10.0];
-        batch_norm_forward(&mut y, &mut mean, &mut variance, &mut rstd, &x, &[1.0, 2.0], &[0.0, 0.5], 0.0);
+        batch_norm_forward(
+            &mut y,
+            &mut mean,
+            &mut variance,
+            &mut rstd,
+            &x,
+            &[1.0, 2.0],
+            &[0.0, 0.5],
+            0.0,
+        );
         assert_eq!((mean, variance), ([2.0, 0.0], [1.0, 100.0]));
-        let close = |got: &[f32], want: &[f32]| got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6);
+        let close =
+            |got: &[f32], want: &[f32]| got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6);
         assert!(close(&y, &[-1.0, 2.5, 1.0, -1.5]), "{y:?}");
-        // With the same statistics remembered, the same; with others, each row by itself.
+        // Inference with the same statistics gives the same; with others, each row by itself.
         let mut again = [0.0; 4];
-        batch_norm_remembered(&mut again, &x, &mean, &variance, &[1.0, 2.0], &[0.0, 0.5], 0.0);
+        batch_norm_inference(&mut again, &x, &mean, &variance, &[1.0, 2.0], &[0.0, 0.5], 0.0);
         assert!(close(&again, &y), "{again:?}");
-        batch_norm_remembered(&mut again, &x, &[0.0; 2], &[4.0; 2], &[1.0; 2], &[0.0; 2], 0.0);
+        batch_norm_inference(&mut again, &x, &[0.0; 2], &[4.0; 2], &[1.0; 2], &[0.0; 2], 0.0);
         assert!(close(&again, &[0.5, 5.0, 1.5, -5.0]), "{again:?}");
     }
 }

@@ -1,19 +1,22 @@
-//! Cross-entropy: how surprised the model is by what came, and how its logits should change.
+//! Cross-entropy loss of logits against targets, and its gradient by the logits.
 //!
 //! ```text
-//! p = softmax(z)          L = −(1 − ε)·ln p[target] − ε/v · Σ_j ln p[j]          ∂L/∂z[j] = p[j] − (1 − ε)·[j = target] − ε/v
+//! p = softmax(z)
+//! L = −(1 − ε)·ln p[target] − ε/v · Σ_j ln p[j]
+//! ∂L/∂z[j] = p[j] − (1 − ε)·[j = target] − ε/v
 //! ```
 //!
-//! Shapes: `z` (n, v), one target in 0..v or [`IGNORE`] per row. ε is the label smoothing (Szegedy et al. 2016); with
-//! ε = 0, L is the negative log-likelihood. Value and derivative share the exponentials, so they come together.
+//! Shapes: `z` (n, v), one target in 0..v or [`IGNORE`] per row. ε is the label smoothing (Szegedy
+//! et al. 2016); with ε = 0, L is the negative log-likelihood. Value and derivative share the
+//! exponentials, so one function computes both.
 
 use crate::simd::{self, exp, vectorized};
 use crate::team::{self, Parts};
 
-/// A row without a target: no loss, no gradient.
+/// The target of a row without a target (PyTorch's `ignore_index`): no loss, no gradient.
 pub const IGNORE: u32 = u32::MAX;
 
-/// Whether the logits are replaced by their gradient.
+/// Whether [`cross_entropy`] replaces the logits by their gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gradient {
     /// `z` becomes weight · ∂L/∂z.
@@ -22,7 +25,11 @@ pub enum Gradient {
     Skip,
 }
 
-/// Writes the loss of each row to `losses` (n) and, if asked, turns the logits `z` (n, v) into their gradient times `weight`.
+/// Writes the loss of each row to `losses` (n), in nats, and with [`Gradient::Compute`] replaces
+/// the logits `z` (n, v) by their gradient times `weight`.
+///
+/// # Panics
+/// If the lengths do not fit, or a target is not below v.
 #[track_caller]
 pub fn cross_entropy(
     losses: &mut [f32],
@@ -33,7 +40,7 @@ pub fn cross_entropy(
     gradient: Gradient,
 ) {
     let n = targets.len();
-    assert!(losses.len() == n, "cross-entropy: {n} targets, room for {} losses", losses.len());
+    assert!(losses.len() == n, "cross-entropy: {n} targets, {} losses", losses.len());
     if n == 0 {
         return;
     }
@@ -69,7 +76,8 @@ vectorized! {
         let total = simd::sum_by(z, |e| e);
         // −ln p[j] = ln Σ exp(z − max) − (z[j] − max).
         let log_total = total.ln();
-        let loss = (1.0 - smoothing) * (log_total - (z_target - max)) + smoothing * (log_total - mean);
+        let loss = (1.0 - smoothing) * (log_total - (z_target - max))
+            + smoothing * (log_total - mean);
         if gradient == Gradient::Compute {
             let (scale, shift) = (weight / total, weight * smoothing / v);
             z.iter_mut().for_each(|z| *z = *z * scale - shift);
@@ -83,7 +91,7 @@ vectorized! {
 mod tests {
     use super::*;
 
-    /// Worked example: scores [6, 4], the first is right.
+    /// Worked example: logits [6, 4], target 0.
     #[test]
     fn the_worked_example_gives_loss_and_gradient() {
         let (mut z, mut loss) = ([6.0, 4.0], [f32::NAN]);
@@ -99,18 +107,23 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_gradient_agree_with_the_definition_and_its_slope() {
+    fn loss_and_gradient_agree_with_the_definition_and_finite_differences() {
         for (n, v) in [(1, 1), (1, 2), (3, 7), (5, 17), (2, 65), (40, 1000)] {
             for smoothing in [0.0_f32, 0.1] {
-                let logits: Vec<f32> = (0..n * v).map(|i| ((i * 29 + 3) % 41) as f32 / 8.0 - 2.5).collect();
-                let targets: Vec<u32> =
-                    (0..n).map(|i| if i % 4 == 3 { IGNORE } else { ((i * 5 + 1) % v) as u32 }).collect();
+                let logits: Vec<f32> =
+                    (0..n * v).map(|i| ((i * 29 + 3) % 41) as f32 / 8.0 - 2.5).collect();
+                let targets: Vec<u32> = (0..n)
+                    .map(|i| if i % 4 == 3 { IGNORE } else { ((i * 5 + 1) % v) as u32 })
+                    .collect();
                 let (mut z, mut losses) = (logits.clone(), vec![f32::NAN; n]);
                 cross_entropy(&mut losses, &mut z, &targets, smoothing, 0.5, Gradient::Compute);
                 for i in 0..n {
-                    let row: Vec<f64> = logits[i * v..(i + 1) * v].iter().map(|z| f64::from(*z)).collect();
+                    let row: Vec<f64> =
+                        logits[i * v..(i + 1) * v].iter().map(|z| f64::from(*z)).collect();
                     if targets[i] == IGNORE {
-                        assert!(losses[i] == 0.0 && z[i * v..(i + 1) * v].iter().all(|z| *z == 0.0));
+                        assert!(
+                            losses[i] == 0.0 && z[i * v..(i + 1) * v].iter().all(|z| *z == 0.0)
+                        );
                         continue;
                     }
                     let loss = |row: &[f64]| naive(row, targets[i] as usize, f64::from(smoothing));
@@ -128,7 +141,10 @@ mod tests {
                         };
                         let slope = 0.5 * (nudged(1e-5) - nudged(-1e-5)) / 2e-5;
                         let got = f64::from(z[i * v + j]);
-                        assert!((got - slope).abs() < 1e-6, "({n},{v}) dz[{i}][{j}] = {got}, slope {slope}");
+                        assert!(
+                            (got - slope).abs() < 1e-6,
+                            "({n},{v}) dz[{i}][{j}] = {got}, slope {slope}"
+                        );
                     }
                 }
             }

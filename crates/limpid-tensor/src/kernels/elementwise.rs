@@ -1,9 +1,9 @@
-//! Sums and multiples of whole tensors, split over the team.
+//! Elementwise sums and products of whole tensors, and sums over their rows, on the team.
 
 use crate::simd::vectorized;
 use crate::team::for_each_chunk;
 
-/// Elements a task takes: enough to be worth a hand-over, few enough to share out.
+/// Elements per task: enough to outweigh the cost of scheduling, few enough to balance the load.
 const CHUNK: usize = 16_384;
 
 /// The part of `x` that belongs to chunk `i`.
@@ -13,10 +13,13 @@ fn chunk_of(x: &[f32], i: usize, len: usize) -> &[f32] {
 
 #[track_caller]
 fn check_len(operation: &str, a: usize, b: usize) {
-    assert_eq!(a, b, "{operation}: {a} numbers and {b} numbers");
+    assert_eq!(a, b, "{operation}: {a} and {b} elements");
 }
 
 /// y += x.
+///
+/// # Panics
+/// If the lengths differ.
 #[track_caller]
 pub fn add_assign(y: &mut [f32], x: &[f32]) {
     check_len("add", y.len(), x.len());
@@ -29,6 +32,9 @@ pub fn add_assign(y: &mut [f32], x: &[f32]) {
 }
 
 /// y = a + b.
+///
+/// # Panics
+/// If the lengths differ.
 #[track_caller]
 pub fn add_forward(y: &mut [f32], a: &[f32], b: &[f32]) {
     check_len("add", a.len(), b.len());
@@ -41,7 +47,10 @@ pub fn add_forward(y: &mut [f32], a: &[f32], b: &[f32]) {
     for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(a, i, y.len()), chunk_of(b, i, y.len())));
 }
 
-/// y = factor · x. Its own backward, too: dx = factor · dy.
+/// y = factor · x. The backward pass is the same operation: dx = factor · dy.
+///
+/// # Panics
+/// If the lengths differ.
 #[track_caller]
 pub fn scale_forward(y: &mut [f32], x: &[f32], factor: f32) {
     check_len("scale", y.len(), x.len());
@@ -54,6 +63,9 @@ pub fn scale_forward(y: &mut [f32], x: &[f32], factor: f32) {
 }
 
 /// y *= x, element by element.
+///
+/// # Panics
+/// If the lengths differ.
 #[track_caller]
 pub fn multiply_assign(y: &mut [f32], x: &[f32]) {
     check_len("multiply", y.len(), x.len());
@@ -65,25 +77,36 @@ pub fn multiply_assign(y: &mut [f32], x: &[f32]) {
     for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len())));
 }
 
-/// y += share · (x − y): y goes that part of the way to x. With x the weights of each step, y is their moving average.
+/// y += weight · (x − y), linear interpolation from y to x. With x the parameters after each step,
+/// y is their exponential moving average.
+///
+/// # Panics
+/// If the lengths differ.
 #[track_caller]
-pub fn move_towards(y: &mut [f32], x: &[f32], share: f32) {
+pub fn move_towards(y: &mut [f32], x: &[f32], weight: f32) {
     check_len("move", y.len(), x.len());
     vectorized! {
-        fn part(y: &mut [f32], x: &[f32], share: f32) {
-            y.iter_mut().zip(x).for_each(|(y, x)| *y += share * (x - *y));
+        fn part(y: &mut [f32], x: &[f32], weight: f32) {
+            y.iter_mut().zip(x).for_each(|(y, x)| *y += weight * (x - *y));
         }
     }
-    for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len()), share));
+    for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len()), weight));
 }
 
-/// out = Σ over the rows of x (n, c), or added to it: the gradient of a bias.
+/// out = Σ over the rows of x (n, c), or out += that: the gradient of a bias.
 ///
-/// Each task owns some columns and goes down all rows, so the order of additions is fixed.
+/// Each task owns some columns and sums all rows in order, so the order of additions is fixed.
+///
+/// # Panics
+/// If x does not consist of whole rows of `out.len()` elements.
 #[track_caller]
 pub fn column_sums(out: &mut [f32], x: &[f32], accumulate: super::matmul::Accumulate) {
     let c = out.len();
-    assert!(c > 0 && x.len().is_multiple_of(c), "column sums: {} numbers are not rows of {c}", x.len());
+    assert!(
+        c > 0 && x.len().is_multiple_of(c),
+        "column sums: {} elements are not rows of {c}",
+        x.len()
+    );
     vectorized! {
         fn part(out: &mut [f32], x: &[f32], c: usize, first: usize) {
             for row in x.chunks_exact(c) {
@@ -100,7 +123,7 @@ pub fn column_sums(out: &mut [f32], x: &[f32], accumulate: super::matmul::Accumu
     });
 }
 
-/// Σ x², in f64, over a fixed number of parts in a fixed order: the global norm of a gradient.
+/// Σ x² in f64, over a fixed number of parts in a fixed order: for the global norm of a gradient.
 pub fn sum_of_squares(x: &[f32]) -> f64 {
     vectorized! {
         fn part(x: &[f32]) -> f64 {
@@ -111,7 +134,8 @@ pub fn sum_of_squares(x: &[f32]) -> f64 {
                     sums[l] += f64::from(x[l]) * f64::from(x[l]);
                 }
             }
-            sums.iter().sum::<f64>() + rest.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>()
+            let rest = rest.iter().map(|x| f64::from(*x) * f64::from(*x));
+            sums.iter().sum::<f64>() + rest.sum::<f64>()
         }
     }
     const PARTS: usize = 64;
@@ -168,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "add: 3 numbers and 4 numbers")]
+    #[should_panic(expected = "add: 3 and 4 elements")]
     fn lengths_that_differ_panic_with_both() {
         add_assign(&mut [0.0; 3], &[0.0; 4]);
     }

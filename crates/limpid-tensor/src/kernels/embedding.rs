@@ -1,10 +1,11 @@
-//! Embedding: row `id` of a table for each token.
+//! Embedding lookup: row `id` of a table for each token.
 //!
 //! ```text
 //! y[i] = scale · table[ids[i]]          ids (n)   table (v, c)   y (n, c)
 //! ```
 //!
-//! The same two functions pick and scatter rows of any matrix: positions, the CLS row, the masked words.
+//! The same two functions gather and scatter rows of any matrix: positions, the CLS rows, the
+//! masked positions.
 
 use super::matmul::Accumulate;
 use crate::simd::vectorized;
@@ -12,7 +13,7 @@ use crate::team::{self, Parts, for_each_chunk};
 
 #[track_caller]
 fn check(rows: usize, n: usize, c: usize, ids: &[u32], table_rows: usize) {
-    assert_eq!(rows, n * c, "embedding: {n} tokens of width {c} are not {rows} numbers");
+    assert_eq!(rows, n * c, "embedding: {n} tokens of width {c} are not {rows} elements");
     let worst = ids.iter().copied().max().unwrap_or(0);
     assert!(
         ids.is_empty() || (worst as usize) < table_rows,
@@ -21,6 +22,9 @@ fn check(rows: usize, n: usize, c: usize, ids: &[u32], table_rows: usize) {
 }
 
 /// `y[i] = scale · table[ids[i]]`.
+///
+/// # Panics
+/// If y is not (n, c), or an id is not below the number of rows.
 #[track_caller]
 pub fn embedding_forward(y: &mut [f32], table: &[f32], ids: &[u32], c: usize, scale: f32) {
     check(y.len(), ids.len(), c, ids, table.len() / c.max(1));
@@ -36,10 +40,13 @@ pub fn embedding_forward(y: &mut [f32], table: &[f32], ids: &[u32], c: usize, sc
     for_each_chunk(y, rows * c, |i, y| part(y, table, &ids[i * rows..][..y.len() / c], c, scale));
 }
 
-/// `dtable[ids[i]] += scale · dy[i]` (after zeroing dtable, with [`Accumulate::Overwrite`]).
+/// `dtable[ids[i]] += scale · dy[i]`; with [`Accumulate::Overwrite`], dtable is zeroed first.
 ///
-/// A token may occur often, so rows collide: each task owns some columns of the whole table and goes through all tokens in
-/// order.
+/// A token may occur several times, so rows collide: each task owns some columns of the whole table
+/// and processes all tokens in order.
+///
+/// # Panics
+/// As [`embedding_forward`].
 #[track_caller]
 pub fn embedding_backward(
     dtable: &mut [f32],
@@ -64,7 +71,8 @@ pub fn embedding_backward(
         let (first, width) = (task * COLUMNS, COLUMNS.min(c - task * COLUMNS));
         for (dy, id) in dy.chunks_exact(c).zip(ids) {
             // Forward: y[i] = scale·table[ids[i]]. So dtable[ids[i]] += scale·dy[i].
-            // SAFETY: these columns belong to this task alone, and the previous part is not used any more.
+            // SAFETY: these columns belong to this task alone, and the previous part is not used
+            // any more.
             let to = unsafe { parts.part(*id as usize * c + first, width) };
             add_scaled(to, &dy[first..first + width], scale);
         }
@@ -76,12 +84,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_picks_its_row_and_one_hot_times_the_table_is_the_same() {
+    fn the_lookup_equals_the_product_of_one_hot_rows_with_the_table() {
         let table: Vec<f32> = (0..12).map(|x| x as f32).collect();
         let mut y = [f32::NAN; 6];
         embedding_forward(&mut y, &table, &[3, 0], 3, 2.0);
         assert_eq!(y, [18.0, 20.0, 22.0, 0.0, 2.0, 4.0]);
-        // Why nobody multiplies by one-hot vectors: it is this row, at v times the cost.
+        // The product with a one-hot vector is this row, at v times the cost.
         for id in 0..4_u32 {
             let one_hot: Vec<f32> = (0..4).map(|i| if i == id { 1.0 } else { 0.0 }).collect();
             let product: Vec<f32> =
@@ -93,8 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_a_repeated_token_is_the_sum_over_its_places() {
-        for (v, c, ids) in [(1, 1, vec![0, 0, 0]), (5, 3, vec![4, 1, 4, 4]), (7, 130, vec![6, 0, 6, 3, 2, 6])]
+    fn the_gradient_of_a_repeated_token_is_the_sum_over_its_positions() {
+        for (v, c, ids) in
+            [(1, 1, vec![0, 0, 0]), (5, 3, vec![4, 1, 4, 4]), (7, 130, vec![6, 0, 6, 3, 2, 6])]
         {
             let dy: Vec<f32> = (0..ids.len() * c).map(|i| (i % 13) as f32 - 6.0).collect();
             let (mut overwritten, mut added) = (vec![f32::NAN; v * c], vec![1.0; v * c]);

@@ -1,66 +1,79 @@
 //! Layer normalisation: each row gets mean 0 and variance 1, then a learned scale γ and shift β.
 //!
 //! ```text
-//! x = a + b                                   (the residual, by option)
+//! x = a + b                                   (the residual connection, optional)
 //! μ = Σ x / c        σ² = Σ (x − μ)² / c        x̂ = (x − μ) · rstd,  rstd = 1/√(σ² + ε)
 //! y = γ · x̂ + β
 //! ```
 //!
-//! Shapes: `a`, `b`, `x`, `y` (n, c) with n = every position of every sequence; `gamma`, `beta` (c).
-//! Saved for the backward pass: `x` (n, c), `mean`, `rstd` (n). Reference: Ba, Kiros and Hinton 2016.
+//! Shapes: `a`, `b`, `x`, `y` (n, c) with n = every position of every sequence; `gamma`, `beta`
+//! (c). Saved for the backward pass: `x` (n, c), `mean`, `rstd` (n). Reference: Ba, Kiros and
+//! Hinton 2016.
 //!
-//! Adding the residual and normalising the sum is one sweep over memory, and so is going back.
+//! Adding the residual and normalising the sum is one pass over memory, and so is the backward
+//! pass.
 
 use crate::simd::{LANES, sum_by, sum_lanes, vectorized};
 use crate::team::{self, Parts};
 
-/// What a row is made of.
+/// The input of a normalisation.
 #[derive(Clone, Copy)]
-pub enum Input<'a> {
+pub enum NormInput<'a> {
     /// x itself.
     Plain(&'a [f32]),
-    /// x = a + b, to be written to `sum` as well.
+    /// x = a + b, which is written to `sum`.
     Residual(&'a [f32], &'a [f32]),
 }
 
-/// Normalises each row of the input into `y`, and remembers how, in `mean` and `rstd`.
+/// Normalises each row of the input into `y` (n, c), and saves its `mean` and `rstd` (n).
 ///
-/// With [`Input::Residual`], the sum goes to `sum` (n, c); with [`Input::Plain`], `sum` is empty.
+/// With [`NormInput::Residual`], x is written to `sum` (n, c); with [`NormInput::Plain`], `sum` is
+/// empty.
+///
+/// # Panics
+/// If the lengths do not fit.
 #[track_caller]
 pub fn layer_norm_forward(
     y: &mut [f32],
     sum: &mut [f32],
     mean: &mut [f32],
     rstd: &mut [f32],
-    input: Input,
+    input: NormInput,
     gamma: &[f32],
     beta: &[f32],
     eps: f32,
 ) {
     let (c, n) = (gamma.len(), mean.len());
     let x_len = match input {
-        Input::Plain(x) => x.len(),
-        Input::Residual(a, b) => {
-            assert_eq!(a.len(), b.len(), "layer norm: a residual of {} and {} numbers", a.len(), b.len());
-            assert_eq!(sum.len(), a.len(), "layer norm: no room for the sum");
+        NormInput::Plain(x) => x.len(),
+        NormInput::Residual(a, b) => {
+            assert_eq!(
+                a.len(),
+                b.len(),
+                "layer norm: a residual of {} and {} elements",
+                a.len(),
+                b.len()
+            );
+            assert_eq!(sum.len(), a.len(), "layer norm: length of the sum");
             a.len()
         }
     };
     assert!(
         x_len == n * c && y.len() == x_len && beta.len() == c && rstd.len() == n,
-        "layer norm: {x_len} numbers are not {n} rows of {c}"
+        "layer norm: {x_len} elements are not {n} rows of {c}"
     );
     let rows = team::rows_per_task(c);
     let (y, sum, mean, rstd) = (Parts::new(y), Parts::new(sum), Parts::new(mean), Parts::new(rstd));
     team::run(n.div_ceil(rows), |task| {
         let (first, count) = (task * rows, rows.min(n - task * rows));
         // SAFETY: rows first .. first + count of each output belong to this task alone.
-        let (y, mean, rstd) =
-            unsafe { (y.part(first * c, count * c), mean.part(first, count), rstd.part(first, count)) };
+        let (y, mean, rstd) = unsafe {
+            (y.part(first * c, count * c), mean.part(first, count), rstd.part(first, count))
+        };
         let range = first * c..(first + count) * c;
         match input {
-            Input::Plain(x) => rows_forward(y, mean, rstd, &x[range], gamma, beta, eps),
-            Input::Residual(a, b) => {
+            NormInput::Plain(x) => rows_forward(y, mean, rstd, &x[range], gamma, beta, eps),
+            NormInput::Residual(a, b) => {
                 // SAFETY: as above.
                 let sum = unsafe { sum.part(first * c, count * c) };
                 add_rows(sum, &a[range.clone()], &b[range]);
@@ -77,7 +90,15 @@ vectorized! {
 }
 
 vectorized! {
-    fn rows_forward(y: &mut [f32], mean: &mut [f32], rstd: &mut [f32], x: &[f32], gamma: &[f32], beta: &[f32], eps: f32) {
+    fn rows_forward(
+        y: &mut [f32],
+        mean: &mut [f32],
+        rstd: &mut [f32],
+        x: &[f32],
+        gamma: &[f32],
+        beta: &[f32],
+        eps: f32,
+    ) {
         let c = gamma.len();
         let rows = x.chunks_exact(c).zip(y.chunks_exact_mut(c)).zip(mean).zip(rstd);
         for (((x, y), mean), rstd) in rows {
@@ -93,7 +114,7 @@ vectorized! {
     }
 }
 
-/// How many partial sums of dγ and dβ there are for n rows: a function of n alone.
+/// Number of partial sums of dγ and dβ for n rows: a function of n alone.
 pub fn partial_sums(n: usize) -> usize {
     n.div_ceil(rows_per_partial(n)).max(1)
 }
@@ -104,8 +125,11 @@ fn rows_per_partial(n: usize) -> usize {
 
 /// Writes dx (n, c), dγ and dβ (c), given `dy`, the gradient by `y`.
 ///
-/// `dsum` (n, c) or empty: a gradient that reached the sum x by another way, and is added to dx.
-/// `partial` is scratch of 2·c·[`partial_sums`]`(n)` numbers.
+/// `dsum` (n, c) or empty: the gradient by x from its other uses, which is added to dx. `partial`
+/// is scratch of 2·c·[`partial_sums`]`(n)` elements.
+///
+/// # Panics
+/// If the lengths do not fit.
 #[track_caller]
 pub fn layer_norm_backward(
     dx: &mut [f32],
@@ -124,7 +148,10 @@ pub fn layer_norm_backward(
         dx.len() == n * c && dy.len() == n * c && x.len() == n * c,
         "layer norm backward: not {n} rows of {c}"
     );
-    assert!(dsum.is_empty() || dsum.len() == n * c, "layer norm backward: dsum is not {n} rows of {c}");
+    assert!(
+        dsum.is_empty() || dsum.len() == n * c,
+        "layer norm backward: dsum is not {n} rows of {c}"
+    );
     let (rows, count) = (rows_per_partial(n), partial_sums(n));
     assert_eq!(partial.len(), 2 * c * count, "layer norm backward: scratch");
     let (dx, partials) = (Parts::new(dx), Parts::new(partial));
@@ -149,7 +176,7 @@ pub fn layer_norm_backward(
             &rstd[rest],
         );
     });
-    // The partial sums in their order: the same bits at any number of threads.
+    // Partial sums in a fixed order: the same bits for any number of threads.
     for (at, out) in [dgamma, dbeta].into_iter().enumerate() {
         out.fill(0.0);
         for part in partial.chunks_exact(2 * c) {
@@ -174,9 +201,9 @@ vectorized! {
         for (i, dx) in dx.chunks_exact_mut(c).enumerate() {
             let (dy, x) = (&dy[i * c..(i + 1) * c], &x[i * c..(i + 1) * c]);
             let (mean, rstd) = (mean[i], rstd[i]);
-            // Forward: y = γ·x̂ + β. So dγ += dy·x̂, dβ += dy, and dx̂ = dy·γ.
-            // x̂ depends on x directly, through μ and through σ; the last two paths take away from dx̂
-            // its mean and its projection on x̂:  dx = rstd · (dx̂ − mean(dx̂) − x̂ · mean(dx̂·x̂)).
+            // Forward: y = γ·x̂ + β. So dγ += dy·x̂, dβ += dy, and dx̂ = dy·γ. x̂ depends on x
+            // directly, through μ and through σ; the last two paths take away from dx̂ its mean and
+            // its projection on x̂:  dx = rstd · (dx̂ − mean(dx̂) − x̂ · mean(dx̂·x̂)).
             let (mut sum, mut sum_xhat) = ([0.0; LANES], [0.0; LANES]);
             let whole = c / LANES * LANES;
             for j in (0..whole).step_by(LANES) {
@@ -205,7 +232,7 @@ vectorized! {
                 *dx = rstd * (dy * gamma - mean_dxhat - xhat * mean_dxhat_xhat);
             }
             if !dsum.is_empty() {
-                // Forward: x = a + b also went on as the residual stream.
+                // Forward: x = a + b is also the residual stream.
                 dx.iter_mut().zip(&dsum[i * c..]).for_each(|(dx, dsum)| *dx += dsum);
             }
         }
@@ -226,7 +253,7 @@ mod tests {
             &mut [],
             &mut mean,
             &mut rstd,
-            Input::Plain(&x),
+            NormInput::Plain(&x),
             &[1.0; 4],
             &[0.0; 4],
             1e-5,
@@ -241,7 +268,8 @@ mod tests {
         (0..len).map(|i| ((seed * 31 + i * 17) % 23) as f32 / 11.5 - 1.0).collect()
     }
 
-    const SHAPES: [(usize, usize); 7] = [(1, 1), (1, 7), (3, 2), (5, 13), (17, 16), (40, 33), (130, 3)];
+    const SHAPES: [(usize, usize); 7] =
+        [(1, 1), (1, 7), (3, 2), (5, 13), (17, 16), (40, 33), (130, 3)];
     const EPS: f32 = 0.1;
 
     /// The definition, in f64.
@@ -265,14 +293,18 @@ mod tests {
     fn forward_agrees_with_the_definition_with_and_without_residual() {
         for (n, c) in SHAPES {
             let (a, b, gamma, beta) = (fill(1, n * c), fill(5, n * c), fill(2, c), fill(3, c));
-            for residual in [Input::Plain(&a), Input::Residual(&a, &b)] {
+            for residual in [NormInput::Plain(&a), NormInput::Residual(&a, &b)] {
                 let x: Vec<f32> = match residual {
-                    Input::Plain(a) => a.to_vec(),
-                    Input::Residual(a, b) => a.iter().zip(b).map(|(a, b)| a + b).collect(),
+                    NormInput::Plain(a) => a.to_vec(),
+                    NormInput::Residual(a, b) => a.iter().zip(b).map(|(a, b)| a + b).collect(),
                 };
-                let mut sum = vec![f32::NAN; if matches!(residual, Input::Plain(_)) { 0 } else { n * c }];
-                let (mut y, mut mean, mut rstd) = (vec![f32::NAN; n * c], vec![0.0; n], vec![0.0; n]);
-                layer_norm_forward(&mut y, &mut sum, &mut mean, &mut rstd, residual, &gamma, &beta, EPS);
+                let mut sum =
+                    vec![f32::NAN; if matches!(residual, NormInput::Plain(_)) { 0 } else { n * c }];
+                let (mut y, mut mean, mut rstd) =
+                    (vec![f32::NAN; n * c], vec![0.0; n], vec![0.0; n]);
+                layer_norm_forward(
+                    &mut y, &mut sum, &mut mean, &mut rstd, residual, &gamma, &beta, EPS,
+                );
                 for (y, want) in y.iter().zip(naive(&wide(&x), &wide(&gamma), &wide(&beta))) {
                     assert!((f64::from(*y) - want).abs() < 2e-6, "({n},{c}) {y} is not {want}");
                 }
@@ -287,7 +319,16 @@ mod tests {
             let (x, gamma, beta, dy) = (fill(1, n * c), fill(2, c), fill(3, c), fill(4, n * c));
             let dsum = fill(6, n * c);
             let (mut y, mut mean, mut rstd) = (vec![0.0; n * c], vec![0.0; n], vec![0.0; n]);
-            layer_norm_forward(&mut y, &mut [], &mut mean, &mut rstd, Input::Plain(&x), &gamma, &beta, EPS);
+            layer_norm_forward(
+                &mut y,
+                &mut [],
+                &mut mean,
+                &mut rstd,
+                NormInput::Plain(&x),
+                &gamma,
+                &beta,
+                EPS,
+            );
             let (mut dx, mut dgamma, mut dbeta) =
                 (vec![f32::NAN; n * c], vec![f32::NAN; c], vec![f32::NAN; c]);
             let mut partial = vec![f32::NAN; 2 * c * partial_sums(n)];
@@ -306,19 +347,28 @@ mod tests {
             // The loss whose gradient by y is dy and by x directly dsum: Σ dy·y + Σ dsum·x.
             let (x, gamma, beta) = (wide(&x), wide(&gamma), wide(&beta));
             let loss = |x: &[f64], gamma: &[f64], beta: &[f64]| -> f64 {
-                let through =
-                    naive(x, gamma, beta).iter().zip(&dy).map(|(y, dy)| y * f64::from(*dy)).sum::<f64>();
+                let through = naive(x, gamma, beta)
+                    .iter()
+                    .zip(&dy)
+                    .map(|(y, dy)| y * f64::from(*dy))
+                    .sum::<f64>();
                 through + x.iter().zip(&dsum).map(|(x, d)| x * f64::from(*d)).sum::<f64>()
             };
             let slope = |v: &[f64], i: usize, f: &dyn Fn(&[f64]) -> f64| {
                 let nudged = |by| {
-                    v.iter().enumerate().map(|(j, x)| if j == i { x + by } else { *x }).collect::<Vec<_>>()
+                    v.iter()
+                        .enumerate()
+                        .map(|(j, x)| if j == i { x + by } else { *x })
+                        .collect::<Vec<_>>()
                 };
                 (f(&nudged(1e-5)) - f(&nudged(-1e-5))) / 2e-5
             };
             for (i, dx) in dx.iter().enumerate() {
                 let want = slope(&x, i, &|x| loss(x, &gamma, &beta));
-                assert!((f64::from(*dx) - want).abs() < 1e-5, "({n},{c}) dx[{i}] = {dx}, slope {want}");
+                assert!(
+                    (f64::from(*dx) - want).abs() < 1e-5,
+                    "({n},{c}) dx[{i}] = {dx}, slope {want}"
+                );
             }
             for i in 0..c {
                 let want = slope(&gamma, i, &|gamma| loss(&x, gamma, &beta));

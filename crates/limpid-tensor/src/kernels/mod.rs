@@ -1,4 +1,16 @@
-//! Slice maths: no tape, no allocation; each forward directly above its backward.
+//! Kernels on slices of f32: no tape, no allocation; each forward directly above its backward.
+//!
+//! A kernel gets its outputs first, then its inputs, then what describes them. Each file starts
+//! with the formula and the shapes, and is tested against a naive reference in f64 and against
+//! finite differences.
+//!
+//! ```
+//! use limpid_tensor::kernels::softmax::softmax_forward;
+//!
+//! let mut y = [0.0; 4];
+//! softmax_forward(&mut y, &[0.0, 0.0, 1.0, f32::NEG_INFINITY], 2);
+//! assert_eq!(y, [0.5, 0.5, 1.0, 0.0]);
+//! ```
 #![allow(clippy::too_many_arguments)]
 
 pub mod activation;

@@ -1,4 +1,4 @@
-//! Sinusoidal positions: a wave per pair of columns, each slower than the last.
+//! Sinusoidal position encodings: one frequency per pair of columns.
 //!
 //! ```text
 //! angle(p, i) = p / 10000^(2i/c)          i counts pairs of columns, 0 ≤ i < c/2
@@ -6,10 +6,10 @@
 //! split:        PE(p, i)  = sin angle,  PE(p, ⌈c/2⌉+i) = cos angle       (as Marian stores it)
 //! ```
 //!
-//! The product PE(p)·PE(p+k) = Σ_i cos(k / 10000^(2i/c)) depends on the distance k alone: distance is something a dot
-//! product can see, which one-hot positions do not offer.
+//! The dot product PE(p)·PE(p+k) = Σ_i cos(k / 10000^(2i/c)) depends on the distance k alone, so
+//! attention scores can express distance; one-hot positions cannot.
 
-/// How sines and cosines share the columns.
+/// The order of sines and cosines in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinusoidLayout {
     /// sin, cos, sin, cos, …
@@ -33,7 +33,10 @@ pub fn sinusoid(row: &mut [f32], position: usize, layout: SinusoidLayout) {
 
 /// Writes positions 0..n to `table` (n, c).
 pub fn sinusoid_table(table: &mut [f32], c: usize, layout: SinusoidLayout) {
-    table.chunks_exact_mut(c).enumerate().for_each(|(position, row)| sinusoid(row, position, layout));
+    table
+        .chunks_exact_mut(c)
+        .enumerate()
+        .for_each(|(position, row)| sinusoid(row, position, layout));
 }
 
 #[cfg(test)]

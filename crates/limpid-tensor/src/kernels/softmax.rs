@@ -1,11 +1,12 @@
-//! Softmax: each row becomes positive and sums to 1.
+//! Softmax: each row becomes a probability distribution.
 //!
 //! ```text
-//! y[j] = exp(x[j] − lse)        lse = log Σ_j exp(x[j]) = m + log Σ_j exp(x[j] − m),  m = max_j x[j]
+//! y[j] = exp(x[j] − lse)
+//! lse  = log Σ_j exp(x[j]) = m + log Σ_j exp(x[j] − m),  m = max_j x[j]
 //! ```
 //!
-//! Shapes: `x`, `y` (n, c), one distribution a row. A row of −∞ alone (everything masked) gives zeros, never NaN.
-//! Saved for the backward pass: `y`.
+//! Shapes: `x`, `y` (n, c), one distribution per row. A row of −∞ alone (fully masked) gives zeros,
+//! never NaN. Saved for the backward pass: `y`.
 
 use super::matmul::Accumulate;
 use crate::simd::{self, LANES, vectorized};
@@ -61,12 +62,15 @@ vectorized! {
     fn backward_rows(dx: &mut [f32], dy: &[f32], y: &[f32], c: usize, accumulate: Accumulate) {
         let rows = dx.chunks_exact_mut(c).zip(dy.chunks_exact(c)).zip(y.chunks_exact(c));
         for ((dx, dy), y) in rows {
-            // Forward: y[j] = exp(x[j] − lse). So ∂y[j]/∂x[i] = y[j]·([i = j] − y[i]), and
-            // dx[i] = Σ_j dy[j]·∂y[j]/∂x[i] = y[i]·(dy[i] − Σ_j dy[j]·y[j]). Where y is 0, so is dx.
+            // Forward: y[j] = exp(x[j] − lse). So ∂y[j]/∂x[i] = y[j]·([i = j] − y[i]), and dx[i] =
+            // Σ_j dy[j]·∂y[j]/∂x[i] = y[i]·(dy[i] − Σ_j dy[j]·y[j]). Where y is 0, so is dx.
             let mean = simd::dot(dy, y);
             for ((dx, dy), y) in dx.iter_mut().zip(dy).zip(y) {
-                let slope = y * (dy - mean);
-                *dx = match accumulate { Accumulate::Overwrite => slope, Accumulate::Add => *dx + slope };
+                let gradient = y * (dy - mean);
+                *dx = match accumulate {
+                    Accumulate::Overwrite => gradient,
+                    Accumulate::Add => *dx + gradient,
+                };
             }
         }
     }
@@ -80,13 +84,14 @@ vectorized! {
     }
 }
 
-/// −∞ − −∞ would be NaN: a row of −∞ alone is shifted by 0 instead, and exp(−∞) is 0. (NaN stays NaN.)
+/// −∞ − −∞ would be NaN: a row of −∞ alone is shifted by 0 instead, and exp(−∞) is 0. NaN stays
+/// NaN.
 #[inline(always)]
 fn finite_or_zero(max: f32) -> f32 {
     if max == f32::NEG_INFINITY { 0.0 } else { max }
 }
 
-/// What [`exponentials`] found in a row.
+/// The maximum and the sum of exponentials of a row, from [`exponentials`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RowSum {
     /// The largest x.
@@ -96,13 +101,13 @@ pub(crate) struct RowSum {
 }
 
 impl RowSum {
-    /// log Σ exp(x), −∞ where everything is masked.
+    /// log Σ exp(x), −∞ for a fully masked row.
     #[inline(always)]
     pub fn log_sum_exp(self) -> f32 {
         self.max + self.sum.ln()
     }
 
-    /// What the row is multiplied by to sum to 1; 0 where everything is masked.
+    /// The factor that makes the row sum to 1; 0 for a fully masked row.
     #[inline(always)]
     pub fn normaliser(self) -> f32 {
         if self.sum == 0.0 { 0.0 } else { 1.0 / self.sum }
@@ -117,8 +122,8 @@ pub(crate) fn exponentials(row: &mut [f32]) -> RowSum {
     RowSum { max, sum }
 }
 
-/// Replaces x by exp(x − shift) and returns the sum. `shift` is at least about max x: exp(x − shift) ≤ 1, so a long
-/// row cannot overflow f32.
+/// Replaces x by exp(x − shift) and returns the sum. `shift` is at least about max x: exp(x −
+/// shift) ≤ 1, so a long row cannot overflow f32.
 #[inline(always)]
 pub(crate) fn exponentials_from(row: &mut [f32], shift: f32) -> f32 {
     let (lanes, rest) = row.as_chunks_mut::<LANES>();
@@ -129,7 +134,8 @@ pub(crate) fn exponentials_from(row: &mut [f32], shift: f32) -> f32 {
             sums[l] += x[l];
         }
     }
-    // The last few go through a full set of lanes too: one vector instead of up to 15 scalar exponentials.
+    // The remainder is padded to a full set of lanes: one vector instead of up to 15 scalar
+    // exponentials.
     if !rest.is_empty() {
         let mut last = [f32::NEG_INFINITY; LANES];
         last[..rest.len()].copy_from_slice(rest);
@@ -166,7 +172,8 @@ mod tests {
         x.iter().map(|x| if sum > 0.0 { x.exp() / sum } else { 0.0 }).collect()
     }
 
-    /// The notes' scores: the query [2,3,4,1] against two keys, before and after scaling; and [10, 1].
+    /// The notes' scores: the query [2,3,4,1] against two keys, before and after scaling; and [10,
+    /// 1].
     #[test]
     fn the_worked_examples_give_their_weights() {
         for (x, want) in [
@@ -191,8 +198,12 @@ mod tests {
             for (x, y) in x.chunks_exact(c).zip(y.chunks_exact(c)) {
                 let x: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
                 for (y, want) in y.iter().zip(naive(&x)) {
-                    // x − max is rounded: up to half an ULP of 20, which the exponential makes relative.
-                    assert!((f64::from(*y) - want).abs() <= 3e-6 * want, "({n},{c}): {y} is not {want}");
+                    // x − max is rounded: up to half an ULP of 20, which the exponential makes
+                    // relative.
+                    assert!(
+                        (f64::from(*y) - want).abs() <= 3e-6 * want,
+                        "({n},{c}): {y} is not {want}"
+                    );
                 }
             }
         }
@@ -229,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn log_sum_exp_neither_overflows_nor_hides_nan() {
+    fn log_sum_exp_does_not_overflow_and_propagates_nan() {
         assert_eq!(log_sum_exp(&[]), f32::NEG_INFINITY);
         assert_eq!(log_sum_exp(&[MASKED; 20]), f32::NEG_INFINITY);
         assert_eq!(log_sum_exp(&[1e4; 4]), 1e4 + 4.0_f32.ln());

@@ -1,23 +1,23 @@
 //! Multi-head attention on the tape: z = softmax(scale·q·kᵀ + mask)·v for each sequence and head.
 //!
-//! Shapes: q (n_q, h·d_k), k (n_k, h·d_k), v (n_k, h·d_v), z (n_q, h·d_v). q, k and v may be columns of one wider
-//! matrix, as a fused projection (n, 3c) makes them: then so is their gradient.
+//! Shapes: q (n_q, h·d_k), k (n_k, h·d_k), v (n_k, h·d_v), z (n_q, h·d_v). q, k and v may be
+//! columns of one matrix, the output (n, 3c) of a fused projection: then so are their gradients.
 //! Saved for the backward pass: q, k, v, z, and the log-sum-exp of each row (n_q, h).
 
 use crate::kernels::attention::{
-    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward, attention_forward,
-    attention_weights,
+    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward,
+    attention_forward, attention_weights,
 };
-use crate::tape::{Sweep, Tape, Var};
+use crate::tape::{BackwardPass, Tape, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
-/// Heads side by side in some columns of a matrix.
+/// Adjacent heads in some columns of a matrix.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The matrix.
     pub of: Var,
-    /// Where the first head begins.
+    /// The first column of the first head.
     pub first: usize,
     /// Columns of one head: d.
     pub width: usize,
@@ -25,11 +25,17 @@ pub struct Columns {
 
 impl Columns {
     fn heads(&self) -> Heads<'_> {
-        Heads { data: self.of.data(), stride: self.of.rows_cols().1, first: self.first, width: self.width }
+        Heads {
+            data: self.of.data(),
+            stride: self.of.rows_cols().1,
+            first: self.first,
+            width: self.width,
+        }
     }
 
-    /// Whether both are columns of one matrix, these to the left of the others: then one matrix can take both gradients. Where they
-    /// are the same columns (keys that are their own values), each gets a gradient of its own, and the two add up.
+    /// Whether both are columns of one matrix, these to the left of the others: then one matrix
+    /// holds both gradients. Where they are the same columns (keys used as values), each gets a
+    /// gradient of its own, and the two are added.
     fn is_left_in_same_matrix(&self, other: &Columns, heads: usize) -> bool {
         self.of.id().is_some()
             && self.of.id() == other.of.id()
@@ -37,32 +43,32 @@ impl Columns {
     }
 }
 
-/// Which rows are padding; see [`Padding`].
+/// The padding mask, by row; see [`Padding`].
 #[derive(Clone, Debug)]
 pub enum PaddingMask {
-    /// Packed sequences have none.
+    /// No padding: packed sequences.
     None,
-    /// Hidden keys get weight 0.
+    /// Padding keys get weight 0.
     Keys(Arc<[bool]>),
-    /// Hidden keys get weight 0 and hidden queries a zero row.
+    /// Padding keys get weight 0 and padding queries a zero row.
     KeysAndQueries {
-        /// Visible keys, by row of k.
+        /// Real keys, by row of k.
         keys: Arc<[bool]>,
-        /// Visible queries, by row of q.
+        /// Real queries, by row of q.
         queries: Arc<[bool]>,
     },
 }
 
-/// Everything about an attention but its numbers.
+/// Shape, scale and mask of an attention: everything but its operands.
 #[derive(Clone, Debug)]
 pub struct AttentionPlan {
     /// h.
     pub heads: usize,
-    /// What scores are multiplied by: usually 1/√d_k.
+    /// Factor on the scores, usually 1/√d_k.
     pub scale: f32,
-    /// Whether queries see later keys.
+    /// Whether queries attend to later keys.
     pub causality: Causality,
-    /// Which rows are hidden.
+    /// Which rows are padding.
     pub padding: PaddingMask,
     /// The rows of each sequence in q.
     pub q_spans: Arc<[Span]>,
@@ -75,7 +81,9 @@ impl AttentionPlan {
         let padding = match &self.padding {
             PaddingMask::None => Padding::None,
             PaddingMask::Keys(keys) => Padding::Keys(keys),
-            PaddingMask::KeysAndQueries { keys, queries } => Padding::KeysAndQueries { keys, queries },
+            PaddingMask::KeysAndQueries { keys, queries } => {
+                Padding::KeysAndQueries { keys, queries }
+            }
         };
         AttentionSpec {
             heads: self.heads,
@@ -110,13 +118,14 @@ impl Tape<'_> {
         attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &plan.spec());
         self.show("weights", || first_weights(&q, &k, plan));
         let (plan, kept) = (plan.clone(), z.clone());
-        self.record("attention", z, move |dz, sweep| backward(dz, kept, lse, q, k, v, plan, sweep))
+        self.record("attention", z, move |dz, pass| backward(dz, kept, lse, q, k, v, plan, pass))
     }
 }
 
 /// The weights of the first sequence, all heads: (h, t, s).
 fn first_weights(q: &Columns, k: &Columns, plan: &AttentionPlan) -> Tensor {
-    let (t, s) = (plan.q_spans.first().map_or(0, |s| s.len), plan.k_spans.first().map_or(0, |s| s.len));
+    let (t, s) =
+        (plan.q_spans.first().map_or(0, |s| s.len), plan.k_spans.first().map_or(0, |s| s.len));
     let mut weights = Tensor::zeros([plan.heads, t, s]);
     for (head, weights) in weights.data_mut().chunks_exact_mut((t * s).max(1)).enumerate() {
         attention_weights(weights, q.heads(), k.heads(), &plan.spec(), 0, head);
@@ -133,12 +142,23 @@ fn backward(
     k: Columns,
     v: Columns,
     plan: AttentionPlan,
-    sweep: &mut Sweep,
+    pass: &mut BackwardPass,
 ) {
     let h = plan.heads;
     let run = |dq: HeadsMut, dk: HeadsMut, dv: HeadsMut| {
         let (dz, z) = (Heads::new(dz.data(), h, v.width), Heads::new(z.data(), h, v.width));
-        attention_backward(dq, dk, dv, dz, z, lse.data(), q.heads(), k.heads(), v.heads(), &plan.spec());
+        attention_backward(
+            dq,
+            dk,
+            dv,
+            dz,
+            z,
+            lse.data(),
+            q.heads(),
+            k.heads(),
+            v.heads(),
+            &plan.spec(),
+        );
     };
     // One gradient matrix for each matrix that q, k and v are columns of.
     let stride = |x: &Columns| x.of.rows_cols().1;
@@ -148,19 +168,24 @@ fn backward(
             let columns = [(q.first, q.width), (k.first, k.width), (v.first, v.width)];
             let [dq, dk, dv] = HeadsMut::split(d.data_mut(), stride(&q), columns);
             run(dq, dk, dv);
-            sweep.give(q.of.id(), d);
+            pass.add_gradient(q.of.id(), d);
         }
         (false, true) => {
-            let (mut d, mut d_kv) =
-                (gradient_of(&[&q], h, &[&plan.q_spans]), gradient_of(&[&k, &v], h, &[&plan.k_spans]));
+            let (mut d, mut d_kv) = (
+                gradient_of(&[&q], h, &[&plan.q_spans]),
+                gradient_of(&[&k, &v], h, &[&plan.k_spans]),
+            );
             let dq = HeadsMut::new(d.data_mut(), stride(&q), q.first, q.width);
-            let [dk, dv] =
-                HeadsMut::split(d_kv.data_mut(), stride(&k), [(k.first, k.width), (v.first, v.width)]);
+            let [dk, dv] = HeadsMut::split(
+                d_kv.data_mut(),
+                stride(&k),
+                [(k.first, k.width), (v.first, v.width)],
+            );
             run(dq, dk, dv);
-            sweep.give(q.of.id(), d);
-            sweep.give(k.of.id(), d_kv);
+            pass.add_gradient(q.of.id(), d);
+            pass.add_gradient(k.of.id(), d_kv);
         }
-        // Otherwise each has a matrix of its own; two that share one add up in `give`.
+        // Otherwise each has a gradient matrix of its own; two of one matrix are added.
         _ => {
             let mut d_q = gradient_of(&[&q], h, &[&plan.q_spans]);
             let [mut d_k, mut d_v] = [&k, &v].map(|x| gradient_of(&[x], h, &[&plan.k_spans]));
@@ -169,14 +194,14 @@ fn backward(
                 HeadsMut::new(d_k.data_mut(), stride(&k), k.first, k.width),
                 HeadsMut::new(d_v.data_mut(), stride(&v), v.first, v.width),
             );
-            sweep.give(q.of.id(), d_q);
-            sweep.give(k.of.id(), d_k);
-            sweep.give(v.of.id(), d_v);
+            pass.add_gradient(q.of.id(), d_q);
+            pass.add_gradient(k.of.id(), d_k);
+            pass.add_gradient(v.of.id(), d_v);
         }
     }
 }
 
-/// Room for the gradient of a matrix; zeros if the attention is not going to write all of it.
+/// A tensor for the gradient of a matrix; zeros if the kernel does not write all of it.
 fn gradient_of(columns: &[&Columns], heads: usize, spans: &[&[Span]]) -> Tensor {
     let (rows, width) = columns[0].of.rows_cols();
     let written: usize = columns.iter().map(|x| x.width * heads).sum();
@@ -191,7 +216,7 @@ fn gradient_of(columns: &[&Columns], heads: usize, spans: &[&[Span]]) -> Tensor 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::Params;
 
     fn spans(lengths: &[usize]) -> Arc<[Span]> {
@@ -227,24 +252,29 @@ mod tests {
         for causality in [Causality::Full, Causality::Causal] {
             // Two heads, d_k = 3 and d_v = 2: rows of 2·(3 + 3 + 2).
             let plan = plan(2, causality, &[4, 1, 3], &[4, 1, 3]);
-            check().input(ramp([8, 16])).assert(|t, x| {
-                t.attention(columns(&x[0], 0, 3), columns(&x[0], 6, 3), columns(&x[0], 12, 2), &plan)
+            check().input(random_tensor([8, 16])).assert(|t, x| {
+                t.attention(
+                    columns(&x[0], 0, 3),
+                    columns(&x[0], 6, 3),
+                    columns(&x[0], 12, 2),
+                    &plan,
+                )
             });
         }
     }
 
     #[test]
-    fn cross_attention_sends_gradients_to_queries_and_to_the_fused_keys_and_values() {
+    fn cross_attention_has_gradients_for_queries_and_for_the_fused_keys_and_values() {
         let plan = plan(2, Causality::Full, &[2, 3], &[4, 1]);
-        check().input(ramp([5, 6])).input(ramp([5, 12])).assert(|t, x| {
+        check().input(random_tensor([5, 6])).input(random_tensor([5, 12])).assert(|t, x| {
             t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 6, 3), &plan)
         });
     }
 
     #[test]
-    fn keys_that_are_their_own_values_get_both_gradients() {
+    fn keys_used_as_values_get_both_gradients() {
         let plan = plan(1, Causality::Full, &[2, 3], &[4, 1]);
-        check().input(ramp([5, 3])).input(ramp([5, 3])).assert(|t, x| {
+        check().input(random_tensor([5, 3])).input(random_tensor([5, 3])).assert(|t, x| {
             t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 0, 3), &plan)
         });
     }
@@ -252,17 +282,21 @@ mod tests {
     #[test]
     fn three_separate_matrices_and_one_matrix_in_three_roles() {
         let plan = plan(1, Causality::Full, &[3], &[3]);
-        check().input(ramp([3, 2])).input(ramp([3, 2])).input(ramp([3, 4])).assert(|t, x| {
-            t.attention(columns(&x[0], 0, 2), columns(&x[1], 0, 2), columns(&x[2], 0, 4), &plan)
-        });
-        // q in one matrix, v in the same, k elsewhere: the two gradients of the shared one add up.
-        check().input(ramp([3, 4])).input(ramp([3, 2])).assert(|t, x| {
+        check()
+            .input(random_tensor([3, 2]))
+            .input(random_tensor([3, 2]))
+            .input(random_tensor([3, 4]))
+            .assert(|t, x| {
+                t.attention(columns(&x[0], 0, 2), columns(&x[1], 0, 2), columns(&x[2], 0, 4), &plan)
+            });
+        // q and v in one matrix, k in another: the two gradients of the shared one are added.
+        check().input(random_tensor([3, 4])).input(random_tensor([3, 2])).assert(|t, x| {
             t.attention(columns(&x[0], 0, 2), columns(&x[1], 0, 2), columns(&x[0], 2, 2), &plan)
         });
     }
 
     #[test]
-    fn padding_of_both_kinds_sends_no_gradient_to_what_is_hidden() {
+    fn padding_rows_get_no_gradient_from_masked_weights() {
         let visible: Arc<[bool]> = [true, true, false, true].into();
         for padding in [
             PaddingMask::Keys(visible.clone()),
@@ -270,19 +304,19 @@ mod tests {
             PaddingMask::Keys([false; 4].into()),
         ] {
             let plan = AttentionPlan { padding, ..plan(1, Causality::Causal, &[4], &[4]) };
-            check().input(ramp([4, 6])).assert(|t, x| {
+            check().input(random_tensor([4, 6])).assert(|t, x| {
                 t.attention(columns(&x[0], 0, 2), columns(&x[0], 2, 2), columns(&x[0], 4, 2), &plan)
             });
         }
     }
 
-    /// A batch as a rectangle filled up with padding, and the same sequences packed: the real rows agree.
+    /// A padded batch (b, t) and the same sequences packed: the real rows agree.
     #[test]
-    fn a_padded_rectangle_gives_the_rows_of_the_packed_batch() {
+    fn a_padded_batch_gives_the_rows_of_the_packed_batch() {
         let (lengths, longest, c) = ([5, 2, 7], 7, 2 * 3);
-        let packed = ramp([14, 3 * c]);
+        let packed = random_tensor([14, 3 * c]);
         let place = |sequence: usize, i: usize| lengths[..sequence].iter().sum::<usize>() + i;
-        // What stands in the padding must not matter.
+        // The content of the padding must not matter.
         let mut padded = Tensor::new([3 * longest, 3 * c], &[7.5; 3 * 7 * 18]);
         let mut visible = vec![false; 3 * longest];
         for (sequence, len) in lengths.iter().enumerate() {
@@ -299,7 +333,12 @@ mod tests {
             let run = |x: &Tensor, plan: &AttentionPlan| {
                 let x = Var::constant(x.clone());
                 let mut tape = Tape::inference(&params);
-                let z = tape.attention(columns(&x, 0, 3), columns(&x, c, 3), columns(&x, 2 * c, 3), plan);
+                let z = tape.attention(
+                    columns(&x, 0, 3),
+                    columns(&x, c, 3),
+                    columns(&x, 2 * c, 3),
+                    plan,
+                );
                 z.value().clone()
             };
             let want = run(&packed, &plan(2, causality, &lengths, &lengths));
@@ -311,7 +350,8 @@ mod tests {
                 let got = run(&padded, &AttentionPlan { padding, ..rectangle });
                 for (sequence, len) in lengths.iter().enumerate() {
                     for i in 0..*len {
-                        let (got, want) = (got.row(sequence * longest + i), want.row(place(sequence, i)));
+                        let (got, want) =
+                            (got.row(sequence * longest + i), want.row(place(sequence, i)));
                         let largest = want.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
                         assert!(
                             got.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-5 * largest),
@@ -324,12 +364,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_belong_to_no_sequence_give_zeros_and_get_zeros() {
+    fn rows_outside_all_sequences_have_zero_outputs_and_zero_gradients() {
         let apart: Arc<[Span]> = [Span { start: 1, len: 2 }].into();
-        let plan =
-            AttentionPlan { q_spans: apart.clone(), k_spans: apart, ..plan(1, Causality::Full, &[], &[]) };
-        check().input(ramp([4, 6])).assert(|t, x| {
-            let z = t.attention(columns(&x[0], 0, 2), columns(&x[0], 2, 2), columns(&x[0], 4, 2), &plan);
+        let plan = AttentionPlan {
+            q_spans: apart.clone(),
+            k_spans: apart,
+            ..plan(1, Causality::Full, &[], &[])
+        };
+        check().input(random_tensor([4, 6])).assert(|t, x| {
+            let z = t.attention(
+                columns(&x[0], 0, 2),
+                columns(&x[0], 2, 2),
+                columns(&x[0], 4, 2),
+                &plan,
+            );
             assert!(z.value().row(0) == [0.0; 2] && z.value().row(3) == [0.0; 2]);
             z
         });

@@ -1,20 +1,25 @@
-//! Matrices side by side: y = [a | b | …], (n, i), (n, j), … -> (n, i + j + …).
+//! Concatenation of columns: y = [a | b | …], (n, i), (n, j), … -> (n, i + j + …).
 
 use crate::tape::{Tape, Var, VarId};
 use crate::team::{for_each_chunk, rows_per_task};
 use crate::tensor::Tensor;
 
-/// The most matrices that stand side by side: two directions; state, context and word.
+/// The largest number of matrices: a state, a context and an embedding.
 const MOST: usize = 3;
 
 impl Tape<'_> {
-    /// Matrices of as many rows side by side: both directions of an encoder; a state, a context and a word.
+    /// Concatenates the columns of matrices: both directions of a recurrent encoder; a state, a
+    /// context and an embedding.
     ///
     /// # Panics
-    /// If the numbers of rows differ, or there are none or more than three.
+    /// If the numbers of rows differ, or there are no matrices or more than three.
     #[track_caller]
     pub fn concat(&mut self, parts: &[&Var]) -> Var {
-        assert!((1..=MOST).contains(&parts.len()), "concat: one to {MOST} matrices, not {}", parts.len());
+        assert!(
+            (1..=MOST).contains(&parts.len()),
+            "concat: one to {MOST} matrices, not {}",
+            parts.len()
+        );
         let n = parts[0].rows_cols().0;
         let mut from: [Option<(Option<VarId>, usize)>; MOST] = [None; MOST];
         for (from, part) in from.iter_mut().zip(parts) {
@@ -34,18 +39,19 @@ impl Tape<'_> {
                 }
             }
         });
-        self.record("concat", y, move |dy, sweep| {
-            // Forward: columns first..first + width of y are the part. So its gradient is those columns of dy.
+        self.record("concat", y, move |dy, pass| {
+            // Forward: columns first..first + width of y are the part. So its gradient is those
+            // columns of dy.
             let mut first = 0;
             for (id, width) in from.into_iter().flatten() {
-                if sweep.wants(id) {
+                if pass.needs_gradient(id) {
                     let mut dx = Tensor::uninit([n, width]);
                     for_each_chunk(dx.data_mut(), rows * width, |task, dx| {
                         for (i, dx) in dx.chunks_exact_mut(width).enumerate() {
                             dx.copy_from_slice(&dy.row(task * rows + i)[first..first + width]);
                         }
                     });
-                    sweep.give(id, dx);
+                    pass.add_gradient(id, dx);
                 }
                 first += width;
             }
@@ -55,18 +61,22 @@ impl Tape<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::Params;
     use crate::tape::{Tape, Var};
     use crate::tensor::Tensor;
 
     #[test]
-    fn columns_and_their_gradients_stand_where_their_parts_stood() {
+    fn columns_and_their_gradients_are_in_the_order_of_the_operands() {
         let check = GradCheck::new(Params::builder().build(0));
-        check.input(ramp([3, 2])).input(ramp([3, 4])).input(ramp([3, 1])).assert(|t, x| {
-            let all = t.concat(&[&x[0], &x[1], &x[2]]);
-            t.concat(&[&all, &x[0]])
-        });
+        check
+            .input(random_tensor([3, 2]))
+            .input(random_tensor([3, 4]))
+            .input(random_tensor([3, 1]))
+            .assert(|t, x| {
+                let all = t.concat(&[&x[0], &x[1], &x[2]]);
+                t.concat(&[&all, &x[0]])
+            });
         let params = Params::builder().build(0);
         let row = |data: &[f32]| Var::constant(Tensor::new([1, data.len()], data));
         let y = Tape::inference(&params).concat(&[&row(&[1.0, 2.0]), &row(&[3.0])]);

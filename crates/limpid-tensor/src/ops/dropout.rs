@@ -1,11 +1,12 @@
-//! Dropout on the tape: does nothing unless the tape has a stream for it.
+//! Dropout on the tape: a no-op unless the tape has a dropout stream.
 
-use crate::kernels::dropout::{Mask, dropout_in_place};
+use crate::kernels::dropout::{DropoutMask, dropout_in_place};
 use crate::tape::{Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
-    /// x with each number dropped with probability `p`, the rest divided by 1 − p. At inference, x itself.
+    /// x with each element dropped with probability `p` and the others divided by 1 − p. At
+    /// inference, x itself.
     ///
     /// # Panics
     /// If p is not in [0, 1).
@@ -16,32 +17,32 @@ impl Tape<'_> {
             return x.clone();
         }
         let Some((seed, stream)) = self.next_mask() else { return x.clone() };
-        let mask = Mask { seed, stream, p };
+        let mask = DropoutMask { seed, stream, p };
         let mut y = Tensor::new(x.shape(), x.data());
         dropout_in_place(y.data_mut(), mask);
         let x = x.id();
-        self.record("dropout", y, move |mut dy, sweep| {
-            // Forward: y = x·keep/(1−p). So dx = dy·keep/(1−p), with the same mask, drawn again.
+        self.record("dropout", y, move |mut dy, pass| {
+            // Forward: y = x·keep/(1−p). So dx = dy·keep/(1−p), with the same mask, recomputed.
             if dy.try_data_mut().is_none() {
                 dy = Tensor::new(dy.shape(), dy.data());
             }
             dropout_in_place(dy.data_mut(), mask);
-            sweep.give(x, dy);
+            pass.add_gradient(x, dy);
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::Params;
     use crate::tape::{DropoutStream, Gradients, Tape, Var};
     use crate::tensor::Tensor;
 
     #[test]
-    fn the_backward_uses_the_mask_of_the_forward() {
+    fn the_backward_pass_uses_the_mask_of_the_forward_pass() {
         GradCheck::new(Params::builder().build(0))
-            .input(ramp([7, 11]))
+            .input(random_tensor([7, 11]))
             .dropout(DropoutStream { seed: 5, pass: 1 })
             .assert(|t, x| {
                 let once = t.dropout(&x[0], 0.4);
@@ -56,8 +57,8 @@ mod tests {
         let x = Var::constant(Tensor::new([1, 64], &[1.0; 64]));
         assert_eq!(Tape::inference(&params).dropout(&x, 0.5).data(), x.data());
         let mut gradients = Gradients::new(&params);
-        let mut tape =
-            Tape::training(&params, &mut gradients).with_dropout(DropoutStream { seed: 1, pass: 0 });
+        let mut tape = Tape::training(&params, &mut gradients)
+            .with_dropout(DropoutStream { seed: 1, pass: 0 });
         let (a, b) = (tape.dropout(&x, 0.5), tape.dropout(&x, 0.5));
         assert_ne!(a.data(), b.data());
     }

@@ -1,4 +1,4 @@
-//! Embeddings and rows picked by number.
+//! Embedding lookup, and rows of a matrix by index.
 
 use crate::kernels::embedding::{embedding_backward, embedding_forward};
 use crate::kernels::matmul::Accumulate;
@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 impl Tape<'_> {
     /// `scale · table[ids[i]]` for each token: (n) -> (n, c).
+    ///
+    /// # Panics
+    /// If the table is not a matrix, or an id is not below its number of rows.
     #[track_caller]
     pub fn embedding(&mut self, ids: &Arc<[u32]>, table: ParamId, scale: f32) -> Var {
         let shape = self.param_shape(table);
@@ -17,38 +20,42 @@ impl Tape<'_> {
         let mut y = Tensor::uninit([ids.len(), c]);
         embedding_forward(y.data_mut(), self.param(table), ids, c, scale);
         let ids = ids.clone();
-        self.record("embedding", y, move |dy, sweep| {
-            let (dtable, accumulate) = sweep.slot(table);
+        self.record("embedding", y, move |dy, pass| {
+            let (dtable, accumulate) = pass.slot(table);
             embedding_backward(dtable, accumulate, dy.data(), &ids, c, scale);
         })
     }
 
-    /// Rows `rows` of x: (n, c) -> (rows, c). Only the CLS positions, only the masked words, only the last tokens.
+    /// Rows `rows` of x: (n, c) -> (rows, c), such as the CLS positions, the masked positions or
+    /// the last tokens.
+    ///
+    /// # Panics
+    /// If x is not a matrix, or a row is not below n.
     #[track_caller]
     pub fn rows(&mut self, x: &Var, rows: &Arc<[u32]>) -> Var {
         let (n, c) = x.rows_cols();
         let mut y = Tensor::uninit([rows.len(), c]);
         embedding_forward(y.data_mut(), x.data(), rows, c, 1.0);
         let (x, rows) = (x.id(), rows.clone());
-        self.record("rows", y, move |dy, sweep| {
+        self.record("rows", y, move |dy, pass| {
             // Forward: y[i] = x[rows[i]]. So dx[rows[i]] += dy[i], and 0 elsewhere.
             let mut dx = Tensor::uninit([n, c]);
             embedding_backward(dx.data_mut(), Accumulate::Overwrite, dy.data(), &rows, c, 1.0);
-            sweep.give(x, dx);
+            pass.add_gradient(x, dx);
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::{Init, Params};
 
     #[test]
     fn gradients_agree_with_central_differences_for_repeated_tokens_and_rows() {
         let mut builder = Params::builder();
         let table = builder.add("table", [5, 3], Init::Normal(1.0));
-        GradCheck::new(builder.build(1)).input(ramp([4, 3])).assert(|t, x| {
+        GradCheck::new(builder.build(1)).input(random_tensor([4, 3])).assert(|t, x| {
             let words = t.embedding(&[4, 1, 4, 0].into(), table, 2.5);
             let sum = t.add(&words, &x[0]);
             t.rows(&sum, &[3, 3, 0].into())

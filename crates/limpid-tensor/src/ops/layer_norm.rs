@@ -1,34 +1,50 @@
-//! Layer normalisation on the tape, alone or with the residual it follows.
+//! Layer normalisation on the tape, alone or fused with the residual connection before it.
 
-use crate::kernels::layer_norm::{Input, layer_norm_backward, layer_norm_forward, partial_sums};
+use crate::kernels::layer_norm::{
+    NormInput, layer_norm_backward, layer_norm_forward, partial_sums,
+};
 use crate::params::ParamId;
-use crate::tape::{Sweep, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Tape, Var, VarId};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
-    /// y = layer_norm(x)·γ + β.
+    /// y = layer_norm(x)·γ + β: (n, c) -> (n, c).
+    ///
+    /// # Panics
+    /// If γ or β is not (c).
     #[track_caller]
     pub fn layer_norm(&mut self, x: &Var, gamma: ParamId, beta: ParamId, eps: f32) -> Var {
         let (y, _, saved) = self.normalise(x, None, gamma, beta, eps);
         let x = x.id();
-        self.record("layer_norm", y, move |dy, sweep| {
-            let dx = saved.backward(Some(dy), None, sweep);
-            sweep.give(x, dx);
+        self.record("layer_norm", y, move |dy, pass| {
+            let dx = saved.backward(Some(dy), None, pass);
+            pass.add_gradient(x, dx);
         })
     }
 
-    /// (x, y) with x = a + b and y = layer_norm(x)·γ + β: the residual and the normalisation after it, in one sweep.
+    /// (x, y) with x = a + b and y = layer_norm(x)·γ + β: the residual connection and the
+    /// normalisation after it, in one pass over memory.
     ///
-    /// A post-norm model goes on with y alone; a pre-norm model keeps x as its residual stream.
+    /// A post-norm model continues with y alone; a pre-norm model keeps x as its residual stream.
+    ///
+    /// # Panics
+    /// If a and b differ in shape, or γ or β is not (c).
     #[track_caller]
-    pub fn add_norm(&mut self, a: &Var, b: &Var, gamma: ParamId, beta: ParamId, eps: f32) -> (Var, Var) {
+    pub fn add_norm(
+        &mut self,
+        a: &Var,
+        b: &Var,
+        gamma: ParamId,
+        beta: ParamId,
+        eps: f32,
+    ) -> (Var, Var) {
         let (y, sum, saved) = self.normalise(a, Some(b), gamma, beta, eps);
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
-        let [x, y] = self.record_many("add_norm", [sum, y], move |[dsum, dy], sweep| {
+        let [x, y] = self.record_many("add_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.
-            let dx = saved.backward(dy, dsum, sweep);
-            sweep.give(a, dx.clone());
-            sweep.give(b, dx);
+            let dx = saved.backward(dy, dsum, pass);
+            pass.add_gradient(a, dx.clone());
+            pass.add_gradient(b, dx);
         });
         (x, y)
     }
@@ -56,8 +72,8 @@ impl Tape<'_> {
         let (mut mean, mut rstd) = (Tensor::uninit([n]), Tensor::uninit([n]));
         let mut sum = Tensor::uninit([if b.is_some() { n } else { 0 }, shape.dim(1)]);
         let input = match b {
-            None => Input::Plain(a.data()),
-            Some(b) => Input::Residual(a.data(), b.data()),
+            None => NormInput::Plain(a.data()),
+            Some(b) => NormInput::Residual(a.data(), b.data()),
         };
         layer_norm_forward(
             y.data_mut(),
@@ -74,7 +90,7 @@ impl Tape<'_> {
     }
 }
 
-/// What the backward pass needs.
+/// Saved for the backward pass.
 struct Saved {
     x: Tensor,
     mean: Tensor,
@@ -84,9 +100,9 @@ struct Saved {
 }
 
 impl Saved {
-    fn backward(self, dy: Option<Tensor>, dsum: Option<Tensor>, sweep: &mut Sweep) -> Tensor {
+    fn backward(self, dy: Option<Tensor>, dsum: Option<Tensor>, pass: &mut BackwardPass) -> Tensor {
         let Some(dy) = dy else {
-            // The normalised output was not used: only the sum's gradient goes back.
+            // The normalised output was not used: only the sum has a gradient.
             return dsum.expect("one of the two outputs has a gradient");
         };
         let (n, c) = self.x.rows_cols();
@@ -102,19 +118,19 @@ impl Saved {
             dy.data(),
             dsum.as_ref().map_or(&[], Tensor::data),
             self.x.data(),
-            sweep.param(self.gamma),
+            pass.param(self.gamma),
             self.mean.data(),
             self.rstd.data(),
         );
-        sweep.give_param(self.gamma, dgamma);
-        sweep.give_param(self.beta, dbeta);
+        pass.add_param_gradient(self.gamma, dgamma);
+        pass.add_param_gradient(self.beta, dbeta);
         dx
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::{Init, ParamId, Params};
 
     fn gamma_beta(c: usize) -> (Params, ParamId, ParamId) {
@@ -128,31 +144,39 @@ mod tests {
     fn every_gradient_agrees_with_central_differences() {
         for (n, c) in [(1, 2), (3, 5), (9, 16), (20, 17)] {
             let (params, gamma, beta) = gamma_beta(c);
-            GradCheck::new(params).input(ramp([n, c])).assert(|t, x| t.layer_norm(&x[0], gamma, beta, 0.1));
+            GradCheck::new(params)
+                .input(random_tensor([n, c]))
+                .assert(|t, x| t.layer_norm(&x[0], gamma, beta, 0.1));
         }
     }
 
     #[test]
-    fn both_outputs_of_add_norm_send_their_gradients_to_both_inputs() {
+    fn the_gradients_of_both_outputs_of_add_norm_reach_both_inputs() {
         for (n, c) in [(1, 2), (3, 5), (20, 17)] {
             let (params, gamma, beta) = gamma_beta(c);
-            GradCheck::new(params).input(ramp([n, c])).input(ramp([n, c])).assert(|t, x| {
-                let (sum, y) = t.add_norm(&x[0], &x[1], gamma, beta, 0.1);
-                // Unequal use of the two, so that one cannot stand in for the other.
-                let sum = t.scale(&sum, 0.3);
-                t.add(&sum, &y)
-            });
+            GradCheck::new(params)
+                .input(random_tensor([n, c]))
+                .input(random_tensor([n, c]))
+                .assert(|t, x| {
+                    let (sum, y) = t.add_norm(&x[0], &x[1], gamma, beta, 0.1);
+                    // Different factors, so that swapping the two outputs would be detected.
+                    let sum = t.scale(&sum, 0.3);
+                    t.add(&sum, &y)
+                });
         }
     }
 
     #[test]
-    fn an_unused_output_of_add_norm_sends_nothing() {
+    fn an_unused_output_of_add_norm_contributes_no_gradient() {
         let check = |which: usize| {
             let (params, gamma, beta) = gamma_beta(4);
-            GradCheck::new(params).input(ramp([3, 4])).input(ramp([3, 4])).assert(|t, x| {
-                let (sum, y) = t.add_norm(&x[0], &x[1], gamma, beta, 0.1);
-                if which == 0 { sum } else { y }
-            });
+            GradCheck::new(params)
+                .input(random_tensor([3, 4]))
+                .input(random_tensor([3, 4]))
+                .assert(|t, x| {
+                    let (sum, y) = t.add_norm(&x[0], &x[1], gamma, beta, 0.1);
+                    if which == 0 { sum } else { y }
+                });
         };
         check(0);
         check(1);

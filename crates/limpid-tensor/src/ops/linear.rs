@@ -1,14 +1,14 @@
 //! A linear layer with its bias and activation: y = φ(x·Wᵀ + b).
 //!
 //! Shapes: `x` (n, i), `w` (o, i), `b` (o), `y` (n, o).
-//! Saved for the backward pass: `x`, and whatever φ remembers (nothing, y, or φ′).
+//! Saved for the backward pass: `x`, and nothing, y or φ′, depending on φ.
 
-use crate::kernels::activation::{self, Activation, Remember};
+use crate::kernels::activation::{self, Activation, SavedForBackward};
 use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::params::ParamId;
 use crate::simd::vectorized;
-use crate::tape::{Sweep, Tape, Var};
+use crate::tape::{BackwardPass, Tape, Var};
 use crate::team::Parts;
 use crate::tensor::Tensor;
 
@@ -34,13 +34,14 @@ impl Tape<'_> {
         let bias = b.map_or(&[][..], |b| self.param(b));
         assert!(
             b.is_none() || bias.len() == o,
-            "linear: bias of {} numbers for W {w_shape} (out, in)",
+            "linear: bias of {} elements for W {w_shape} (out, in)",
             bias.len()
         );
 
         let mut y = Tensor::uninit([n, o]);
-        // φ′ is stored only if there is going to be a backward pass.
-        let keep_derivative = self.is_recording() && phi.remembers() == Remember::Derivative;
+        // φ′ is stored only if a backward pass may follow.
+        let keep_derivative =
+            self.is_recording() && phi.saved_for_backward() == SavedForBackward::Derivative;
         let mut derivative = Tensor::uninit([if keep_derivative { n } else { 0 }, o]);
         let derivatives = Parts::new(derivative.data_mut());
         product_on_team(
@@ -53,7 +54,8 @@ impl Tape<'_> {
                     add_bias(part, &bias[first..]);
                 }
                 if keep_derivative {
-                    // SAFETY: every element of y is in one part, and the same element here goes with it.
+                    // SAFETY: every element of y is in exactly one part, and so is the element of
+                    // `derivative` with the same index.
                     let derivative = unsafe { derivatives.part(row * o + first, part.len()) };
                     activation::activate_and_derive(part, derivative, phi);
                 } else {
@@ -62,13 +64,13 @@ impl Tape<'_> {
             },
         );
 
-        let remembered = match phi.remembers() {
-            Remember::Nothing => None,
-            Remember::Output => Some(y.clone()),
-            Remember::Derivative => Some(derivative),
+        let saved = match phi.saved_for_backward() {
+            SavedForBackward::Nothing => None,
+            SavedForBackward::Output => Some(y.clone()),
+            SavedForBackward::Derivative => Some(derivative),
         };
         let (x, b) = (x.clone(), b.filter(|b| self.trains(*b)));
-        self.record("linear", y, move |dy, sweep| linear_backward(dy, x, w, b, phi, remembered, sweep))
+        self.record("linear", y, move |dy, pass| linear_backward(dy, x, w, b, phi, saved, pass))
     }
 }
 
@@ -78,43 +80,49 @@ fn linear_backward(
     w: ParamId,
     b: Option<ParamId>,
     phi: Activation,
-    remembered: Option<Tensor>,
-    sweep: &mut Sweep,
+    saved: Option<Tensor>,
+    pass: &mut BackwardPass,
 ) {
     let ((n, i), (_, o)) = (x.rows_cols(), dy.rows_cols());
     // Forward: y = φ(z). So dz = dy·φ′(z).
     let mut dz = dy;
-    if let Some(remembered) = remembered {
+    if let Some(saved) = saved {
         if dz.try_data_mut().is_none() {
             dz = Tensor::new(dz.shape(), dz.data());
         }
-        activation::activation_backward(dz.data_mut(), remembered.data(), phi);
+        activation::activation_backward(dz.data_mut(), saved.data(), phi);
     }
     // Forward: z = x·Wᵀ + b. So db = Σ_rows dz, dW = dzᵀ·x and dx = dz·W.
     if let Some(b) = b {
-        let (db, accumulate) = sweep.slot(b);
+        let (db, accumulate) = pass.slot(b);
         column_sums(db, dz.data(), accumulate);
     }
     let dz_no = Mat::new(dz.data(), n, o);
-    let (dw, accumulate) = sweep.slot(w);
-    product_on_team(MatMut::new(dw, o, i), dz_no.t(), Mat::new(x.data(), n, i), accumulate, |_, _, _| {});
-    if sweep.wants(x.id()) {
+    let (dw, accumulate) = pass.slot(w);
+    product_on_team(
+        MatMut::new(dw, o, i),
+        dz_no.t(),
+        Mat::new(x.data(), n, i),
+        accumulate,
+        |_, _, _| {},
+    );
+    if pass.needs_gradient(x.id()) {
         let mut dx = Tensor::uninit([n, i]);
         product_on_team(
             MatMut::new(dx.data_mut(), n, i),
             dz_no,
-            Mat::new(sweep.param(w), o, i),
+            Mat::new(pass.param(w), o, i),
             Accumulate::Overwrite,
             |_, _, _| {},
         );
-        sweep.give(x.id(), dx);
+        pass.add_gradient(x.id(), dx);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::{Init, Params};
 
     #[test]
@@ -126,14 +134,17 @@ mod tests {
                 let b = builder.add("b", [o], Init::Normal(0.5));
                 let mut params = builder.build(7);
                 if phi == Activation::Relu {
-                    // ReLU has no derivative at 0: with |b| = 2 no z comes near it, and both sides occur.
+                    // ReLU has no derivative at 0: with |b| = 2 no z is near it, and both signs
+                    // occur.
                     params
                         .get_mut(b)
                         .iter_mut()
                         .enumerate()
                         .for_each(|(j, b)| *b = if j % 2 == 0 { 2.0 } else { -2.0 });
                 }
-                GradCheck::new(params).input(ramp([n, i])).assert(|t, x| t.linear(&x[0], w, Some(b), phi));
+                GradCheck::new(params)
+                    .input(random_tensor([n, i]))
+                    .assert(|t, x| t.linear(&x[0], w, Some(b), phi));
             }
         }
     }
@@ -142,7 +153,7 @@ mod tests {
     fn without_a_bias_and_with_the_weight_used_twice_gradients_add_up() {
         let mut builder = Params::builder();
         let w = builder.add("w", [4, 4], Init::Normal(0.5));
-        GradCheck::new(builder.build(3)).input(ramp([3, 4])).assert(|t, x| {
+        GradCheck::new(builder.build(3)).input(random_tensor([3, 4])).assert(|t, x| {
             let once = t.linear(&x[0], w, None, Activation::Tanh);
             t.linear(&once, w, None, Activation::None)
         });
@@ -154,6 +165,11 @@ mod tests {
         let mut builder = Params::builder();
         let w = builder.add("w", [5, 4], Init::Zeros);
         let params = builder.build(0);
-        Tape::inference(&params).linear(&Var::constant(Tensor::zeros([2, 3])), w, None, Activation::None);
+        Tape::inference(&params).linear(
+            &Var::constant(Tensor::zeros([2, 3])),
+            w,
+            None,
+            Activation::None,
+        );
     }
 }

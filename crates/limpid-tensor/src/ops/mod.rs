@@ -1,10 +1,23 @@
-//! Operations on the tape, one file each: check shapes, take memory, call the kernel, record the backward.
+//! Operations on the tape, one file each: check shapes, allocate the output, call the kernel,
+//! record the backward pass.
 //!
-//! All are methods of [`crate::tape::Tape`], so a model reads as a list of steps.
+//! All are methods of [`crate::tape::Tape`], so the forward pass of a model reads as a list of
+//! calls:
+//!
+//! ```
+//! use limpid_tensor::params::Params;
+//! use limpid_tensor::tape::{Tape, Var};
+//! use limpid_tensor::tensor::Tensor;
+//!
+//! let params = Params::builder().build(0);
+//! let mut tape = Tape::inference(&params);
+//! let x = Var::constant(Tensor::new([1, 2], &[1.0, -1.0]));
+//! let doubled = tape.add(&x, &x);
+//! assert_eq!(tape.scale(&doubled, 0.5).data(), x.data());
+//! ```
 
 mod add;
 mod attention;
-mod attentive;
 mod batch_norm;
 mod concat;
 mod dropout;
@@ -14,12 +27,13 @@ mod linear;
 mod output_loss;
 mod positions;
 mod recurrent;
+mod recurrent_attention;
 mod softmax;
 mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
-pub use attentive::{AdditiveWeights, SourceStates};
 pub use batch_norm::BatchNormParams;
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;
-pub use recurrent::{RecurrentWeights, State};
+pub use recurrent::{RecurrentState, RecurrentWeights};
+pub use recurrent_attention::{AdditiveWeights, SourceStates};

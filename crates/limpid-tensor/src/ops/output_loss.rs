@@ -1,11 +1,13 @@
-//! The output layer and its loss in one: L = weight · Σ_rows cross_entropy(x·Wᵀ + b, target).
+//! The output layer fused with the cross-entropy loss:
+//! L = weight · Σ_rows cross_entropy(x·Wᵀ + b, target).
 //!
-//! Shapes: `x` (n, c), `w` (v, c), `b` (v), one target per row. The logits (n, v) never exist as a whole: they are made, turned
-//! into their gradient and used up, some rows at a time.
+//! Shapes: `x` (n, c), `w` (v, c), `b` (v), one target per row. The logits (n, v) are never stored
+//! as a whole: a chunk of rows at a time is computed, replaced by its gradient and consumed.
 //!
-//! The gradient is computed on the way forward, while the logits are at hand: going back would have to make them
-//! again, a third more work in the largest product of the model. That is possible because the loss is where the backward
-//! pass begins, with 1; scale a loss by `weight`, not by operations after it.
+//! The gradient is computed in the forward pass, while the logits are in memory: the backward pass
+//! would have to recompute them, a third more work in the largest product of the model. This is
+//! possible because the backward pass starts at the loss, with dL = 1; scale a loss by `weight`,
+//! not by operations after it.
 
 use super::linear::add_bias;
 use crate::kernels::cross_entropy::{Gradient, cross_entropy};
@@ -15,15 +17,15 @@ use crate::params::ParamId;
 use crate::tape::{Tape, Var};
 use crate::tensor::Tensor;
 
-/// Logits made at a time: 32 MB, a chunk that still shares the cache with the weights it meets.
+/// Number of logits computed at a time: 32 MB, which still shares the cache with the weights.
 const LOGITS_AT_A_TIME: usize = 8 << 20;
 
-/// How the loss of the rows becomes one number.
+/// Label smoothing and reduction of a cross-entropy loss.
 #[derive(Clone, Copy, Debug)]
 pub struct LossSpec {
     /// Label smoothing ε in [0, 1).
     pub smoothing: f32,
-    /// Factor on the sum over rows: 1 for a sum, 1 / number of targets for a mean.
+    /// Factor on the sum over rows: 1 for the sum, 1 / (number of targets) for the mean.
     pub weight: f32,
 }
 
@@ -84,24 +86,40 @@ impl Tape<'_> {
                 gradient,
             );
             if recording {
-                // Forward: z = x·Wᵀ + b, and logits is now dz. So db = Σ_rows dz, dW = dzᵀ·x, dx = dz·W.
+                // Forward: z = x·Wᵀ + b, and logits is now dz. So db = Σ_rows dz, dW = dzᵀ·x, dx =
+                // dz·W.
                 if let Some((db, accumulate)) = trained_bias.and_then(|b| self.slot(b)) {
                     column_sums(db, logits, accumulate);
                 }
                 let dz = Mat::new(logits, count, v);
                 if let Some((dw, accumulate)) = self.slot(w) {
-                    product_on_team(MatMut::new(dw, v, c), dz.t(), x_chunk, accumulate, |_, _, _| {});
+                    product_on_team(
+                        MatMut::new(dw, v, c),
+                        dz.t(),
+                        x_chunk,
+                        accumulate,
+                        |_, _, _| {},
+                    );
                 }
                 let dx = MatMut::new(&mut dx.data_mut()[first * c..], count, c);
-                product_on_team(dx, dz, Mat::new(weights, v, c), Accumulate::Overwrite, |_, _, _| {});
+                product_on_team(
+                    dx,
+                    dz,
+                    Mat::new(weights, v, c),
+                    Accumulate::Overwrite,
+                    |_, _, _| {},
+                );
             }
         }
         let total: f64 = losses.data().iter().map(|loss| f64::from(*loss)).sum();
         let loss = Tensor::scalar((f64::from(spec.weight) * total) as f32);
         let x = x.id();
-        self.record("output_loss", loss, move |dy, sweep| {
-            assert!(dy.item() == 1.0, "output loss: scale it with `weight`, not with operations after it");
-            sweep.give(x, dx);
+        self.record("output_loss", loss, move |dy, pass| {
+            assert!(
+                dy.item() == 1.0,
+                "output loss: scale it with `weight`, not with operations after it"
+            );
+            pass.add_gradient(x, dx);
         })
     }
 }
@@ -109,7 +127,7 @@ impl Tape<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::kernels::cross_entropy::IGNORE;
     use crate::params::{Init, Params};
 
@@ -124,7 +142,7 @@ mod tests {
                     (0..n).map(|i| if i == 1 { IGNORE } else { (i * 3 % v) as u32 }).collect();
                 let spec = LossSpec { smoothing, weight: 0.37 };
                 GradCheck::new(builder.build(4))
-                    .input(ramp([n, c]))
+                    .input(random_tensor([n, c]))
                     .assert(|t, x| t.output_loss(&x[0], w, Some(b), &targets, spec));
             }
         }
@@ -150,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_bias_counts_but_gets_no_gradient() {
+    fn a_fixed_bias_is_added_but_gets_no_gradient() {
         let mut builder = Params::builder();
         let w = builder.add("w", [4, 3], Init::Normal(0.5));
         let b = builder.add_fixed("b", [4], Init::Normal(1.0));
         let params = builder.build(4);
         let mut gradients = crate::tape::Gradients::new(&params);
         let mut tape = Tape::training(&params, &mut gradients);
-        let x = tape.leaf(ramp([2, 3]));
+        let x = tape.leaf(random_tensor([2, 3]));
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 };
         let with = tape.output_loss(&x, w, Some(b), &[0, 1], spec);
         tape.backward(&with);

@@ -1,22 +1,26 @@
-//! A recurrent layer on the tape: tanh, GRU or LSTM over packed sequences in the order of time.
+//! A recurrent layer on the tape: tanh, GRU or LSTM over packed sequences in time-major order.
 //!
-//! Shapes: x (n, i) by time, y (n, h) by time; states (b, h) by sequence, before the first step and after the last. The equations
-//! are in [`crate::kernels::recurrent`].
-//! Saved for the backward pass: x, the gates, h before each step, and c (LSTM) or the state's share of the candidate (GRU).
+//! Shapes: x (n, i) by time, y (n, h) by time; states (b, h) by sequence, before the first step and
+//! after the last. The equations are in [`crate::kernels::recurrent`]. Saved for the backward pass:
+//! x, the gates, h before each step, and c (LSTM) or the recurrent part of the candidate (GRU).
 
 use super::linear::add_bias;
 use crate::kernels::elementwise::column_sums;
-use crate::kernels::matmul::{Accumulate, Mat, MatMut, PackedRight, Right, product_on_team};
-use crate::kernels::recurrent::{Cell, Direction, Kept, TimeOrder, recurrent_backward, recurrent_forward};
+use crate::kernels::matmul::{
+    Accumulate, Mat, MatMut, PackedOperand, RightOperand, product_on_team,
+};
+use crate::kernels::recurrent::{
+    Cell, Direction, SavedSteps, TimeOrder, recurrent_backward, recurrent_forward,
+};
 use crate::params::ParamId;
-use crate::tape::{Sweep, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Tape, Var, VarId};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
-/// The parameters of one layer and direction, stacked by gates as PyTorch stacks them.
+/// The parameters of one layer and direction, gates stacked as in PyTorch.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentWeights {
-    /// What they are for.
+    /// The cell.
     pub cell: Cell,
     /// (g·h, i).
     pub w_ih: ParamId,
@@ -28,25 +32,26 @@ pub struct RecurrentWeights {
     pub b_hh: ParamId,
 }
 
-/// h, and for an LSTM c: (b, h) each, by sequence.
+/// Hidden state h, and for an LSTM cell state c: (b, h) each, by sequence.
 #[derive(Clone, Debug)]
-pub struct State {
-    /// What a layer says.
+pub struct RecurrentState {
+    /// Hidden state.
     pub h: Var,
-    /// What an LSTM keeps to itself.
+    /// Cell state of an LSTM.
     pub c: Option<Var>,
 }
 
-impl State {
-    /// Zeros, where a sequence begins.
+impl RecurrentState {
+    /// The zero state before the first token.
     pub fn zeros(cell: Cell, sequences: usize, h: usize) -> Self {
         let zeros = || Var::constant(Tensor::zeros([sequences, h]));
-        Self { h: zeros(), c: cell.has_memory().then(zeros) }
+        Self { h: zeros(), c: cell.has_cell_state().then(zeros) }
     }
 }
 
 impl Tape<'_> {
-    /// Runs a layer over all sequences, in one direction: what it says at each token (n, h) by time, and its last state.
+    /// Runs a layer over all sequences, in one direction: its outputs (n, h) by time, and its last
+    /// state.
     ///
     /// # Panics
     /// If the shapes of x, the weights, the order and the state do not fit.
@@ -57,8 +62,8 @@ impl Tape<'_> {
         weights: RecurrentWeights,
         direction: Direction,
         order: &Arc<TimeOrder>,
-        initial: &State,
-    ) -> (Var, State) {
+        initial: &RecurrentState,
+    ) -> (Var, RecurrentState) {
         let (w_ih, w_hh) = (self.param_shape(weights.w_ih), self.param_shape(weights.w_hh));
         let cell = weights.cell;
         let (n, h, b, g) = (order.tokens(), w_hh.dim(1), order.sequences().len(), w_hh.dim(0));
@@ -68,42 +73,43 @@ impl Tape<'_> {
             x.shape()
         );
         check_state(initial, cell, b, h);
-        let mut kept = Memory::new(cell, n, h);
+        let mut saved = SavedTensors::new(cell, n, h);
         let (bias, i) = (self.param(weights.b_ih), w_ih.dim(1));
         product_on_team(
-            MatMut::new(kept.gates.data_mut(), n, g),
+            MatMut::new(saved.gates.data_mut(), n, g),
             Mat::new(x.data(), n, i),
             Mat::new(self.param(weights.w_ih), g, i).t(),
             Accumulate::Overwrite,
             |_, first, part| add_bias(part, &bias[first..]),
         );
         let mut y = Tensor::uninit([n, h]);
-        let [mut state, mut memory] = initial_by_rank(initial, order, h);
-        let mut room = Tensor::uninit([b, g]);
-        let mut panels = room_for_panels(order, h, g);
+        let [mut state, mut cell_state] = initial_by_rank(initial, order, h);
+        let mut scratch = Tensor::uninit([b, g]);
+        let mut panels = panel_buffer(order, h, g);
         recurrent_forward(
             y.data_mut(),
-            kept.parts(),
+            saved.parts(),
             state.data_mut(),
-            memory.data_mut(),
-            room.data_mut(),
-            right(&mut panels, Mat::new(self.param(weights.w_hh), g, h).t()),
+            cell_state.data_mut(),
+            scratch.data_mut(),
+            right_operand(&mut panels, Mat::new(self.param(weights.w_hh), g, h).t()),
             self.param(weights.b_hh),
             (cell, h),
             (order, direction),
         );
-        let [last_h, last_c] = [&state, &memory].map(|ranked| by_sequence(ranked, order, h));
+        let [last_h, last_c] = [&state, &cell_state].map(|ranked| by_sequence(ranked, order, h));
         let (x, order) = (x.clone(), order.clone());
         let initial = (initial.h.id(), initial.c.as_ref().and_then(Var::id));
-        let [y, h, c] = self.record_many("recurrent", [y, last_h, last_c], move |[dy, dh, dc], sweep| {
-            let gradients = Incoming { dy, dh, dc };
-            backward(gradients, x, weights, (&order, direction), kept, initial, sweep);
-        });
-        (y, State { h, c: cell.has_memory().then_some(c) })
+        let [y, h, c] =
+            self.record_many("recurrent", [y, last_h, last_c], move |[dy, dh, dc], pass| {
+                let gradients = Incoming { dy, dh, dc };
+                backward(gradients, x, weights, (&order, direction), saved, initial, pass);
+            });
+        (y, RecurrentState { h, c: cell.has_cell_state().then_some(c) })
     }
 }
 
-/// The gradients that have gathered at the outputs.
+/// The gradients of the outputs; `None` for an output that was not used.
 struct Incoming {
     dy: Option<Tensor>,
     dh: Option<Tensor>,
@@ -115,99 +121,113 @@ fn backward(
     x: Var,
     weights: RecurrentWeights,
     (order, direction): (&TimeOrder, Direction),
-    mut kept: Memory,
+    mut saved: SavedTensors,
     initial: (Option<VarId>, Option<VarId>),
-    sweep: &mut Sweep,
+    pass: &mut BackwardPass,
 ) {
-    let (cell, (n, h)) = (weights.cell, kept.previous.rows_cols());
+    let (cell, (n, h)) = (weights.cell, saved.previous.rows_cols());
     let (i, g) = (x.rows_cols().1, cell.gates() * h);
     let dy = incoming.dy.unwrap_or_else(|| Tensor::zeros([n, h]));
-    let [mut dstate, mut dmemory] = last_by_rank(cell, incoming.dh, incoming.dc, order, h);
+    let [mut dstate, mut dcell_state] = last_by_rank(cell, incoming.dh, incoming.dc, order, h);
     let mut by_state = Tensor::uninit([if cell == Cell::Gru { n } else { 0 }, g]);
-    let mut panels = room_for_panels(order, g, h);
+    let mut panels = panel_buffer(order, g, h);
     recurrent_backward(
-        kept.parts(),
+        saved.parts(),
         by_state.data_mut(),
         dstate.data_mut(),
-        dmemory.data_mut(),
+        dcell_state.data_mut(),
         dy.data(),
-        right(&mut panels, Mat::new(sweep.param(weights.w_hh), g, h)),
+        right_operand(&mut panels, Mat::new(pass.param(weights.w_hh), g, h)),
         (cell, h),
         (order, direction),
     );
     drop((dy, panels));
-    give_recurrent(weights, &kept, &by_state, (n, g, h), sweep);
+    add_recurrent_gradients(weights, &saved, &by_state, (n, g, h), pass);
     // Forward: z = x·W_ihᵀ + b_ih. So dW_ih = dzᵀ·x and dx = dz·W_ih.
-    let dz = Mat::new(kept.gates.data(), n, g);
-    let (dw, accumulate) = sweep.slot(weights.w_ih);
-    product_on_team(MatMut::new(dw, g, i), dz.t(), Mat::new(x.data(), n, i), accumulate, |_, _, _| {});
-    if sweep.wants(x.id()) {
+    let dz = Mat::new(saved.gates.data(), n, g);
+    let (dw, accumulate) = pass.slot(weights.w_ih);
+    product_on_team(
+        MatMut::new(dw, g, i),
+        dz.t(),
+        Mat::new(x.data(), n, i),
+        accumulate,
+        |_, _, _| {},
+    );
+    if pass.needs_gradient(x.id()) {
         let mut dx = Tensor::uninit([n, i]);
-        let w = Mat::new(sweep.param(weights.w_ih), g, i);
-        product_on_team(MatMut::new(dx.data_mut(), n, i), dz, w, Accumulate::Overwrite, |_, _, _| {});
-        sweep.give(x.id(), dx);
+        let w = Mat::new(pass.param(weights.w_ih), g, i);
+        product_on_team(
+            MatMut::new(dx.data_mut(), n, i),
+            dz,
+            w,
+            Accumulate::Overwrite,
+            |_, _, _| {},
+        );
+        pass.add_gradient(x.id(), dx);
     }
-    give_initial(cell, initial, (&dstate, &dmemory), order, h, sweep);
+    add_initial_gradients(cell, initial, (&dstate, &dcell_state), order, h, pass);
 }
 
-/// What the way back needs of all steps.
-pub(super) struct Memory {
+/// Saved for the backward pass, of all steps.
+pub(super) struct SavedTensors {
     pub(super) gates: Tensor,
     pub(super) previous: Tensor,
-    memories: Tensor,
+    cell_states: Tensor,
     candidates: Tensor,
 }
 
-impl Memory {
+impl SavedTensors {
     pub(super) fn new(cell: Cell, n: usize, h: usize) -> Self {
         let only = |used: bool| Tensor::uninit([if used { n } else { 0 }, h]);
         Self {
             gates: Tensor::uninit([n, cell.gates() * h]),
             previous: Tensor::uninit([n, h]),
-            memories: only(cell == Cell::Lstm),
+            cell_states: only(cell == Cell::Lstm),
             candidates: only(cell == Cell::Gru),
         }
     }
 
-    pub(super) fn parts(&mut self) -> Kept<'_> {
-        Kept {
+    pub(super) fn parts(&mut self) -> SavedSteps<'_> {
+        SavedSteps {
             gates: self.gates.data_mut(),
             previous: self.previous.data_mut(),
-            memories: self.memories.data_mut(),
+            cell_states: self.cell_states.data_mut(),
             candidates: self.candidates.data_mut(),
         }
     }
 }
 
-/// Room for the panels of a right factor (k, n) if more than one step uses them; none if not.
-pub(super) fn room_for_panels(order: &TimeOrder, k: usize, n: usize) -> Tensor {
-    Tensor::uninit([if order.steps() > 1 { PackedRight::room(k, n) } else { 0 }])
+/// A buffer for the packed panels of a right operand (k, n), empty if only one step uses them.
+pub(super) fn panel_buffer(order: &TimeOrder, k: usize, n: usize) -> Tensor {
+    Tensor::uninit([if order.steps() > 1 { PackedOperand::packed_len(k, n) } else { 0 }])
 }
 
-/// A right factor for all steps: packed if there is room.
-pub(super) fn right<'a>(panels: &'a mut Tensor, b: Mat<'a>) -> Right<'a> {
+/// A right operand for all steps: packed if the buffer is not empty.
+pub(super) fn right_operand<'a>(panels: &'a mut Tensor, b: Mat<'a>) -> RightOperand<'a> {
     match panels.shape().len() {
-        0 => Right::Plain(b),
-        _ => Right::Packed(PackedRight::new(panels.data_mut(), b)),
+        0 => RightOperand::Plain(b),
+        _ => RightOperand::Packed(PackedOperand::new(panels.data_mut(), b)),
     }
 }
 
 #[track_caller]
-pub(super) fn check_state(state: &State, cell: Cell, b: usize, h: usize) {
+pub(super) fn check_state(state: &RecurrentState, cell: Cell, b: usize, h: usize) {
     let fits = |x: &Var| x.rows_cols() == (b, h);
     assert!(
-        fits(&state.h) && state.c.is_some() == cell.has_memory() && state.c.as_ref().is_none_or(fits),
+        fits(&state.h)
+            && state.c.is_some() == cell.has_cell_state()
+            && state.c.as_ref().is_none_or(fits),
         "recurrent: a state {} of a {cell:?} layer of {b} sequences and width {h}",
         state.h.shape()
     );
 }
 
-/// h and c (nothing, where there is none) in the order of ranks.
-pub(super) fn initial_by_rank(state: &State, order: &TimeOrder, h: usize) -> [Tensor; 2] {
+/// h and c (empty, where there is none) in the order of ranks.
+pub(super) fn initial_by_rank(state: &RecurrentState, order: &TimeOrder, h: usize) -> [Tensor; 2] {
     [Some(&state.h), state.c.as_ref()].map(|x| by_rank(x.map(Var::value), order, h))
 }
 
-/// The gradients by the last states in the order of ranks, 0 where none came.
+/// The gradients by the last states in the order of ranks, 0 where there is none.
 pub(super) fn last_by_rank(
     cell: Cell,
     dh: Option<Tensor>,
@@ -220,7 +240,7 @@ pub(super) fn last_by_rank(
         Some(d) => by_rank(Some(&d), order, h),
         None => Tensor::zeros([b, h]),
     };
-    [or_zeros(dh), if cell.has_memory() { or_zeros(dc) } else { Tensor::zeros([0, h]) }]
+    [or_zeros(dh), if cell.has_cell_state() { or_zeros(dc) } else { Tensor::zeros([0, h]) }]
 }
 
 fn by_rank(x: Option<&Tensor>, order: &TimeOrder, h: usize) -> Tensor {
@@ -230,53 +250,61 @@ fn by_rank(x: Option<&Tensor>, order: &TimeOrder, h: usize) -> Tensor {
     ranked
 }
 
-/// The same in the order of sequences.
+/// A tensor by rank, in the order of sequences.
 pub(super) fn by_sequence(ranked: &Tensor, order: &TimeOrder, h: usize) -> Tensor {
     let mut states = Tensor::uninit(ranked.shape());
     order.by_sequence(states.data_mut(), ranked.data(), h);
     states
 }
 
-/// Gives the gradients of W_hh and of both biases. `kept.gates` and `by_state` hold those by the gates.
-pub(super) fn give_recurrent(
+/// Adds the gradients of W_hh and of both biases, given those by the gates in `saved.gates` and
+/// `by_state`.
+pub(super) fn add_recurrent_gradients(
     weights: RecurrentWeights,
-    kept: &Memory,
+    saved: &SavedTensors,
     by_state: &Tensor,
     (n, g, h): (usize, usize, usize),
-    sweep: &mut Sweep,
+    pass: &mut BackwardPass,
 ) {
-    // Forward: z = h·W_hhᵀ + b_hh. So dW_hh = Σ_t dzᵀ·h and db_hh = Σ dz: one product and one sum for all steps.
-    let dz = if weights.cell == Cell::Gru { by_state.data() } else { kept.gates.data() };
-    let (dw, accumulate) = sweep.slot(weights.w_hh);
-    let previous = Mat::new(kept.previous.data(), n, h);
-    product_on_team(MatMut::new(dw, g, h), Mat::new(dz, n, g).t(), previous, accumulate, |_, _, _| {});
-    let (db, accumulate) = sweep.slot(weights.b_hh);
+    // Forward: z = h·W_hhᵀ + b_hh. So dW_hh = Σ_t dzᵀ·h and db_hh = Σ dz: one product and one sum
+    // for all steps.
+    let dz = if weights.cell == Cell::Gru { by_state.data() } else { saved.gates.data() };
+    let (dw, accumulate) = pass.slot(weights.w_hh);
+    let previous = Mat::new(saved.previous.data(), n, h);
+    product_on_team(
+        MatMut::new(dw, g, h),
+        Mat::new(dz, n, g).t(),
+        previous,
+        accumulate,
+        |_, _, _| {},
+    );
+    let (db, accumulate) = pass.slot(weights.b_hh);
     column_sums(db, dz, accumulate);
-    let (db, accumulate) = sweep.slot(weights.b_ih);
-    column_sums(db, kept.gates.data(), accumulate);
+    let (db, accumulate) = pass.slot(weights.b_ih);
+    column_sums(db, saved.gates.data(), accumulate);
 }
 
-/// Gives the gradients of the states before the first step.
-pub(super) fn give_initial(
+/// Adds the gradients of the states before the first step.
+pub(super) fn add_initial_gradients(
     cell: Cell,
     (h_id, c_id): (Option<VarId>, Option<VarId>),
-    (dstate, dmemory): (&Tensor, &Tensor),
+    (dstate, dcell_state): (&Tensor, &Tensor),
     order: &TimeOrder,
     h: usize,
-    sweep: &mut Sweep,
+    pass: &mut BackwardPass,
 ) {
-    if sweep.wants(h_id) {
-        sweep.give(h_id, by_sequence(dstate, order, h));
+    if pass.needs_gradient(h_id) {
+        pass.add_gradient(h_id, by_sequence(dstate, order, h));
     }
-    if cell.has_memory() && sweep.wants(c_id) {
-        sweep.give(c_id, by_sequence(dmemory, order, h));
+    if cell.has_cell_state() && pass.needs_gradient(c_id) {
+        pass.add_gradient(c_id, by_sequence(dcell_state, order, h));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::kernels::attention::Span;
     use crate::params::{Init, Params, ParamsBuilder};
 
@@ -302,12 +330,12 @@ mod tests {
         }
     }
 
-    fn state(cell: Cell, inputs: &[Var]) -> State {
-        State { h: inputs[0].clone(), c: cell.has_memory().then(|| inputs[1].clone()) }
+    fn state(cell: Cell, inputs: &[Var]) -> RecurrentState {
+        RecurrentState { h: inputs[0].clone(), c: cell.has_cell_state().then(|| inputs[1].clone()) }
     }
 
-    /// y, the last h and (LSTM) the last c all have a share in what is differentiated.
-    fn outputs_and_states(t: &mut Tape, y: &Var, last: &State) -> Var {
+    /// A loss that depends on y, on the last h and (LSTM) on the last c.
+    fn outputs_and_states(t: &mut Tape, y: &Var, last: &RecurrentState) -> Var {
         let (n, b) = (y.rows_cols().0, last.h.rows_cols().0);
         let spread: Arc<[u32]> = (0..n).map(|i| (i % b) as u32).collect();
         let h = t.rows(&last.h, &spread);
@@ -331,25 +359,28 @@ mod tests {
                     let (order, n) = (order(lengths), lengths.iter().sum());
                     let mut builder = Params::builder();
                     let w = weights(&mut builder, cell, 3, 4);
-                    let check = GradCheck::new(builder.build(11)).input(ramp([n, 3]));
+                    let check = GradCheck::new(builder.build(11)).input(random_tensor([n, 3]));
                     let b = lengths.len();
-                    check.input(ramp([b, 4])).input(ramp([b, 4])).assert(|t, x| {
-                        let (y, last) = t.recurrent(&x[0], w, direction, &order, &state(cell, &x[1..]));
-                        outputs_and_states(t, &y, &last)
-                    });
+                    check.input(random_tensor([b, 4])).input(random_tensor([b, 4])).assert(
+                        |t, x| {
+                            let (y, last) =
+                                t.recurrent(&x[0], w, direction, &order, &state(cell, &x[1..]));
+                            outputs_and_states(t, &y, &last)
+                        },
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn two_layers_and_both_directions_of_one_input_add_their_gradients_up() {
+    fn gradients_of_two_layers_and_both_directions_of_one_input_are_added() {
         let order = order(&[3, 1, 2]);
         for cell in CELLS {
             let mut builder = Params::builder();
             let w = weights(&mut builder, cell, 4, 4);
-            GradCheck::new(builder.build(2)).input(ramp([6, 4])).assert(|t, x| {
-                let zeros = State::zeros(cell, 3, 4);
+            GradCheck::new(builder.build(2)).input(random_tensor([6, 4])).assert(|t, x| {
+                let zeros = RecurrentState::zeros(cell, 3, 4);
                 let (there, last) = t.recurrent(&x[0], w, Direction::Forward, &order, &zeros);
                 // The same weights again, on what they said, from where they stopped.
                 t.recurrent(&there, w, Direction::Backward, &order, &last).0
@@ -363,15 +394,21 @@ mod tests {
             let mut builder = Params::builder();
             let w = weights(&mut builder, cell, 3, 17);
             let params = builder.build(5);
-            let run = |x: &Tensor, initial: &State, lengths: &[usize]| {
+            let run = |x: &Tensor, initial: &RecurrentState, lengths: &[usize]| {
                 let mut tape = Tape::inference(&params);
-                tape.recurrent(&Var::constant(x.clone()), w, Direction::Forward, &order(lengths), initial)
+                tape.recurrent(
+                    &Var::constant(x.clone()),
+                    w,
+                    Direction::Forward,
+                    &order(lengths),
+                    initial,
+                )
             };
-            let (x, h) = (ramp([2, 3]), ramp([2, 17]));
+            let (x, h) = (random_tensor([2, 3]), random_tensor([2, 17]));
             let initial = |rows: &[usize]| {
                 let pick = || rows.iter().flat_map(|r| h.row(*r).to_vec()).collect::<Vec<_>>();
                 let var = || Var::constant(Tensor::new([rows.len(), 17], &pick()));
-                State { h: var(), c: cell.has_memory().then(var) }
+                RecurrentState { h: var(), c: cell.has_cell_state().then(var) }
             };
             // Sequence 0 has no token, sequence 1 two.
             let (y, last) = run(&x, &initial(&[0, 1]), &[0, 2]);
@@ -383,13 +420,15 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "recurrent: x (2,5), W_ih (12,3) and W_hh (12,4) of a Gru layer, 2 tokens")]
+    #[should_panic(
+        expected = "recurrent: x (2,5), W_ih (12,3) and W_hh (12,4) of a Gru layer, 2 tokens"
+    )]
     fn shapes_that_do_not_fit_panic_and_name_them() {
         let mut builder = Params::builder();
         let w = weights(&mut builder, Cell::Gru, 3, 4);
         let params = builder.build(0);
         let x = Var::constant(Tensor::zeros([2, 5]));
-        let zeros = State::zeros(Cell::Gru, 1, 4);
+        let zeros = RecurrentState::zeros(Cell::Gru, 1, 4);
         Tape::inference(&params).recurrent(&x, w, Direction::Forward, &order(&[2]), &zeros);
     }
 }

@@ -6,30 +6,35 @@ use crate::tape::{Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
-    /// Each row of x (n, c) as probabilities. A row of −∞ alone gives zeros.
+    /// Softmax of each row of x (n, c). A row of −∞ alone gives zeros.
+    ///
+    /// # Panics
+    /// If x is not a matrix.
     #[track_caller]
     pub fn softmax(&mut self, x: &Var) -> Var {
         let (_, c) = x.rows_cols();
         let mut y = Tensor::uninit(x.shape());
         softmax_forward(y.data_mut(), x.data(), c);
         let (x, kept) = (x.id(), y.clone());
-        self.record("softmax", y, move |dy, sweep| {
+        self.record("softmax", y, move |dy, pass| {
             let mut dx = Tensor::uninit(dy.shape());
             softmax_backward(dx.data_mut(), dy.data(), kept.data(), c, Accumulate::Overwrite);
-            sweep.give(x, dx);
+            pass.add_gradient(x, dx);
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::gradcheck::{GradCheck, ramp};
+    use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::Params;
 
     #[test]
     fn the_gradient_agrees_with_central_differences() {
         for (n, c) in [(1, 2), (3, 5), (2, 33)] {
-            GradCheck::new(Params::builder().build(0)).input(ramp([n, c])).assert(|t, x| t.softmax(&x[0]));
+            GradCheck::new(Params::builder().build(0))
+                .input(random_tensor([n, c]))
+                .assert(|t, x| t.softmax(&x[0]));
         }
     }
 }

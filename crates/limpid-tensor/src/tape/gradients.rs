@@ -1,18 +1,18 @@
-//! Gradients: of every parameter, in one flat block, and of the variables of the pass under way.
+//! Gradients of every parameter, in one flat buffer, and of the variables of the current pass.
 
 use super::{Profile, Step, VarId};
 use crate::kernels::elementwise::add_assign;
 use crate::kernels::matmul::Accumulate;
-use crate::params::{Block, ParamId, Params};
+use crate::params::{ParamBuffer, ParamId, Params};
 use crate::tensor::Tensor;
 use std::time::Instant;
 
-/// Where a backward pass adds its results, and the memory of the tape.
+/// The gradients of all parameters, and the storage of the tape.
 ///
-/// Nothing is ever zeroed: the first gradient that reaches a parameter after [`Gradients::clear`] overwrites what
-/// was there, later ones are added.
+/// Gradients are never zeroed: the first one of a parameter after [`Gradients::clear`] overwrites
+/// the old values, later ones are added.
 pub struct Gradients {
-    flat: Block,
+    flat: ParamBuffer,
     /// Whether a parameter has received a gradient since `clear`.
     reached: Vec<bool>,
     steps: Vec<Step>,
@@ -20,37 +20,38 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// Room for the gradients of `params`.
+    /// No gradients yet, in the layout of `params`.
     pub fn new(params: &Params) -> Self {
         Self {
-            flat: Block::zeros_like(params),
+            flat: ParamBuffer::zeros_like(params),
             reached: vec![false; params.iter().len()],
             steps: Vec::new(),
             by_var: Vec::new(),
         }
     }
 
-    /// Forgets all gradients: the next pass starts from zero.
+    /// Discards all gradients (PyTorch's `zero_grad`).
     pub fn clear(&mut self) {
         self.reached.fill(false);
     }
 
-    /// The gradient of a parameter, `None` if none has reached it since [`Gradients::clear`].
+    /// The gradient of a parameter, `None` if it has received none since [`Gradients::clear`].
     pub fn get(&self, params: &Params, id: ParamId) -> Option<&[f32]> {
         self.reached[id.index()].then(|| &self.flat.flat()[params.spec(id).range()])
     }
 
-    /// Whether a gradient has reached a parameter since [`Gradients::clear`].
+    /// Whether a parameter has received a gradient since [`Gradients::clear`].
     pub fn reaches(&self, id: ParamId) -> bool {
         self.reached[id.index()]
     }
 
-    /// The gradient of a parameter, to be changed.
+    /// The gradient of a parameter, mutable.
     pub fn get_mut(&mut self, params: &Params, id: ParamId) -> Option<&mut [f32]> {
         self.reached[id.index()].then(|| &mut self.flat.flat_mut()[params.spec(id).range()])
     }
 
-    /// The whole block, in the layout of the parameters. Ranges that no gradient has reached hold what was there before.
+    /// The whole buffer, in the layout of the parameters. Ranges of parameters without a gradient
+    /// hold arbitrary old values.
     pub fn flat(&self) -> &[f32] {
         self.flat.flat()
     }
@@ -69,20 +70,20 @@ impl Gradients {
         self.steps.push(step);
     }
 
-    pub(super) fn forget_steps(&mut self) {
+    pub(super) fn clear_tape(&mut self) {
         self.steps.clear();
         self.by_var.clear();
     }
 
-    /// A place for the gradient of a parameter, and whether to overwrite it or add to it.
+    /// The gradient of a parameter, and whether to overwrite it or to add to it.
     pub(crate) fn slot(&mut self, params: &Params, id: ParamId) -> (&mut [f32], Accumulate) {
         let first = !std::mem::replace(&mut self.reached[id.index()], true);
         let slice = &mut self.flat.flat_mut()[params.spec(id).range()];
         (slice, if first { Accumulate::Overwrite } else { Accumulate::Add })
     }
 
-    pub(super) fn sweep<'a>(&'a mut self, params: &'a Params) -> Sweep<'a> {
-        Sweep { params, gradients: self }
+    pub(super) fn pass<'a>(&'a mut self, params: &'a Params) -> BackwardPass<'a> {
+        BackwardPass { params, gradients: self }
     }
 
     pub(super) fn run(
@@ -95,7 +96,7 @@ impl Gradients {
         self.by_var[loss.0 as usize] = Some(one);
         while let Some(step) = self.steps.pop() {
             let (name, before) = (step.name, profile.is_some().then(Instant::now));
-            step.call(&mut self.sweep(params));
+            step.call(&mut self.pass(params));
             if let (Some(profile), Some(before)) = (profile.as_deref_mut(), before) {
                 profile.entry(name).2 += before.elapsed();
             }
@@ -103,45 +104,45 @@ impl Gradients {
     }
 }
 
-/// The backward pass under way, as a step sees it.
-pub struct Sweep<'a> {
+/// The running backward pass, as a recorded operation sees it (PyTorch's `ctx`).
+pub struct BackwardPass<'a> {
     params: &'a Params,
     gradients: &'a mut Gradients,
 }
 
-impl<'a> Sweep<'a> {
-    /// Takes the gradient that has gathered at an output.
+impl<'a> BackwardPass<'a> {
+    /// Takes the accumulated gradient of an output.
     pub(super) fn take(&mut self, id: VarId) -> Option<Tensor> {
         self.gradients.by_var[id.0 as usize].take()
     }
 
-    /// Whether a gradient by this variable is needed at all: not if it is a constant.
-    pub fn wants(&self, id: Option<VarId>) -> bool {
+    /// Whether the gradient of this variable is needed: not that of a constant.
+    pub fn needs_gradient(&self, id: Option<VarId>) -> bool {
         id.is_some()
     }
 
-    /// Adds `dx` to what has gathered at a variable. A constant's gradient is dropped.
-    pub fn give(&mut self, id: Option<VarId>, dx: Tensor) {
+    /// Adds `dx` to the gradient of a variable. The gradient of a constant is dropped.
+    pub fn add_gradient(&mut self, id: Option<VarId>, dx: Tensor) {
         let Some(id) = id else { return };
-        let place = &mut self.gradients.by_var[id.0 as usize];
-        *place = Some(match place.take() {
+        let gradient = &mut self.gradients.by_var[id.0 as usize];
+        *gradient = Some(match gradient.take() {
             None => dx,
-            Some(gathered) => sum(gathered, dx),
+            Some(before) => sum(before, dx),
         });
     }
 
-    /// The numbers of a parameter.
+    /// The data of a parameter.
     pub fn param(&self, id: ParamId) -> &'a [f32] {
         self.params.get(id)
     }
 
-    /// A place for the gradient of a parameter, and whether to overwrite it or add to it.
+    /// The gradient of a parameter, and whether to overwrite it or to add to it.
     pub fn slot(&mut self, id: ParamId) -> (&mut [f32], Accumulate) {
         self.gradients.slot(self.params, id)
     }
 
-    /// Adds (or writes) a finished gradient of a parameter.
-    pub fn give_param(&mut self, id: ParamId, gradient: &[f32]) {
+    /// Adds a gradient of a parameter.
+    pub fn add_param_gradient(&mut self, id: ParamId, gradient: &[f32]) {
         match self.slot(id) {
             (slot, Accumulate::Overwrite) => slot.copy_from_slice(gradient),
             (slot, Accumulate::Add) => add_assign(slot, gradient),
@@ -149,7 +150,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// a + b, in the memory of whichever nobody else holds.
+/// a + b, in place of whichever is not shared.
 fn sum(mut a: Tensor, mut b: Tensor) -> Tensor {
     assert_eq!(a.shape(), b.shape(), "two gradients of one variable differ in shape");
     if let Some(a_data) = a.try_data_mut() {

@@ -1,8 +1,10 @@
-//! The tape: what was computed, in order, and how each step sends gradients back.
+//! The tape: reverse-mode automatic differentiation.
 //!
-//! An operation computes its outputs and hands them to [`Tape::record`] together with its backward. That is the
-//! only way to make a [`Var`] that depends on others, so a missing derivative cannot happen. At inference the same
-//! model code runs on a tape that records nothing and drops the backward at once.
+//! An operation computes its outputs and passes them to [`Tape::record`] together with its backward
+//! closure. That is the only way to make a [`Var`] that depends on others, so an operation without
+//! a gradient does not compile. At inference the same model code runs on a tape that records
+//! nothing and drops the closure at once. The example at the [crate root](crate) trains a linear
+//! layer.
 //!
 //! ```text
 //! forward:   x ──linear──▶ h ──layer_norm──▶ y ──output_loss──▶ L
@@ -12,7 +14,7 @@
 mod gradients;
 mod step;
 
-pub use gradients::{Gradients, Sweep};
+pub use gradients::{BackwardPass, Gradients};
 
 use crate::kernels::matmul::Accumulate;
 use crate::params::{ParamId, Params, Role};
@@ -20,11 +22,11 @@ use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
 use step::Step;
 
-/// Which output of which step: a place for one gradient.
+/// The index of a variable on its tape, under which its gradient accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VarId(u32);
 
-/// A tensor on a tape. Cloning is cheap: the numbers are shared.
+/// A tensor on a tape. Cloning is cheap: the data is shared.
 #[derive(Clone, Debug)]
 pub struct Var {
     value: Tensor,
@@ -37,12 +39,12 @@ impl Var {
         Self { value, id: None }
     }
 
-    /// The numbers.
+    /// The tensor.
     pub fn value(&self) -> &Tensor {
         &self.value
     }
 
-    /// The numbers as a slice.
+    /// The elements, row by row.
     pub fn data(&self) -> &[f32] {
         self.value.data()
     }
@@ -53,35 +55,39 @@ impl Var {
     }
 
     /// Rows and columns of a matrix.
+    ///
+    /// # Panics
+    /// If the tensor does not have two dimensions.
     #[track_caller]
     pub fn rows_cols(&self) -> (usize, usize) {
         self.value.rows_cols()
     }
 
-    /// Its place for a gradient, `None` for a constant.
+    /// The index of its gradient, `None` for a constant.
     pub fn id(&self) -> Option<VarId> {
         self.id
     }
 }
 
-/// Looks at named tensors while a model runs: what `explain` and the lab show.
+/// Observes named intermediate tensors of a forward pass, like a PyTorch hook.
 pub trait Probe {
-    /// Whether this name is of interest; only then is it computed.
+    /// Whether to call [`Probe::take`] for this name; otherwise the tensor is not computed.
     fn wants(&self, name: &str) -> bool;
-    /// Takes what was computed.
+    /// Receives the tensor with this name.
     fn take(&mut self, name: &str, value: &Tensor);
 }
 
-/// Dropout's random stream: mask k of a forward pass is a function of the seed, the pass and k.
+/// The random stream of dropout: mask k of a forward pass is a function of the seed, the pass and
+/// k.
 #[derive(Clone, Copy, Debug)]
 pub struct DropoutStream {
     /// Seed of the run.
     pub seed: u64,
-    /// Which forward pass of the run this is (the number of the micro-batch).
+    /// Number of the forward pass within the run (of the micro-batch).
     pub pass: u64,
 }
 
-/// Time by operation, forward and backward, in the order of first use.
+/// Wall time per operation, forward and backward, in the order of first use.
 #[derive(Default, Debug)]
 pub struct Profile {
     /// Name, forward, backward.
@@ -98,56 +104,56 @@ impl Profile {
     }
 }
 
-/// One forward pass, and if it records, its backward pass.
+/// One forward pass and, if it records, its backward pass.
 pub struct Tape<'a> {
     params: &'a Params,
     recording: Option<&'a mut Gradients>,
     dropout: Option<DropoutStream>,
-    masks_drawn: u64,
+    mask_count: u64,
     probe: Option<&'a mut dyn Probe>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
 }
 
 impl<'a> Tape<'a> {
-    /// Runs a model and records nothing.
+    /// A tape for inference: it records nothing.
     pub fn inference(params: &'a Params) -> Self {
         Self {
             params,
             recording: None,
             dropout: None,
-            masks_drawn: 0,
+            mask_count: 0,
             probe: None,
             path: String::new(),
             profile: None,
         }
     }
 
-    /// Records, so that [`Tape::backward`] can add gradients to `gradients`.
+    /// A tape for training: it records, so that [`Tape::backward`] can add to `gradients`.
     pub fn training(params: &'a Params, gradients: &'a mut Gradients) -> Self {
-        gradients.forget_steps();
+        gradients.clear_tape();
         Self { recording: Some(gradients), ..Self::inference(params) }
     }
 
-    /// Drops out with masks from this stream. Without it, dropout does nothing.
+    /// Enables dropout, with masks from this stream. Without it, dropout is a no-op.
     pub fn with_dropout(mut self, stream: DropoutStream) -> Self {
         self.dropout = Some(stream);
         self
     }
 
-    /// Shows named tensors to `probe`.
+    /// Passes named intermediate tensors to `probe`.
     pub fn with_probe(mut self, probe: &'a mut dyn Probe) -> Self {
         self.probe = Some(probe);
         self
     }
 
-    /// Measures time by operation.
+    /// Measures the time of each operation.
     pub fn with_profile(mut self, profile: &'a mut Profile) -> Self {
         self.profile = Some((profile, Instant::now()));
         self
     }
 
-    /// The numbers of a parameter.
+    /// The data of a parameter.
     pub fn param(&self, id: ParamId) -> &'a [f32] {
         self.params.get(id)
     }
@@ -157,57 +163,61 @@ impl<'a> Tape<'a> {
         self.params.shape(id)
     }
 
-    /// Whether a parameter receives a gradient.
+    /// Whether a parameter receives a gradient (PyTorch's `requires_grad`).
     pub fn trains(&self, id: ParamId) -> bool {
         self.params.spec(id).role == Role::Trained
     }
 
-    /// Whether a backward pass may follow, so that operations keep what it needs.
+    /// Whether a backward pass may follow, so that operations save what it needs.
     pub fn is_recording(&self) -> bool {
         self.recording.is_some()
     }
 
-    /// A place for the gradient of a parameter, for the one operation that computes them on the way forward: the loss.
+    /// The gradient of a parameter, to be written, for the one operation that computes gradients in
+    /// the forward pass: the loss.
     pub(crate) fn slot(&mut self, id: ParamId) -> Option<(&mut [f32], Accumulate)> {
         let params = self.params;
         self.recording.as_deref_mut().map(|gradients| gradients.slot(params, id))
     }
 
-    /// The stream for the next dropout mask, if this pass drops out.
+    /// Seed and stream of the next dropout mask, if dropout is enabled.
     pub(crate) fn next_mask(&mut self) -> Option<(u64, u64)> {
         let dropout = self.dropout?;
-        let mask = self.masks_drawn;
-        self.masks_drawn += 1;
+        let mask = self.mask_count;
+        self.mask_count += 1;
         assert!(mask < 1 << 16, "more than 65,536 dropout masks in one pass");
-        // Bit 62 keeps masks apart from initial values (bit 63) and from data order (neither).
+        // Bit 62 separates masks from the streams of initial weights (bit 63) and of the data order
+        // (neither).
         Some((dropout.seed, 1 << 62 | dropout.pass << 16 | mask))
     }
 
-    /// A leaf that receives a gradient, to be read by [`Gradients::of`] after the backward pass.
+    /// A leaf whose gradient can be read by [`Gradients::of`] after the backward pass.
     pub fn leaf(&mut self, value: Tensor) -> Var {
         let id = self.recording.as_deref_mut().map(Gradients::new_var);
         Var { value, id }
     }
 
-    /// Puts one output of an operation on the tape. `backward` receives its gradient and passes it on.
+    /// Puts the output of an operation on the tape. `backward` receives the gradient of the output
+    /// and adds the gradients of the inputs.
     pub fn record(
         &mut self,
         name: &'static str,
         output: Tensor,
-        backward: impl FnOnce(Tensor, &mut Sweep) + 'static,
+        backward: impl FnOnce(Tensor, &mut BackwardPass) + 'static,
     ) -> Var {
-        let [var] = self.record_many(name, [output], move |[dy], sweep| {
-            backward(dy.expect("a step runs when its one output has a gradient"), sweep)
+        let [var] = self.record_many(name, [output], move |[dy], pass| {
+            backward(dy.expect("a step runs if its one output has a gradient"), pass)
         });
         var
     }
 
-    /// Puts several outputs on the tape. `backward` receives the gradients of those that have one.
+    /// Puts several outputs of an operation on the tape. `backward` receives the gradients of those
+    /// that have one.
     pub fn record_many<const N: usize>(
         &mut self,
         name: &'static str,
         outputs: [Tensor; N],
-        backward: impl FnOnce([Option<Tensor>; N], &mut Sweep) + 'static,
+        backward: impl FnOnce([Option<Tensor>; N], &mut BackwardPass) + 'static,
     ) -> [Var; N] {
         if let Some((profile, since)) = &mut self.profile {
             // Operations follow each other, so the time since the last record is this one's.
@@ -219,26 +229,29 @@ impl<'a> Tape<'a> {
             return outputs.map(Var::constant);
         };
         let ids: [VarId; N] = std::array::from_fn(|_| gradients.new_var());
-        gradients.push(Step::new(name, move |sweep: &mut Sweep| {
-            let dys = ids.map(|id| sweep.take(id));
-            // No gradient reached any output: this step is not on the path of the loss.
+        gradients.push(Step::new(name, move |pass: &mut BackwardPass| {
+            let dys = ids.map(|id| pass.take(id));
+            // No output has a gradient: the loss does not depend on this step.
             if dys.iter().any(Option::is_some) {
-                backward(dys, sweep);
+                backward(dys, pass);
             }
         }));
         let mut ids = ids.into_iter();
         outputs.map(|value| Var { value, id: ids.next() })
     }
 
-    /// Adds to the gradients of all parameters the derivative of `loss`, a scalar recorded on this tape.
+    /// The backward pass: adds the gradient of `loss`, a scalar recorded on this tape, to the
+    /// gradients of all parameters.
     ///
     /// # Panics
     /// If `loss` is not a scalar, or this tape does not record.
     #[track_caller]
     pub fn backward(self, loss: &Var) {
-        assert_eq!(loss.shape().len(), 1, "backward starts from one number, not {}", loss.shape());
+        assert_eq!(loss.shape().len(), 1, "backward needs a scalar loss, not {}", loss.shape());
         let gradients = self.recording.expect("backward needs a tape that records: Tape::training");
-        let id = loss.id().expect("backward: the loss is a constant, nothing was recorded on the way to it");
+        let id = loss
+            .id()
+            .expect("backward: the loss is a constant, it depends on no recorded operation");
         gradients.run(
             self.params,
             id,
@@ -247,8 +260,12 @@ impl<'a> Tape<'a> {
         );
     }
 
-    /// Runs `inside` with `name` added to the path of what it shows to the probe.
-    pub fn scope<R>(&mut self, name: impl std::fmt::Display, inside: impl FnOnce(&mut Self) -> R) -> R {
+    /// Runs `inside` with `name.` as a prefix of the names that the probe sees.
+    pub fn scope<R>(
+        &mut self,
+        name: impl std::fmt::Display,
+        inside: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         if self.probe.is_none() {
             return inside(self);
         }
@@ -259,7 +276,7 @@ impl<'a> Tape<'a> {
         result
     }
 
-    /// Shows a tensor to the probe, if there is one that wants it. `value` is computed only then.
+    /// Passes a named tensor to the probe, if it wants it; `value` is computed only then.
     pub fn show(&mut self, name: &str, value: impl FnOnce() -> Tensor) {
         if let Some(probe) = &mut self.probe {
             let full = format!("{}{name}", self.path);

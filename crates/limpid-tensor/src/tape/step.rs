@@ -1,53 +1,58 @@
-//! A recorded backward, stored in place: a step of training allocates nothing for its tape.
+//! A recorded backward closure, stored inline: a training step allocates nothing for its tape.
 
-use super::Sweep;
+use super::BackwardPass;
 use std::mem::MaybeUninit;
 
-/// Room for what one backward remembers: the variables, tensors and numbers its closure captured.
+/// Size of the inline storage, in words: the variables, tensors and numbers a closure captures.
 const WORDS: usize = 64;
 
-/// A closure of any type in a fixed amount of memory, called once or dropped.
+/// A closure of any type in a fixed amount of memory, either called once or dropped.
 pub(super) struct Step {
     pub(super) name: &'static str,
-    room: [MaybeUninit<u64>; WORDS],
-    /// Moves the closure out of `room` and calls it.
-    call: unsafe fn(*mut u8, &mut Sweep),
-    /// Drops the closure in `room`.
-    discard: unsafe fn(*mut u8),
+    storage: [MaybeUninit<u64>; WORDS],
+    /// Moves the closure out of `storage` and calls it.
+    call: unsafe fn(*mut u8, &mut BackwardPass),
+    /// Drops the closure in `storage`.
+    drop_in_place: unsafe fn(*mut u8),
 }
 
 impl Step {
-    pub(super) fn new<F: FnOnce(&mut Sweep) + 'static>(name: &'static str, backward: F) -> Self {
-        const { assert!(size_of::<F>() <= WORDS * 8, "the backward remembers too much: raise WORDS") };
+    pub(super) fn new<F: FnOnce(&mut BackwardPass) + 'static>(
+        name: &'static str,
+        backward: F,
+    ) -> Self {
+        const { assert!(size_of::<F>() <= WORDS * 8, "the closure is too large: raise WORDS") };
         const { assert!(align_of::<F>() <= 8) };
-        unsafe fn call<F: FnOnce(&mut Sweep)>(room: *mut u8, sweep: &mut Sweep) {
-            // SAFETY: the caller promises that `room` holds an F that nobody uses again.
-            let backward = unsafe { room.cast::<F>().read() };
-            backward(sweep);
+        unsafe fn call<F: FnOnce(&mut BackwardPass)>(storage: *mut u8, pass: &mut BackwardPass) {
+            // SAFETY: the caller guarantees that `storage` holds an F that is not used again.
+            let backward = unsafe { storage.cast::<F>().read() };
+            backward(pass);
         }
-        unsafe fn discard<F>(room: *mut u8) {
-            // SAFETY: the caller promises that `room` holds an F that nobody uses again.
-            drop(unsafe { room.cast::<F>().read() });
+        unsafe fn drop_in_place<F>(storage: *mut u8) {
+            // SAFETY: the caller guarantees that `storage` holds an F that is not used again.
+            drop(unsafe { storage.cast::<F>().read() });
         }
-        let mut room = [MaybeUninit::uninit(); WORDS];
+        let mut storage = [MaybeUninit::uninit(); WORDS];
         // SAFETY: size and alignment were checked above (an array of u64 is aligned to 8).
-        unsafe { room.as_mut_ptr().cast::<F>().write(backward) };
-        Self { name, room, call: call::<F>, discard: discard::<F> }
+        unsafe { storage.as_mut_ptr().cast::<F>().write(backward) };
+        Self { name, storage, call: call::<F>, drop_in_place: drop_in_place::<F> }
     }
 
-    pub(super) fn call(self, sweep: &mut Sweep) {
-        // The closure is moved out of `room` by the call, so `drop` must not run.
+    pub(super) fn call(self, pass: &mut BackwardPass) {
+        // The closure is moved out of `storage` by the call, so `drop` must not run.
         let mut step = std::mem::ManuallyDrop::new(self);
         let call = step.call;
-        // SAFETY: `room` was filled by `new` with the F that `call` is for, and `step` is never used again.
-        unsafe { call(step.room.as_mut_ptr().cast(), sweep) }
+        // SAFETY: `storage` was filled by `new` with the F that `call` is for, and `step` is never
+        // used again.
+        unsafe { call(step.storage.as_mut_ptr().cast(), pass) }
     }
 }
 
 impl Drop for Step {
     fn drop(&mut self) {
-        // SAFETY: `room` was filled by `new` with the F that `discard` is for; `call` forgets the step instead.
-        unsafe { (self.discard)(self.room.as_mut_ptr().cast()) }
+        // SAFETY: `storage` was filled by `new` with the F that `drop_in_place` is for; `call`
+        // forgets the step instead.
+        unsafe { (self.drop_in_place)(self.storage.as_mut_ptr().cast()) }
     }
 }
 
@@ -59,7 +64,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_a_step_captured_is_dropped_once_called_or_not() {
+    fn captured_values_are_dropped_once_whether_the_step_is_called_or_not() {
         let witness = Arc::new(());
         let step = |witness: Arc<()>| Step::new("test", move |_| drop(witness));
         let (called, dropped) = (step(witness.clone()), step(witness.clone()));
@@ -68,7 +73,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&witness), 2);
         let params = Params::builder().build(0);
         let mut gradients = Gradients::new(&params);
-        called.call(&mut gradients.sweep(&params));
+        called.call(&mut gradients.pass(&params));
         assert_eq!(Arc::strong_count(&witness), 1);
     }
 }

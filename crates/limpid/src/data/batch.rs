@@ -1,7 +1,7 @@
-//! Packed batches: sequences of different lengths one after another, without padding.
+//! Packed batches: sequences of different lengths, concatenated without padding.
 //!
 //! ```text
-//! ids        5 9 2 │ 7 2 │ 4 4 8 2          three sequences of 3, 2 and 4 tokens: 9 rows, not 3 x 4
+//! ids        5 9 2 │ 7 2 │ 4 4 8 2      three sequences of 3, 2 and 4 tokens: 9 rows, not 3 x 4
 //! positions  0 1 2 │ 0 1 │ 0 1 2 3
 //! ```
 
@@ -9,37 +9,44 @@ use limpid_tensor::kernels::attention::Span;
 use limpid_tensor::kernels::recurrent::TimeOrder;
 use std::sync::{Arc, OnceLock};
 
-/// Tokens of several sequences, packed.
+/// Token ids and token type ids of a text or a pair of texts, special tokens included.
+pub type EncodedText = (Vec<u32>, Vec<u32>);
+
+/// Token ids of several sequences, packed.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// The tokens of all sequences, one after another.
+    /// The token ids of all sequences, concatenated.
     pub ids: Arc<[u32]>,
     /// The position of each token in its sequence.
     pub positions: Arc<[u32]>,
     /// The rows of each sequence.
     pub spans: Arc<[Span]>,
-    by_time: OnceLock<ByTime>,
+    time_major: OnceLock<TimeMajor>,
 }
 
-/// The same tokens in the order of time, as recurrent layers read them.
+/// The same tokens in time-major order, for recurrent layers.
 #[derive(Clone, Debug)]
-pub struct ByTime {
-    /// Where each token stands.
+pub struct TimeMajor {
+    /// The permutation of the rows.
     pub order: Arc<TimeOrder>,
-    /// The tokens, by time.
+    /// The token ids in time-major order.
     pub ids: Arc<[u32]>,
 }
 
 impl Packed {
-    /// Packs sequences that begin at position 0.
+    /// Packs sequences whose first token has position 0.
     pub fn new<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
         Self::continuing(sequences, &vec![0; sequences.len()])
     }
 
-    /// Packs pieces of sequences, piece i beginning at position `first[i]`, as decoding with a cache does.
+    /// Packs continuations of sequences, the first token of sequence i at position `first[i]`: a
+    /// step of decoding with a cache.
+    ///
+    /// # Panics
+    /// If there is not one first position per sequence.
     #[track_caller]
     pub fn continuing<S: AsRef<[u32]>>(sequences: &[S], first: &[usize]) -> Self {
-        assert_eq!(sequences.len(), first.len(), "a first position for each sequence");
+        assert_eq!(sequences.len(), first.len(), "continuing: one first position per sequence");
         let (mut ids, mut positions, mut spans) = (Vec::new(), Vec::new(), Vec::new());
         for (sequence, first) in sequences.iter().zip(first) {
             let sequence = sequence.as_ref();
@@ -47,68 +54,75 @@ impl Packed {
             ids.extend_from_slice(sequence);
             positions.extend((*first..first + sequence.len()).map(|p| p as u32));
         }
-        let by_time = OnceLock::new();
-        Self { ids: ids.into(), positions: positions.into(), spans: spans.into(), by_time }
+        let time_major = OnceLock::new();
+        Self { ids: ids.into(), positions: positions.into(), spans: spans.into(), time_major }
     }
 
-    /// The tokens in the order of time; sorted when it is first asked for.
-    pub fn by_time(&self) -> &ByTime {
-        self.by_time.get_or_init(|| {
+    /// The tokens in time-major order, computed on first use.
+    pub fn time_major(&self) -> &TimeMajor {
+        self.time_major.get_or_init(|| {
             let order = TimeOrder::new(&self.spans);
             let ids = order.rows().iter().map(|row| self.ids[*row as usize]).collect();
-            ByTime { order: Arc::new(order), ids }
+            TimeMajor { order: Arc::new(order), ids }
         })
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub fn tokens(&self) -> usize {
         self.ids.len()
     }
 
-    /// How many sequences there are.
+    /// The number of sequences.
     pub fn sequences(&self) -> usize {
         self.spans.len()
     }
 
-    /// The longest sequence.
+    /// The length of the longest sequence.
     pub fn longest(&self) -> usize {
         self.spans.iter().map(|span| span.len).max().unwrap_or(0)
     }
 
     /// The last row of each sequence.
     pub fn last_rows(&self) -> Arc<[u32]> {
-        self.spans.iter().filter(|span| span.len > 0).map(|span| (span.start + span.len - 1) as u32).collect()
+        self.spans
+            .iter()
+            .filter(|span| span.len > 0)
+            .map(|span| (span.start + span.len - 1) as u32)
+            .collect()
     }
 }
 
-/// What an encoder reads: packed tokens, and which of two texts each of them belongs to.
+/// Input of an encoder: packed tokens with their token type ids.
 #[derive(Clone, Debug)]
-pub struct Typed {
+pub struct EncoderInput {
     /// The tokens.
     pub tokens: Packed,
-    /// 0 for the first text of a sequence, 1 for the second.
-    pub types: Arc<[u32]>,
+    /// 0 for tokens of the first text of a sequence, 1 for those of the second.
+    pub token_type_ids: Arc<[u32]>,
     /// The first row of each sequence: `[CLS]`.
-    pub firsts: Arc<[u32]>,
+    pub cls_rows: Arc<[u32]>,
 }
 
-impl Typed {
-    /// Packs sequences of (tokens, types).
+impl EncoderInput {
+    /// Packs sequences of (token ids, token type ids).
+    ///
+    /// # Panics
+    /// If a sequence does not have one type id per token.
     #[track_caller]
     pub fn new<S: AsRef<[u32]>, T: AsRef<[u32]>>(sequences: &[(S, T)]) -> Self {
         let ids: Vec<&[u32]> = sequences.iter().map(|(ids, _)| ids.as_ref()).collect();
         let fits = |(ids, types): &(S, T)| ids.as_ref().len() == types.as_ref().len();
-        assert!(sequences.iter().all(fits), "a type for each token");
+        assert!(sequences.iter().all(fits), "EncoderInput::new: one type id per token");
         let types = sequences.iter().flat_map(|(_, types)| types.as_ref()).copied().collect();
         Self::packed(Packed::new(&ids), types)
     }
 
-    fn packed(tokens: Packed, types: Arc<[u32]>) -> Self {
-        let firsts = tokens.spans.iter().map(|span| span.start as u32).collect();
-        Self { tokens, types, firsts }
+    fn packed(tokens: Packed, token_type_ids: Arc<[u32]>) -> Self {
+        let cls_rows = tokens.spans.iter().map(|span| span.start as u32).collect();
+        Self { tokens, token_type_ids, cls_rows }
     }
 
-    /// Sequences of one text each.
+    /// Packs sequences of one text each: all type ids are 0.
     pub fn single<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
         let tokens = Packed::new(sequences);
         let types = vec![0; tokens.tokens()].into();
@@ -116,31 +130,33 @@ impl Typed {
     }
 }
 
-/// A batch for an encoder that fills masks.
+/// A batch for masked language modelling.
 #[derive(Clone, Debug)]
 pub struct MaskedBatch {
-    /// What it reads, some tokens masked.
-    pub input: Typed,
-    /// The rows where something is to be said, ascending.
+    /// The input, some tokens masked.
+    pub input: EncoderInput,
+    /// The rows with a target, ascending.
     pub rows: Arc<[u32]>,
-    /// What stood there.
+    /// The original token of each of those rows.
     pub targets: Vec<u32>,
-    /// For sequences of two texts: 0 where the second follows the first, 1 where it does not.
-    pub follows: Option<Vec<u32>>,
-    /// If this is a part of a step: what is asked for in the whole step, for each of its sequences. Without it, that of this batch.
-    pub asked_a_sequence: Option<f32>,
+    /// Next-sentence prediction, for sequences of two texts: 0 if the second follows the first, 1
+    /// if it is a random one.
+    pub next_sentence_labels: Option<Vec<u32>>,
+    /// For a micro-batch: the mean number of targets per sequence over the whole step; `None` if
+    /// the batch is the whole step.
+    pub targets_per_sequence: Option<f32>,
 }
 
-/// A batch for a classifier.
+/// A batch for classification.
 #[derive(Clone, Debug)]
 pub struct LabelledBatch {
     /// The texts.
-    pub input: Typed,
-    /// The number of the right label of each.
+    pub input: EncoderInput,
+    /// The label id of each sequence.
     pub labels: Vec<u32>,
 }
 
-/// A batch for a language model: what it reads, and what it should say next at each place.
+/// A batch for a causal language model.
 #[derive(Clone, Debug)]
 pub struct LmBatch {
     /// Input tokens.
@@ -150,8 +166,8 @@ pub struct LmBatch {
 }
 
 impl LmBatch {
-    /// Teacher forcing: tokens 1..T−1 are given, 2..T are to be predicted. Without a start token a sequence of T tokens
-    /// has T − 1 terms; a sequence of one token has none.
+    /// Teacher forcing: tokens 1..T−1 are the input, 2..T the targets. A sequence of T tokens has
+    /// T − 1 targets; a sequence of one token has none and is left out.
     pub fn new<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
         let long_enough = || sequences.iter().map(AsRef::as_ref).filter(|s| s.len() > 1);
         let inputs: Vec<&[u32]> = long_enough().map(|s| &s[..s.len() - 1]).collect();
@@ -160,19 +176,19 @@ impl LmBatch {
     }
 }
 
-/// A batch for translation: source, target shifted right behind the start token, and what to say at each place.
+/// A batch for an encoder-decoder: source, target shifted right, and targets.
 #[derive(Clone, Debug)]
 pub struct PairBatch {
-    /// Source tokens, `<eos>` included.
+    /// Source tokens, the end token included.
     pub source: Packed,
-    /// Decoder input: the start token, then all target tokens but the last.
+    /// Decoder input: the start token, then the target without its last token.
     pub input: Packed,
-    /// The target tokens: with a start token, a sequence of T tokens has T terms.
+    /// The target tokens: a sequence of T tokens has T targets.
     pub targets: Vec<u32>,
 }
 
 impl PairBatch {
-    /// Teacher forcing: the decoder is given `start y₁ … y_{T−1}` and is to say `y₁ … y_T`.
+    /// Teacher forcing: the decoder reads `start y₁ … y_{T−1}` and predicts `y₁ … y_T`.
     pub fn new<S: AsRef<[u32]>, T: AsRef<[u32]>>(pairs: &[(S, T)], start: u32) -> Self {
         let sources: Vec<&[u32]> = pairs.iter().map(|(source, _)| source.as_ref()).collect();
         let shifted = |target: &[u32]| {
@@ -180,7 +196,8 @@ impl PairBatch {
             let start = (!target.is_empty()).then_some(start);
             start.into_iter().chain(target[..given].iter().copied()).collect::<Vec<u32>>()
         };
-        let inputs: Vec<Vec<u32>> = pairs.iter().map(|(_, target)| shifted(target.as_ref())).collect();
+        let inputs: Vec<Vec<u32>> =
+            pairs.iter().map(|(_, target)| shifted(target.as_ref())).collect();
         let targets = pairs.iter().flat_map(|(_, target)| target.as_ref()).copied().collect();
         Self { source: Packed::new(&sources), input: Packed::new(&inputs), targets }
     }

@@ -1,33 +1,33 @@
-//! What is wrong with a corpus, counted: nothing is left out in silence.
+//! Cleaning a corpus: empty examples and duplicates, each counted.
 
 use crate::hash::Xxh64;
 use std::collections::HashSet;
 use std::fmt;
 
-/// What was found in a corpus and what is left of it.
+/// Counts of what cleaning found and left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaning {
-    /// Examples that were read.
+    /// Examples read.
     pub read: usize,
-    /// Examples that are exactly equal to an earlier one.
+    /// Exact duplicates of an earlier example.
     pub duplicates: usize,
-    /// What was done with those.
+    /// What was done with them.
     pub policy: Duplicates,
-    /// Examples with an empty side, which are left out.
+    /// Examples with an empty field, left out.
     pub empty: usize,
-    /// Examples longer than the model or the batch has room for, which are left out.
+    /// Examples longer than the model's context or a batch, left out.
     pub too_long: usize,
-    /// Examples that are left.
+    /// Examples that remain.
     pub kept: usize,
 }
 
-/// What becomes of exact duplicates. A corpus may repeat what is said often; a test set should not.
+/// What to do with exact duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// They are counted and stay.
+    /// Count and keep them.
     #[default]
     Keep,
-    /// They are counted, and the first of them stays.
+    /// Count them and keep the first.
     Drop,
 }
 
@@ -42,23 +42,24 @@ impl fmt::Display for Cleaning {
     }
 }
 
-/// Looks at examples one after another: those with an empty field (nothing but white space) are left out, duplicates if that is wished.
+/// Filters examples one after another: those with a blank field are left out, duplicates according
+/// to the policy.
 ///
-/// Of an example that was seen only a hash of 128 bits is kept: with a milliard of examples, two that differ are taken for the same with a
-/// probability of 10⁻²¹.
+/// Only a 128-bit hash of each example is stored: among 10⁹ examples, the probability that two
+/// different ones collide is 10⁻²¹.
 pub struct Cleaner {
     cleaning: Cleaning,
     seen: HashSet<(u64, u64)>,
 }
 
 impl Cleaner {
-    /// Nothing was seen yet.
+    /// A cleaner that has seen no example.
     pub fn new(policy: Duplicates) -> Self {
         Self { cleaning: Cleaning { policy, ..Cleaning::default() }, seen: HashSet::new() }
     }
 
-    /// Whether the next example stays.
-    pub fn keeps(&mut self, fields: &[&str]) -> bool {
+    /// Whether to keep the next example.
+    pub fn keep(&mut self, fields: &[&str]) -> bool {
         self.cleaning.read += 1;
         if fields.iter().any(|field| field.trim().is_empty()) {
             self.cleaning.empty += 1;
@@ -71,8 +72,8 @@ impl Cleaner {
         keeps
     }
 
-    /// What was found so far.
-    pub fn found(&self) -> Cleaning {
+    /// The counts so far.
+    pub fn stats(&self) -> Cleaning {
         self.cleaning
     }
 }
@@ -94,21 +95,33 @@ fn fingerprint(fields: &[&str]) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    const PAIRS: [[&str; 2]; 8] =
-        [["a", "x"], ["b", " "], ["a", "x"], ["a", "y"], ["", ""], ["a", "x"], ["ab", "x"], ["a", "bx"]];
+    const PAIRS: [[&str; 2]; 8] = [
+        ["a", "x"],
+        ["b", " "],
+        ["a", "x"],
+        ["a", "y"],
+        ["", ""],
+        ["a", "x"],
+        ["ab", "x"],
+        ["a", "bx"],
+    ];
 
     fn cleaned(policy: Duplicates) -> (Vec<&'static str>, Cleaning) {
         let mut cleaner = Cleaner::new(policy);
-        let kept = PAIRS.iter().filter(|pair| cleaner.keeps(&pair[..])).map(|pair| pair[0]).collect();
-        (kept, cleaner.found())
+        let kept =
+            PAIRS.iter().filter(|pair| cleaner.keep(&pair[..])).map(|pair| pair[0]).collect();
+        (kept, cleaner.stats())
     }
 
     #[test]
-    fn what_is_left_out_is_counted_and_what_is_kept_stays_in_order() {
+    fn what_is_left_out_is_counted_and_the_rest_stays_in_order() {
         let (kept, cleaning) = cleaned(Duplicates::Keep);
         assert_eq!(kept.len(), 6);
         assert_eq!((cleaning.duplicates, cleaning.empty, cleaning.kept), (2, 2, 6));
-        assert_eq!(cleaning.to_string(), "8 read; 2 exact duplicates kept, 2 empty and 0 too long left out");
+        assert_eq!(
+            cleaning.to_string(),
+            "8 read; 2 exact duplicates kept, 2 empty and 0 too long left out"
+        );
         let (kept, cleaning) = cleaned(Duplicates::Drop);
         // Where a field ends counts: ab|x is not a|bx.
         assert_eq!(kept, ["a", "a", "ab", "a"]);

@@ -1,12 +1,15 @@
-//! Sentence pairs as ids; [`super::order::PairOrder`] makes batches of them.
+//! Sentence pairs as token ids; [`super::sampler::BatchSampler`] makes batches of them.
 
 use crate::error::Result;
 use crate::text::Tokenizer;
 
-/// A source and a target sentence as ids, each ending with the end token.
+/// A source and a target sentence as token ids, each ending with the end token.
 pub type TokenPair = (Vec<u32>, Vec<u32>);
 
-/// A sentence as ids, with `end` behind it.
+/// The token ids of a sentence, followed by `end`.
+///
+/// # Errors
+/// If the text cannot be tokenized.
 pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>> {
     let mut ids = tokenizer.encode(text)?;
     ids.push(end);
@@ -14,6 +17,9 @@ pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>>
 }
 
 /// Tokenizes sentence pairs; `end` is appended to both sides.
+///
+/// # Errors
+/// If a text cannot be tokenized.
 pub fn tokenize_pairs<'a>(
     tokenizer: &Tokenizer,
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

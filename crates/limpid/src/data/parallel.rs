@@ -1,20 +1,24 @@
-//! Sentence pairs for translation: two files whose lines belong together, or two columns of one.
+//! Sentence pairs for translation: two line-aligned files, or two columns of a table.
 
 use super::table::{Column, Header, TableFormat, read_rows};
-use crate::error::{Error, Result};
-use crate::text::{Lines, Text};
+use crate::error::{DataError, Result};
+use crate::text::{Lines, TextReader};
 use std::path::Path;
 
-/// Pairs, one at a time: a corpus may be larger than memory.
+/// Pairs, one at a time, so that a corpus may be larger than memory.
 pub type Pairs = Box<dyn Iterator<Item = Result<(String, String)>> + Send>;
 
-/// Line n of one file with line n of the other, all of them.
+/// All pairs of two line-aligned files.
+///
+/// # Errors
+/// If a file cannot be read, both are empty, or they differ in their number of lines.
 pub fn read_parallel(source: &Path, target: &Path) -> Result<Vec<(String, String)>> {
-    parallel(Text::open(source)?, Text::open(target)?).collect()
+    parallel(TextReader::open(source)?, TextReader::open(target)?).collect()
 }
 
-/// Line n of one text with line n of the other. Texts without lines, or of which one ends before the other, are errors in place of a pair.
-pub fn parallel(source: Text, target: Text) -> Pairs {
+/// Line n of one text with line n of the other. Empty texts and texts of different lengths yield an
+/// error in place of a pair.
+pub fn parallel(source: TextReader, target: TextReader) -> Pairs {
     Box::new(Parallel { source: source.lines(), target: target.lines(), ended: false })
 }
 
@@ -29,28 +33,27 @@ impl Parallel {
         let (source, target) = (&mut self.source, &mut self.target);
         match (source.next().transpose()?, target.next().transpose()?) {
             (Some(source), Some(target)) => Ok(Some((source, target))),
-            (None, None) if source.number() == 0 => Err(Error::data(format!(
-                "{} and {} are empty",
-                source.path().display(),
-                target.path().display()
-            ))
-            .hint("are they the right files?")),
+            (None, None) if source.number() == 0 => {
+                let files = vec![source.path().to_path_buf(), target.path().to_path_buf()];
+                Err(DataError::NoExamples { files, what: "pairs" }.into())
+            }
             (None, None) => Ok(None),
             _ => {
-                // To the ends, so that the error can say how many lines each has.
+                // Read both to the end, so that the error can give both counts.
                 let count = |lines: &mut Lines| -> Result<usize> {
                     for line in lines.by_ref() {
                         line?;
                     }
                     Ok(lines.number())
                 };
-                let (in_source, in_target) = (count(source)?, count(target)?);
-                Err(Error::data(format!(
-                    "{} has {in_source} lines, {} has {in_target}: they cannot be translations line by line",
-                    source.path().display(),
-                    target.path().display()
-                ))
-                .hint("line n of one file must translate line n of the other; look for a line that is missing or broken in two"))
+                let (source_lines, target_lines) = (count(source)?, count(target)?);
+                Err(DataError::UnequalLines {
+                    source_path: source.path().to_path_buf(),
+                    source_lines,
+                    target_path: target.path().to_path_buf(),
+                    target_lines,
+                }
+                .into())
             }
         }
     }
@@ -70,6 +73,9 @@ impl Iterator for Parallel {
 }
 
 /// Two columns of a TSV, CSV or JSON Lines file.
+///
+/// # Errors
+/// If the file cannot be read, has no rows, or lacks a column.
 pub fn pair_table(
     path: &Path,
     (format, header): (TableFormat, Header),
@@ -78,10 +84,11 @@ pub fn pair_table(
 ) -> Result<Pairs> {
     let mut rows = read_rows(path, format, header, &[source.clone(), target.clone()])?.peekable();
     if rows.peek().is_none() {
-        return Err(Error::format(path, "there are no pairs in it").hint("is it the right file?"));
+        let files = vec![path.to_path_buf()];
+        return Err(DataError::NoExamples { files, what: "pairs" }.into());
     }
     Ok(Box::new(rows.map(|row| {
-        let [source, target] = row?.fields.try_into().expect("two were asked for");
+        let [source, target] = row?.fields.try_into().expect("two columns were requested");
         Ok((source, target))
     })))
 }
@@ -90,8 +97,8 @@ pub fn pair_table(
 mod tests {
     use super::*;
 
-    fn text(name: &str, text: &str) -> Text {
-        Text::from_reader(Path::new(name), std::io::Cursor::new(text.to_string()))
+    fn text(name: &str, text: &str) -> TextReader {
+        TextReader::from_reader(Path::new(name), std::io::Cursor::new(text.to_string()))
     }
 
     fn pairs(source: &str, target: &str) -> Result<Vec<(String, String)>> {
@@ -110,10 +117,10 @@ mod tests {
         let error = pairs("1\n2\n3\n4\n", "1\n2\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a.fr has 4 lines, b.en has 2: they cannot be translations line by line"
+            "a.fr has 4 lines, b.en has 2: parallel files must have the same number of lines"
         );
         let error = pairs("1\n", "1\n2\n3\n").unwrap_err();
         assert!(error.to_string().starts_with("a.fr has 1 lines, b.en has 3"), "{error}");
-        assert!(pairs("", "").unwrap_err().to_string().contains("empty"));
+        assert_eq!(pairs("", "").unwrap_err().to_string(), "a.fr, b.en: no pairs found");
     }
 }

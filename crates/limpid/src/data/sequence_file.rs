@@ -1,35 +1,37 @@
-//! Many sequences of token ids in files: examples are tokenized once, mapped into memory afterwards, so that there may be more of them than
-//! memory holds. What stays in memory is where each begins, eight bytes a sequence.
+//! Tokenized sequences in files: examples are tokenized once and memory-mapped afterwards, so that
+//! a dataset may be larger than memory. Only the start of each sequence is held in memory, eight
+//! bytes per sequence.
 //!
-//! Two files in the format of [`super::tokens`]: `NAME.tokens` has the ids of all sequences one after another, `NAME.lengths` three numbers
-//! (examples that were read, duplicates, empty ones) and then how long each sequence is.
+//! Two files in the format of [`super::tokens`]: `NAME.tokens` has the ids of all sequences,
+//! concatenated; `NAME.lengths` has three counts (examples read, duplicates, empty ones) and then
+//! the length of each sequence.
 
 use super::clean::{Cleaner, Cleaning, Duplicates};
 use super::labelled::Example;
 use super::token_writer::{Key, TokenWriter};
 use super::tokens::TokenFile;
-use crate::error::{Error, Result};
-use crate::text::{BLOCK, Tokenizer, in_order};
+use crate::error::{DataError, Result};
+use crate::text::{BLOCK, Tokenizer, map_in_order};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Examples that one thread cuts at a time, at most; fewer if they are long.
-const AT_A_TIME: usize = 256;
-/// Numbers before the lengths.
+/// The most examples that one thread tokenizes at a time; fewer if they are long.
+const GROUP_SIZE: usize = 256;
+/// Counts before the lengths.
 const COUNTS: usize = 3;
 
-/// Sequences in files.
+/// Tokenized sequences in files.
 #[derive(Debug)]
 pub struct SequenceFile {
     ids: TokenFile,
-    /// Where each sequence begins, and the end of the last.
+    /// The start of each sequence, and the end of the last.
     starts: Vec<u64>,
     cleaning: Cleaning,
 }
 
-/// What an example is, as text.
+/// An example as text fields.
 pub trait Record: Send + Sync {
-    /// All that makes it what it is.
+    /// All fields: examples with equal fields are duplicates.
     fn fields(&self) -> Vec<&str>;
 }
 
@@ -51,23 +53,28 @@ impl Record for Example {
     }
 }
 
-/// What sequences follow from.
+/// Everything that determines the sequences of a file; it is rebuilt when any of it changes.
 pub struct Recipe<'a> {
-    /// The files that records are read from.
+    /// The files that records are read from, by content hash.
     pub files: &'a [PathBuf],
-    /// How they are read and what becomes of them, in words: whatever changes the sequences is named here.
-    pub how: String,
-    /// What cuts them.
+    /// A description of the processing; anything else that changes the sequences belongs here.
+    pub processing: String,
+    /// The tokenizer.
     pub tokenizer: &'a Tokenizer,
-    /// Numbers in sequences are below this.
-    pub ids: usize,
-    /// Whether records with an empty field are left out, and what becomes of duplicates; `None` keeps all as they are.
+    /// All ids in the sequences are below this.
+    pub id_limit: usize,
+    /// Leave out records with a blank field and treat duplicates so; `None` keeps all records.
     pub clean: Option<Duplicates>,
 }
 
 impl SequenceFile {
-    /// The sequences of all records, from the files `path`.tokens and `path`.lengths if they hold them already, else tokenized into them by
-    /// all threads. `progress` is told how many bytes of text are done.
+    /// The sequences of all records: from the cache files `path`.tokens and `path`.lengths if these
+    /// are up to date, else tokenized into them by all threads. `progress` gets the bytes of text
+    /// processed so far.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, a record or its tokenization fails, or an existing
+    /// cache is damaged.
     pub fn build<R: Record, I: Iterator<Item = Result<R>>>(
         path: &Path,
         recipe: &Recipe,
@@ -75,26 +82,28 @@ impl SequenceFile {
         sequences: impl Fn(&R) -> Result<Vec<Vec<u32>>> + Sync,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
-        let how = format!("{}; cleaned: {:?}", recipe.how, recipe.clean);
-        let key = Key::new(recipe.tokenizer, recipe.files, &how, recipe.ids)?;
-        let (ids_path, lengths_path) = (path.with_extension("tokens"), path.with_extension("lengths"));
+        let processing = format!("{}; cleaned: {:?}", recipe.processing, recipe.clean);
+        let key = Key::new(recipe.tokenizer, recipe.files, &processing, recipe.id_limit)?;
+        let (ids_path, lengths_path) =
+            (path.with_extension("tokens"), path.with_extension("lengths"));
         let policy = recipe.clean.unwrap_or_default();
-        let there = (TokenFile::reuse(&ids_path, key)?, TokenFile::reuse(&lengths_path, key.wide())?);
-        if let (Some(ids), Some(lengths)) = there {
+        let cached =
+            (TokenFile::reuse(&ids_path, key)?, TokenFile::reuse(&lengths_path, key.wide())?);
+        if let (Some(ids), Some(lengths)) = cached {
             return Self::new(ids, &lengths, policy, &lengths_path);
         }
         let mut cleaner = Cleaner::new(policy);
         let mut ids = TokenWriter::create(&ids_path, key)?;
         let (mut lengths, mut done) = (Vec::new(), 0);
         let kept = records()?.filter(|record| match (record, recipe.clean) {
-            (Ok(record), Some(_)) => cleaner.keeps(&record.fields()),
+            (Ok(record), Some(_)) => cleaner.keep(&record.fields()),
             _ => true,
         });
-        in_order(
+        map_in_order(
             Groups(kept),
             |group: &Vec<R>| group.iter().map(&sequences).collect::<Result<Vec<_>>>(),
-            |cut, group| {
-                for sequence in cut.into_iter().flatten() {
+            |tokenized, group| {
+                for sequence in tokenized.into_iter().flatten() {
                     lengths.push(narrow(sequence.len(), "tokens of a text")?);
                     ids.put(&sequence)?;
                 }
@@ -103,12 +112,14 @@ impl SequenceFile {
                 Ok(())
             },
         )?;
-        let found = cleaner.found();
+        let found = cleaner.stats();
         narrow(lengths.len(), "sequences")?;
         let counts = [found.read, found.duplicates, found.empty];
-        let counts =
-            counts.into_iter().map(|count| narrow(count, "examples")).collect::<Result<Vec<u32>>>()?;
-        // The ids first: while lengths are missing or another text's, both are made again.
+        let counts = counts
+            .into_iter()
+            .map(|count| narrow(count, "examples"))
+            .collect::<Result<Vec<u32>>>()?;
+        // The ids first: while lengths are missing or of another text, both are rebuilt.
         let ids = ids.finish()?;
         let mut writer = TokenWriter::create(&lengths_path, key.wide())?;
         writer.put(&counts)?;
@@ -117,9 +128,9 @@ impl SequenceFile {
     }
 
     fn new(ids: TokenFile, lengths: &TokenFile, policy: Duplicates, path: &Path) -> Result<Self> {
-        let damaged = || {
-            Error::format(path, "it does not belong to the tokens beside it")
-                .hint("remove the file; it is made anew from the text")
+        let damaged = || DataError::DamagedCache {
+            path: path.to_path_buf(),
+            reason: "the lengths do not match the .tokens file".into(),
         };
         let numbers = lengths.slice(0..lengths.len());
         let (counts, lengths) = numbers.split_at_checked(COUNTS).ok_or_else(damaged)?;
@@ -129,7 +140,7 @@ impl SequenceFile {
             starts.push(starts[starts.len() - 1] + u64::from(*length));
         }
         if starts[lengths.len()] != ids.len() as u64 {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         let [read, duplicates, empty] = [0, 1, 2].map(|i| counts[i] as usize);
         let left_out = if policy == Duplicates::Drop { duplicates } else { 0 };
@@ -138,17 +149,23 @@ impl SequenceFile {
         Ok(Self { ids, starts, cleaning })
     }
 
-    /// How many sequences there are.
+    /// The number of sequences.
     pub fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many ids sequence `i` has.
+    /// The length of sequence `i`.
+    ///
+    /// # Panics
+    /// If there is no sequence `i`.
     pub fn len_of(&self, i: usize) -> usize {
         (self.starts[i + 1] - self.starts[i]) as usize
     }
 
     /// Sequence `i`.
+    ///
+    /// # Panics
+    /// If there is no sequence `i`.
     pub fn get(&self, i: usize) -> Vec<u32> {
         self.ids.slice(self.starts[i] as usize..self.starts[i + 1] as usize)
     }
@@ -156,7 +173,7 @@ impl SequenceFile {
     /// A part of sequence `i`.
     ///
     /// # Panics
-    /// If it has not so many.
+    /// If the range reaches beyond its end.
     #[track_caller]
     pub fn part(&self, i: usize, part: Range<usize>) -> Vec<u32> {
         assert!(part.end <= self.len_of(i), "{part:?} of a sequence of {}", self.len_of(i));
@@ -164,40 +181,39 @@ impl SequenceFile {
         self.ids.slice(start + part.start..start + part.end)
     }
 
-    /// What was left out, unless nothing was to be.
+    /// Counts of what cleaning left out.
     pub fn cleaning(&self) -> Cleaning {
         self.cleaning
     }
 }
 
-/// Some of the records that stay when they are cleaned (their numbers ascend), as they are written. Nothing is read behind the last of them.
-pub fn pick<R: Record>(
+/// The records with these indices (ascending) among those that remain after cleaning. Reads no
+/// further than the last.
+pub fn select_cleaned<R: Record>(
     records: impl Iterator<Item = Result<R>>,
     policy: Duplicates,
     which: &[usize],
 ) -> impl Iterator<Item = Result<R>> {
     let mut cleaner = Cleaner::new(policy);
-    let kept =
-        records.filter(move |record| record.as_ref().map_or(true, |record| cleaner.keeps(&record.fields())));
+    let kept = records.filter(move |record| {
+        record.as_ref().map_or(true, |record| cleaner.keep(&record.fields()))
+    });
     kept.take(which.last().map_or(0, |last| last + 1))
         .enumerate()
         .filter(|(i, record)| record.is_err() || which.binary_search(i).is_ok())
         .map(|(_, record)| record)
 }
 
-/// Numbers of four bytes count everything here.
-fn narrow(count: usize, what: &str) -> Result<u32> {
-    u32::try_from(count).map_err(|_| {
-        Error::data(format!("{count} {what} are more than the {} that a cache of tokens holds", u32::MAX))
-            .hint("give the corpus in parts")
-    })
+/// Counts in a cache are 32-bit.
+fn narrow(count: usize, what: &'static str) -> Result<u32> {
+    u32::try_from(count).map_err(|_| DataError::CacheLimit { count, what, limit: u32::MAX }.into())
 }
 
 fn bytes(record: &impl Record) -> u64 {
     record.fields().iter().map(|field| field.len() as u64 + 1).sum()
 }
 
-/// Records in groups that are worth a thread's while, and no larger.
+/// Records in groups large enough to occupy a thread.
 struct Groups<I>(I);
 
 impl<R: Record, I: Iterator<Item = Result<R>>> Iterator for Groups<I> {
@@ -205,7 +221,7 @@ impl<R: Record, I: Iterator<Item = Result<R>>> Iterator for Groups<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (mut group, mut size) = (Vec::new(), 0);
-        while group.len() < AT_A_TIME && size < BLOCK as u64 {
+        while group.len() < GROUP_SIZE && size < BLOCK as u64 {
             match self.0.next() {
                 None => break,
                 Some(Err(error)) => return Some(Err(error)),
@@ -222,6 +238,7 @@ impl<R: Record, I: Iterator<Item = Result<R>>> Iterator for Groups<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::text::TokenizerKind;
     use crate::text::train::{TokenizerSpec, train};
     use std::fs;
@@ -231,13 +248,14 @@ mod tests {
     }
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("limpid-sequences-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("limpid-sequences-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    /// Builds from `records` in a folder; gives the file and how many records were asked for.
+    /// Builds from `records` in a folder; returns the file and how many records were read.
     fn build(
         folder: &Path,
         records: &[(&str, &str)],
@@ -245,21 +263,31 @@ mod tests {
     ) -> (Result<SequenceFile>, usize) {
         let (tokenizer, source) = (tokenizer(), folder.join("source"));
         fs::write(&source, format!("{records:?}")).unwrap();
-        let (ids, asked) = (tokenizer.vocab_size(), std::cell::Cell::new(0));
-        let recipe = Recipe { files: &[source], how: "pairs".into(), tokenizer: &tokenizer, ids, clean };
+        let (id_limit, read) = (tokenizer.vocab_size(), std::cell::Cell::new(0));
+        let recipe = Recipe {
+            files: &[source],
+            processing: "pairs".into(),
+            tokenizer: &tokenizer,
+            id_limit,
+            clean,
+        };
         let all = || {
             let count = |(a, b): &(&str, &str)| {
-                asked.set(asked.get() + 1);
+                read.set(read.get() + 1);
                 Ok((a.to_string(), b.to_string()))
             };
             Ok(records.iter().map(count))
         };
-        let cut = |(a, b): &(String, String)| Ok(vec![tokenizer.encode(a)?, tokenizer.encode(b)?]);
-        (SequenceFile::build(&folder.join("train"), &recipe, all, cut, &mut |_| {}), asked.get())
+        let tokenize =
+            |(a, b): &(String, String)| Ok(vec![tokenizer.encode(a)?, tokenizer.encode(b)?]);
+        (
+            SequenceFile::build(&folder.join("train"), &recipe, all, tokenize, &mut |_| {}),
+            read.get(),
+        )
     }
 
     #[test]
-    fn sequences_come_back_in_order_with_what_was_left_out_and_are_cut_once() {
+    fn sequences_are_in_order_with_counts_of_what_was_left_out_and_tokenized_once() {
         let folder = folder("order");
         let long = "x".repeat(70_000);
         let mut records = vec![("a", "bc"), ("", "q"), ("a", "bc"), (&long, "d")];
@@ -269,22 +297,32 @@ mod tests {
         let file = file.unwrap();
         assert_eq!((asked, file.count()), (2_004, 2 * 2_002));
         let text = |i| tokenizer().decode(&file.get(i)).unwrap();
-        assert_eq!([text(0), text(1), text(3), text(4)], ["a", "bc", "d", "number 0"].map(String::from));
+        assert_eq!(
+            [text(0), text(1), text(3), text(4)],
+            ["a", "bc", "d", "number 0"].map(String::from)
+        );
         assert_eq!((file.len_of(2), text(2)), (70_000, long.clone()));
         assert_eq!(file.part(4, 2..5), file.get(4)[2..5]);
         assert_eq!(text(2 * 2_001), "number 1999");
         let found = file.cleaning();
         assert_eq!((found.read, found.duplicates, found.empty, found.kept), (2_004, 1, 1, 2_002));
-        // Numbers are those of what stayed.
+        // Indices count the records that remain.
         let all = records.iter().map(|(a, b)| Ok((a.to_string(), b.to_string())));
-        let some: Vec<_> = pick(all, Duplicates::Drop, &[0, 2]).collect::<Result<_>>().unwrap();
-        assert_eq!(some, [("a", "bc"), ("number 0", "n")].map(|(a, b)| (a.to_string(), b.to_string())));
-        let broken = [Err(Error::data("no")), Ok(("a".to_string(), "b".to_string()))];
-        assert!(pick(broken.into_iter(), Duplicates::Keep, &[1]).any(|record| record.is_err()));
-        // The second time nothing is read but the files.
+        let some: Vec<_> =
+            select_cleaned(all, Duplicates::Drop, &[0, 2]).collect::<Result<_>>().unwrap();
+        assert_eq!(
+            some,
+            [("a", "bc"), ("number 0", "n")].map(|(a, b)| (a.to_string(), b.to_string()))
+        );
+        let broken = [Err(Error::Interrupted), Ok(("a".to_string(), "b".to_string()))];
+        assert!(
+            select_cleaned(broken.into_iter(), Duplicates::Keep, &[1])
+                .any(|record| record.is_err())
+        );
+        // The second time only the cache is read.
         let (again, asked) = build(&folder, &records, Some(Duplicates::Drop));
         assert_eq!((asked, again.unwrap().cleaning()), (0, found));
-        // Another way of cleaning is another content, and so is another text.
+        // Other cleaning means other content, and so does another text.
         let (kept, asked) = build(&folder, &records, None);
         assert_eq!((asked, kept.unwrap().count()), (2_004, 2 * 2_004));
         assert_eq!(build(&folder, &records[..3], None).0.unwrap().count(), 6);
@@ -292,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_between_the_two_files_is_made_good_and_damage_is_refused() {
+    fn a_crash_between_the_two_files_is_repaired_and_damage_is_refused() {
         let folder = folder("crash");
         let (before, after): (&[_], &[_]) = (&[("a", "bc"), ("d", "e")], &[("a", "b")]);
         let lengths = folder.join("train.lengths");
@@ -317,13 +355,21 @@ mod tests {
         let folder = folder("error");
         let (tokenizer, source) = (tokenizer(), folder.join("source"));
         fs::write(&source, "x").unwrap();
-        let recipe =
-            Recipe { files: &[source], how: String::new(), tokenizer: &tokenizer, ids: 300, clean: None };
-        let records =
-            || Ok((0..1_000).map(|i| if i == 700 { Err(Error::data("no")) } else { Ok(i.to_string()) }));
-        let cut = |text: &String| Ok(vec![tokenizer.encode(text)?]);
-        let built = SequenceFile::build(&folder.join("train"), &recipe, records, cut, &mut |_| {});
-        assert_eq!(built.unwrap_err().to_string(), "no");
+        let recipe = Recipe {
+            files: &[source],
+            processing: String::new(),
+            tokenizer: &tokenizer,
+            id_limit: 300,
+            clean: None,
+        };
+        let records = || {
+            Ok((0..1_000)
+                .map(|i| if i == 700 { Err(Error::Interrupted) } else { Ok(i.to_string()) }))
+        };
+        let tokenize = |text: &String| Ok(vec![tokenizer.encode(text)?]);
+        let built =
+            SequenceFile::build(&folder.join("train"), &recipe, records, tokenize, &mut |_| {});
+        assert!(matches!(built.unwrap_err(), Error::Interrupted));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }

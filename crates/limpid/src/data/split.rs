@@ -1,63 +1,67 @@
-//! Which examples are kept back for validation.
+//! Splitting examples into training and validation.
 
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
 
-/// Streams of a seed: bit 60 is splits (see `order.rs`).
+/// Random streams of a seed: bit 60 is splits (see `sampler.rs`).
 const SPLIT: u64 = 1 << 60;
 
-/// How examples are divided.
+/// How examples are split.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Split {
-    /// A random part of this share, the same for the same seed and number of examples.
+pub enum SplitMethod {
+    /// A random sample for validation, the same for the same seed and number of examples.
     Random {
-        /// The share, between 0 and 1.
-        share: f64,
-        /// Another seed gives another part.
+        /// The validation fraction, between 0 and 1.
+        fraction: f64,
+        /// Seed of the sample.
         seed: u64,
     },
-    /// The last part of this share: for a text, whose neighbouring places say too much about each other.
-    Last {
-        /// The share, between 0 and 1.
-        share: f64,
+    /// The end for validation: for a running text, where random positions would overlap with the
+    /// training text.
+    Tail {
+        /// The validation fraction, between 0 and 1.
+        fraction: f64,
     },
 }
 
-/// Numbers of examples, ascending: those to train on, those kept back. A share is rounded to the nearest number of examples; each side has one
-/// at least.
-pub fn split(examples: usize, how: Split) -> Result<(Vec<usize>, Vec<usize>)> {
-    let share = match how {
-        Split::Random { share, .. } | Split::Last { share } => share,
+/// Indices of the training and the validation examples, ascending. The fraction is rounded to the
+/// nearest number of examples; each side has at least one.
+///
+/// # Errors
+/// If the fraction is not between 0 and 1, or there are fewer than two examples.
+pub fn split(examples: usize, how: SplitMethod) -> Result<(Vec<usize>, Vec<usize>)> {
+    let fraction = match how {
+        SplitMethod::Random { fraction, .. } | SplitMethod::Tail { fraction } => fraction,
     };
-    let kept = kept_back(examples, share, "examples")?;
+    let held_out = validation_count(examples, fraction, "examples")?;
     let mut order: Vec<usize> = (0..examples).collect();
-    if let Split::Random { seed, .. } = how {
+    if let SplitMethod::Random { seed, .. } = how {
         Stream::new(seed, SPLIT).shuffle(&mut order);
     }
-    let mut validation = order.split_off(examples - kept);
+    let mut validation = order.split_off(examples - held_out);
     order.sort_unstable();
     validation.sort_unstable();
     Ok((order, validation))
 }
 
-/// The ids of a text to train on, and the last `share` of them.
-pub fn split_text(tokens: usize, share: f64) -> Result<(Range<usize>, Range<usize>)> {
-    let train = tokens - kept_back(tokens, share, "tokens")?;
+/// The token ranges of a text for training and validation: the last `fraction` is held out.
+///
+/// # Errors
+/// If the fraction is not between 0 and 1, or there are fewer than two tokens.
+pub fn split_text(tokens: usize, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
+    let train = tokens - validation_count(tokens, fraction, "tokens")?;
     Ok((0..train, train..tokens))
 }
 
-fn kept_back(examples: usize, share: f64, what: &str) -> Result<usize> {
-    if !(share > 0.0 && share < 1.0) {
-        return Err(
-            Error::config(format!("a validation share of {share} is not between 0 and 1")).hint("use 0.1")
-        );
+fn validation_count(examples: usize, fraction: f64, unit: &'static str) -> Result<usize> {
+    if !(fraction > 0.0 && fraction < 1.0) {
+        return Err(DataError::ValidationFraction { fraction }.into());
     }
     if examples < 2 {
-        return Err(Error::data(format!("{examples} {what} cannot be divided into training and validation"))
-            .hint("give more text, or files of their own for validation"));
+        return Err(DataError::TooFewToSplit { count: examples, unit }.into());
     }
-    Ok(((examples as f64 * share).round() as usize).clamp(1, examples - 1))
+    Ok(((examples as f64 * fraction).round() as usize).clamp(1, examples - 1))
 }
 
 #[cfg(test)]
@@ -66,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_example_is_on_one_side_and_the_seed_decides_on_which() {
-        let random = |seed| split(1000, Split::Random { share: 0.1, seed }).unwrap();
+        let random = |seed| split(1000, SplitMethod::Random { fraction: 0.1, seed }).unwrap();
         let (train, validation) = random(1);
         assert_eq!((train.len(), validation.len()), (900, 100));
         let mut all = [train, validation].concat();
@@ -74,19 +78,22 @@ mod tests {
         assert_eq!(all, (0..1000).collect::<Vec<_>>());
         assert_eq!(random(1), random(1));
         assert_ne!(random(1), random(2));
-        // Not the last part, and not every tenth.
+        // Neither the tail nor every tenth example.
         assert!(random(1).1[0] < 100 && random(1).1.windows(2).any(|pair| pair[1] - pair[0] != 10));
     }
 
     #[test]
-    fn the_last_part_is_the_end_and_no_side_is_empty() {
-        assert_eq!(split(10, Split::Last { share: 0.2 }).unwrap(), ((0..8).collect(), vec![8, 9]));
+    fn a_tail_is_the_end_and_no_side_is_empty() {
+        assert_eq!(
+            split(10, SplitMethod::Tail { fraction: 0.2 }).unwrap(),
+            ((0..8).collect(), vec![8, 9])
+        );
         assert_eq!(split_text(1_115_394, 0.1).unwrap(), (0..1_003_855, 1_003_855..1_115_394));
-        assert_eq!(split(2, Split::Last { share: 0.01 }).unwrap(), (vec![0], vec![1]));
-        assert_eq!(split(2, Split::Last { share: 0.99 }).unwrap(), (vec![0], vec![1]));
-        for share in [0.0, 1.0, -0.1, f64::NAN] {
-            assert!(split(10, Split::Last { share }).is_err());
+        assert_eq!(split(2, SplitMethod::Tail { fraction: 0.01 }).unwrap(), (vec![0], vec![1]));
+        assert_eq!(split(2, SplitMethod::Tail { fraction: 0.99 }).unwrap(), (vec![0], vec![1]));
+        for fraction in [0.0, 1.0, -0.1, f64::NAN] {
+            assert!(split(10, SplitMethod::Tail { fraction }).is_err());
         }
-        assert!(split(1, Split::Last { share: 0.5 }).is_err());
+        assert!(split(1, SplitMethod::Tail { fraction: 0.5 }).is_err());
     }
 }

@@ -1,59 +1,65 @@
-//! A corpus as token ids in a file: tokenized once, mapped into memory afterwards, so that it may be larger than memory.
+//! Token caches: a corpus as token ids in a file, tokenized once and memory-mapped afterwards, so
+//! that it may be larger than memory.
 //!
 //! ```text
-//! bytes   0  "LIMPIDTK"                    24  hash of how the text is read, and of its files
+//! bytes   0  "LIMPIDTK"                    24  hash of the processing and of the files
 //!         8  version, 1 (u32)              32  number of ids (u64)
 //!        12  bytes of an id, 2 or 4 (u32)  40  hash of the ids
-//!        16  hash of the tokenizer         48  hash of bytes 0..48, then zeros up to 64, then the ids; all little-endian
+//!        16  hash of the tokenizer         48  hash of bytes 0..48, zeros up to 64, then the ids
 //! ```
 //!
-//! The text is read in blocks, tokenized by all threads, and written in order; only some blocks are held at a time. Where blocks end does not
-//! change the tokens ([`crate::text::Blocks`]).
+//! All numbers are little-endian. The text is read in blocks, tokenized by all threads, and written
+//! in order; block boundaries do not change the tokens ([`crate::text::Blocks`]).
 
 use super::token_writer::{HEADER, Header, Key, TokenWriter};
-use crate::error::{Error, Result};
+use crate::error::{DataError, Error, Result};
 use crate::hash::hash_file;
-use crate::text::{Blocks, Text, Tokenizer, in_order};
-use limpid_tensor::mapped::Mapped;
+use crate::text::{Blocks, TextReader, Tokenizer, map_in_order};
+use limpid_tensor::mapped::MappedFile;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Token ids of a corpus, in a file.
+/// The token ids of a corpus, in a memory-mapped file.
 #[derive(Debug)]
 pub struct TokenFile {
-    ids: Mapped,
+    ids: MappedFile,
     header: Header,
 }
 
-/// Whether the corpus had to be tokenized.
+/// Whether a token cache could be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// It is in the file already, from the same tokenizer and the same text.
-    Reused,
-    /// It was tokenized now: there was no file, or one of another tokenizer or text.
-    Built,
+pub enum CacheStatus {
+    /// The file has the ids of this tokenizer and text.
+    Hit,
+    /// There was no file, or one of another tokenizer or text: the corpus was tokenized.
+    Miss,
 }
 
 impl TokenFile {
-    /// The ids of `sources`, one file after another, each followed by `separator` if there is one: from the file `path` if it holds them already,
-    /// else tokenized into it. `progress` is told how many bytes of text are done.
+    /// The ids of `sources`, concatenated, each followed by `separator` if there is one: from the
+    /// cache file `path` if it is up to date, else tokenized into it. `progress` gets the bytes of
+    /// text processed so far.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, is not text, or an existing cache is damaged.
     pub fn build(
         path: &Path,
         tokenizer: &Tokenizer,
         sources: &[PathBuf],
         separator: Option<u32>,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Self, Origin)> {
-        let how = separator.map_or("whole".to_string(), |id| format!("whole, {id} after each"));
-        let key = Key::new(tokenizer, sources, &how, tokenizer.vocab_size())?;
-        if let Some(there) = Self::reuse(path, key)? {
-            return Ok((there, Origin::Reused));
+    ) -> Result<(Self, CacheStatus)> {
+        let processing =
+            separator.map_or("whole".to_string(), |id| format!("whole, {id} after each"));
+        let key = Key::new(tokenizer, sources, &processing, tokenizer.vocab_size())?;
+        if let Some(cached) = Self::reuse(path, key)? {
+            return Ok((cached, CacheStatus::Hit));
         }
         let mut writer = TokenWriter::create(path, key)?;
         let mut done = 0;
         for source in sources {
-            in_order(
-                Blocks::new(Text::open(source)?),
+            map_in_order(
+                Blocks::new(TextReader::open(source)?),
                 |block| tokenizer.encode(block),
                 |ids, block| {
                     done += block.len() as u64;
@@ -63,45 +69,52 @@ impl TokenFile {
             )?;
             writer.put(separator.as_slice())?;
         }
-        Ok((writer.finish()?, Origin::Built))
+        Ok((writer.finish()?, CacheStatus::Miss))
     }
 
-    /// The file, if it is there and was made from the same.
+    /// The file, if it exists and its key matches.
     pub(super) fn reuse(path: &Path, key: Key) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);
         }
-        let there = Self::open(path)?;
-        Ok((there.header.key == key).then_some(there))
+        let cached = Self::open(path)?;
+        Ok((cached.header.key == key).then_some(cached))
     }
 
-    /// Opens a file of ids. All of it is read once, to be sure that it is undamaged.
+    /// Opens a token cache. All of it is read once, to check its hash.
+    ///
+    /// # Errors
+    /// If it cannot be read, or [`DataError::DamagedCache`] if it is not what was written.
     pub fn open(path: &Path) -> Result<Self> {
-        let damaged = |what: &str| {
-            Error::format(path, format!("a damaged cache of tokens: {what}"))
-                .hint("remove the file; it is made anew from the text")
+        let damaged = |reason: &str| DataError::DamagedCache {
+            path: path.to_path_buf(),
+            reason: reason.to_string(),
         };
-        let ids = Mapped::open(path).map_err(|e| Error::io("read", path, &e))?;
+        let ids = MappedFile::open(path).map_err(|e| Error::io("read", path, e))?;
         if ids.len() < HEADER {
-            return Err(damaged(&format!("{} bytes are not even its beginning", ids.len())));
+            let reason = format!("{} bytes are shorter than the header", ids.len());
+            return Err(damaged(&reason).into());
         }
         let header = Header::read(&ids.bytes(0..HEADER)).map_err(damaged)?;
-        let size = usize::try_from(header.count).ok().and_then(|n| n.checked_mul(header.key.width.bytes()));
+        let size = usize::try_from(header.count)
+            .ok()
+            .and_then(|n| n.checked_mul(header.key.width.bytes()));
         if size.and_then(|size| size.checked_add(HEADER)) != Some(ids.len()) {
-            return Err(damaged(&format!("{} ids do not fit into {} bytes", header.count, ids.len())));
+            let reason = format!("{} ids do not match {} bytes", header.count, ids.len());
+            return Err(damaged(&reason).into());
         }
         if hash_file(path, HEADER as u64)?.1 != header.ids {
-            return Err(damaged("its ids are not those that were written"));
+            return Err(damaged("the hash of the ids does not match").into());
         }
         Ok(Self { ids, header })
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub fn len(&self) -> usize {
         self.header.count as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -115,32 +128,30 @@ impl TokenFile {
         self.ids.numbers(HEADER, self.header.key.width, range)
     }
 
-    /// What a language model reads at `position` and what it is to say: `context` ids and the one after them.
+    /// The training window at `position`: `context` input ids and the one after them.
     ///
     /// # Panics
-    /// If there are not so many from there on; [`TokenFile::windows`] says how many positions there are.
+    /// If the window reaches beyond the end; [`TokenFile::windows`] gives the number of positions.
     #[track_caller]
     pub fn window(&self, position: usize, context: usize) -> Vec<u32> {
         self.slice(position..position + context + 1)
     }
 
-    /// How many windows of `context` ids and the one after them there are, each a step of one id after the other.
+    /// The number of windows of `context` + 1 ids, at every position.
+    ///
+    /// # Errors
+    /// [`DataError::TextShorterThanContext`] if there is none.
     pub fn windows(&self, context: usize) -> Result<usize> {
-        self.len().checked_sub(context).filter(|windows| *windows > 0).ok_or_else(|| {
-            let longest = self.len().saturating_sub(1);
-            Error::data(format!("the text has {} tokens: too few for a context of {context}", self.len()))
-                .hint(match longest {
-                    0 => "give more text".to_string(),
-                    _ => format!("use a context of at most {longest}, or give more text"),
-                })
-        })
+        let windows = self.len().checked_sub(context).filter(|windows| *windows > 0);
+        let too_short = DataError::TextShorterThanContext { tokens: self.len(), context };
+        windows.ok_or_else(|| too_short.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::corpus::generate;
+    use crate::sample_text::sentences;
     use crate::text::TokenizerKind;
     use crate::text::train::{TokenizerSpec, train};
     use std::fs;
@@ -149,7 +160,8 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("limpid-tokens-{name}-{}", std::process::id()));
+            let folder =
+                std::env::temp_dir().join(format!("limpid-tokens-{name}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).unwrap();
             Self(folder)
@@ -168,14 +180,13 @@ mod tests {
 
     /// Paragraphs with empty lines, indents and spaces at line ends, longer than several blocks.
     fn text() -> String {
-        let pairs = generate(3000, 2).train;
-        let line = |(i, pair): (usize, &crate::data::corpus::Pair)| match i % 5 {
-            0 => format!("{} {}\n", pair.english, pair.french),
-            1 => format!("{}  \n\n\n", pair.french),
-            2 => format!("\t{}\r\n", pair.english),
-            _ => format!("{}\n", pair.french),
+        let line = |(i, sentence): (usize, String)| match i % 5 {
+            0 => format!("{sentence} {sentence}\n"),
+            1 => format!("{sentence}  \n\n\n"),
+            2 => format!("\t{sentence}\r\n"),
+            _ => format!("{sentence}\n"),
         };
-        pairs.iter().enumerate().map(line).collect()
+        sentences(3000, 2).into_iter().enumerate().map(line).collect()
     }
 
     fn tokenizer(kind: TokenizerKind, vocab_size: Option<usize>, text: &str) -> Tokenizer {
@@ -190,34 +201,42 @@ mod tests {
         assert!(text.len() > 2 * crate::text::BLOCK, "{}", text.len());
         let source = [folder.file("a.txt", &text)];
         for kind in TokenizerKind::ALL {
-            let size = matches!(kind, TokenizerKind::Bpe | TokenizerKind::WordPiece | TokenizerKind::Unigram);
+            let size = matches!(
+                kind,
+                TokenizerKind::Bpe | TokenizerKind::WordPiece | TokenizerKind::Unigram
+            );
             let tokenizer = tokenizer(kind, size.then_some(400), &text);
             let path = folder.0.join(format!("{kind:?}.tokens"));
-            let (file, _) = TokenFile::build(&path, &tokenizer, &source, None, &mut |_| {}).unwrap();
+            let (file, _) =
+                TokenFile::build(&path, &tokenizer, &source, None, &mut |_| {}).unwrap();
             assert_eq!(file.slice(0..file.len()), tokenizer.encode(&text).unwrap(), "{kind:?}");
         }
     }
 
     #[test]
-    fn a_cache_is_reused_while_text_and_tokenizer_are_the_same_and_made_anew_when_they_are_not() {
+    fn a_cache_is_reused_for_the_same_text_and_tokenizer_and_rebuilt_otherwise() {
         let folder = Folder::new("reuse");
         let bytes = tokenizer(TokenizerKind::Byte, None, "");
         let path = folder.0.join("cache");
         let sources = [folder.file("a.txt", "one\n"), folder.file("b.txt", "two\n")];
         let build = |tokenizer: &Tokenizer, separator| {
             let mut told = 0;
-            let (file, origin) =
-                TokenFile::build(&path, tokenizer, &sources, separator, &mut |done| told = done).unwrap();
-            (file.slice(0..file.len()), origin, told)
+            let (file, status) =
+                TokenFile::build(&path, tokenizer, &sources, separator, &mut |done| told = done)
+                    .unwrap();
+            (file.slice(0..file.len()), status, told)
         };
         let with_separator = [112, 111, 102, 11, 0, 117, 120, 112, 11, 0];
-        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), Origin::Built, 8));
-        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), Origin::Reused, 0));
-        assert_eq!(build(&bytes, None).1, Origin::Built);
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), CacheStatus::Miss, 8));
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), CacheStatus::Hit, 0));
+        assert_eq!(build(&bytes, None).1, CacheStatus::Miss);
         // Another text of the same size and name.
         folder.file("b.txt", "tow\n");
-        assert_eq!(build(&bytes, None).1, Origin::Built);
-        assert_eq!(build(&tokenizer(TokenizerKind::Character, None, "onetw\n"), None).1, Origin::Built);
+        assert_eq!(build(&bytes, None).1, CacheStatus::Miss);
+        assert_eq!(
+            build(&tokenizer(TokenizerKind::Character, None, "onetw\n"), None).1,
+            CacheStatus::Miss
+        );
         // Nothing but the sources and the cache is left.
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
     }
@@ -235,10 +254,7 @@ mod tests {
             damaged[at] ^= 4;
             fs::write(&path, &damaged).unwrap();
             let error = TokenFile::build(&path, &bytes, &sources, None, &mut |_| {}).unwrap_err();
-            assert!(
-                error.to_string().contains("damaged") && error.hint_text().unwrap().contains("remove"),
-                "{at}: {error}"
-            );
+            assert!(error.to_string().contains("damaged token cache"), "{at}: {error}");
         }
         for len in [0, 1, HEADER - 1, HEADER, whole.len() - 1] {
             fs::write(&path, &whole[..len]).unwrap();
@@ -252,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_steps_of_one_and_a_context_longer_than_the_text_is_refused() {
+    fn there_is_a_window_at_every_position_and_a_context_longer_than_the_text_is_refused() {
         let folder = Folder::new("windows");
         let bytes = tokenizer(TokenizerKind::Byte, None, "");
         let source = [folder.file("a.txt", "abcdef")];
@@ -261,8 +277,7 @@ mod tests {
         assert_eq!(file.windows(4).unwrap(), 2);
         assert_eq!(file.window(1, 4), [99, 100, 101, 102, 103]);
         let error = file.windows(6).unwrap_err();
-        assert_eq!(error.to_string(), "the text has 6 tokens: too few for a context of 6");
-        assert_eq!(error.hint_text(), Some("use a context of at most 5, or give more text"));
+        assert_eq!(error.to_string(), "the text has 6 tokens, too few for a context of 6");
         assert_eq!(file.windows(5).unwrap(), 1);
     }
 }

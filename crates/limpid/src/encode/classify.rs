@@ -1,24 +1,24 @@
-//! Which label a text has.
+//! Classification of texts and pairs of texts.
 
-use super::Encoder;
-use crate::error::{Error, Result};
+use super::TextEncoder;
+use crate::error::{EncodeError, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
 use limpid_tensor::tape::Tape;
 
-/// What a classifier thinks of a text.
+/// The label distribution of a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Labelled {
-    /// The probability of each label, in their order.
+pub struct Classification {
+    /// The probability of each label, in the order of the model's labels.
     pub probabilities: Vec<f32>,
 }
 
-impl Labelled {
-    /// The number of the likeliest label.
+impl Classification {
+    /// The index of the most likely label.
     pub fn best(&self) -> usize {
-        crate::decode::argmax(&self.probabilities)
+        crate::generate::argmax(&self.probabilities)
     }
 
-    /// The numbers of the labels, the likeliest first.
+    /// The indices of the labels, the most likely first.
     pub fn ranked(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.probabilities.len()).collect();
         order.sort_by(|a, b| self.probabilities[*b].total_cmp(&self.probabilities[*a]));
@@ -26,24 +26,29 @@ impl Labelled {
     }
 }
 
-/// Labels texts, or pairs of texts.
-pub fn classify(encoder: &Encoder, texts: &[(String, Option<String>)]) -> Result<Vec<Labelled>> {
-    let Some(labels) = encoder.bert.labels().map(<[String]>::len) else {
-        return Err(Error::config("the model has no labels: it is not a classifier")
-            .hint("limpid train classify --data labelled.tsv --from MODEL makes one of it"));
+/// Classifies texts, or pairs of texts.
+///
+/// # Errors
+/// [`EncodeError::NoClassificationHead`], and an [`EncodeError`] for a text that cannot be used.
+pub fn classify(
+    encoder: &TextEncoder,
+    texts: &[(String, Option<String>)],
+) -> Result<Vec<Classification>> {
+    let labels = encoder.model.labels().map(<[String]>::len);
+    let labels = labels.ok_or(EncodeError::NoClassificationHead)?;
+    let tokenize = |(i, (text, second)): (usize, &(String, Option<String>))| {
+        encoder.tokenize(i, text, second.as_deref())
     };
-    let read = |(i, (text, second)): (usize, &(String, Option<String>))| {
-        encoder.read(text, second.as_deref(), &format!("text {}", i + 1))
-    };
-    let reads = texts.iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
+    let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
     let mut found = Vec::with_capacity(texts.len());
-    encoder.in_groups(&reads, |input, _| {
+    encoder.for_each_batch(&encoded, |input, _| {
         let mut tape = Tape::inference(encoder.params);
-        let hidden = encoder.bert.hidden(&mut tape, input);
-        let logits = encoder.bert.class_logits(&mut tape, &hidden, input);
+        let hidden = encoder.model.hidden(&mut tape, input);
+        let logits = encoder.model.class_logits(&mut tape, &hidden, input);
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), labels);
-        found.extend(probabilities.chunks(labels).map(|row| Labelled { probabilities: row.to_vec() }));
+        let rows = probabilities.chunks(labels);
+        found.extend(rows.map(|row| Classification { probabilities: row.to_vec() }));
         Ok(())
     })?;
     Ok(found)

@@ -1,108 +1,110 @@
-//! Words for gaps: what a model that was trained on masked words thinks stood there.
+//! Mask filling: the most likely tokens at `[MASK]`, by masked language modelling.
 
-use super::Encoder;
-use crate::error::{Error, Result};
+use super::TextEncoder;
+use crate::error::{EncodeError, InputProblem, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
 use limpid_tensor::tape::Tape;
 
-/// A word for a gap.
+/// A token at a mask.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Filled {
-    /// Its id.
+pub struct FilledMask {
+    /// Token id.
     pub id: u32,
-    /// The token, as the vocabulary writes it.
+    /// The token, as in the vocabulary.
     pub token: String,
-    /// Its probability, among all tokens of the vocabulary.
+    /// Its probability.
     pub probability: f32,
-    /// The text with it; other gaps stay open.
+    /// The text with it; other masks stay.
     pub text: String,
 }
 
-/// A gap, and the likeliest words for it, the likeliest first.
-pub type Gap = Vec<Filled>;
+/// The predictions for one mask, the most likely first.
+pub type MaskPredictions = Vec<FilledMask>;
 
-/// The `top` likeliest words for each `[MASK]` of each text.
-pub fn fill_mask(encoder: &Encoder, texts: &[String], top: usize) -> Result<Vec<Vec<Gap>>> {
-    if !encoder.bert.config().head.fills_masks() {
-        return Err(Error::config("the model has no head for masked words: it cannot fill a mask")
-            .hint("limpid train bert --data text.txt trains one that can"));
+/// The `top` most likely tokens at each `[MASK]` of each text.
+///
+/// # Errors
+/// [`EncodeError::NoMaskedLmHead`], [`EncodeError::NoMaskToken`], and an [`EncodeError`] for a text
+/// that cannot be used or has no mask.
+pub fn fill_mask(
+    encoder: &TextEncoder,
+    texts: &[String],
+    top: usize,
+) -> Result<Vec<Vec<MaskPredictions>>> {
+    if !encoder.model.config().head.fills_masks() {
+        return Err(EncodeError::NoMaskedLmHead.into());
     }
-    let Some((mask, written)) = encoder.tokenizer.mask() else {
-        return Err(Error::config("the tokenizer has no token for a mask ([MASK])").hint(
-            "limpid tokenizer train … --for bert makes one that has; the model must be trained with it",
-        ));
-    };
-    let mut reads = Vec::with_capacity(texts.len());
-    for (i, text) in texts.iter().enumerate() {
-        let name = format!("text {}", i + 1);
-        let read = encoder.read(text, None, &name)?;
-        if !read.0.contains(&mask) {
-            return Err(Error::data(format!("{name} has no {written}: there is nothing to fill"))
-                .hint(format!("write {written} where a word is missing: \"The cat {written} on the mat\"")));
+    let (mask, mask_text) = encoder.tokenizer.mask_token().ok_or(EncodeError::NoMaskToken)?;
+    let mut encoded = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let (ids, types) = encoder.tokenize(index, text, None)?;
+        if !ids.contains(&mask) {
+            let problem = InputProblem::NoMask { mask: mask_text.to_string() };
+            return Err(EncodeError::Input { index, problem }.into());
         }
-        reads.push(read);
+        encoded.push((ids, types));
     }
     let mut found = Vec::with_capacity(texts.len());
-    encoder.in_groups(&reads, |input, first| {
+    encoder.for_each_batch(&encoded, |input, first| {
         let ids = &input.tokens.ids;
-        let rows: Vec<u32> = (0..ids.len() as u32).filter(|row| ids[*row as usize] == mask).collect();
+        let rows: Vec<u32> =
+            (0..ids.len() as u32).filter(|row| ids[*row as usize] == mask).collect();
         let mut tape = Tape::inference(encoder.params);
-        let hidden = encoder.bert.hidden(&mut tape, input);
-        let logits = encoder.bert.word_logits(&mut tape, &hidden, &rows.into());
-        let v = encoder.bert.config().vocab_size;
+        let hidden = encoder.model.hidden(&mut tape, input);
+        let logits = encoder.model.word_logits(&mut tape, &hidden, &rows.into());
+        let v = encoder.model.config().vocab_size;
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), v);
         let mut distributions = probabilities.chunks(v);
-        for (i, (ids, _)) in reads.iter().enumerate().skip(first).take(input.tokens.sequences()) {
+        for (i, (ids, _)) in encoded.iter().enumerate().skip(first).take(input.tokens.sequences()) {
             let masks = ids.iter().filter(|id| **id == mask).count();
-            let gaps = (0..masks).map(|nth| {
+            let predictions = (0..masks).map(|nth| {
                 let distribution = distributions.next().expect("one for each mask");
-                fill(encoder, (&texts[i], written), nth, distribution, top)
+                fill(encoder, (&texts[i], mask_text), nth, distribution, top)
             });
-            found.push(gaps.collect::<Result<Vec<Gap>>>()?);
+            found.push(predictions.collect::<Result<Vec<MaskPredictions>>>()?);
         }
         Ok(())
     })?;
     Ok(found)
 }
 
-/// The likeliest words for mask number `nth` of a text.
+/// The predictions for mask number `nth` of a text.
 fn fill(
-    encoder: &Encoder,
-    (text, written): (&str, &str),
+    encoder: &TextEncoder,
+    (text, mask_text): (&str, &str),
     nth: usize,
     distribution: &[f32],
     top: usize,
-) -> Result<Gap> {
-    let word = |id: u32| {
+) -> Result<MaskPredictions> {
+    let filled = |id: u32| {
         let token = encoder.tokenizer.token(id);
-        let said = encoder.tokenizer.decode(&[id])?;
-        let said = if said.trim().is_empty() { token.as_str() } else { said.trim() };
-        Ok(Filled {
-            id,
-            probability: distribution[id as usize],
-            text: with_word(text, written, nth, said),
-            token,
-        })
+        let word = encoder.tokenizer.decode(&[id])?;
+        let word = if word.trim().is_empty() { token.as_str() } else { word.trim() };
+        let (probability, text) =
+            (distribution[id as usize], with_word(text, mask_text, nth, word));
+        Ok(FilledMask { id, probability, text, token })
     };
-    likeliest(distribution, top).into_iter().map(word).collect()
+    most_likely(distribution, top).into_iter().map(filled).collect()
 }
 
-/// The text with mask number `nth` replaced; a piece of a word (`##ing`) is joined to what stands before it.
-fn with_word(text: &str, written: &str, nth: usize, said: &str) -> String {
-    let Some((at, _)) = text.match_indices(written).nth(nth) else { return text.to_string() };
-    let (before, after) = (&text[..at], &text[at + written.len()..]);
-    match said.strip_prefix("##") {
+/// The text with mask number `nth` replaced; a piece of a word (`##ing`) is joined to the word
+/// before it.
+fn with_word(text: &str, mask: &str, nth: usize, word: &str) -> String {
+    let Some((at, _)) = text.match_indices(mask).nth(nth) else { return text.to_string() };
+    let (before, after) = (&text[..at], &text[at + mask.len()..]);
+    match word.strip_prefix("##") {
         Some(piece) => format!("{}{piece}{after}", before.trim_end()),
-        None => format!("{before}{said}{after}"),
+        None => format!("{before}{word}{after}"),
     }
 }
 
 /// The ids of the `top` largest, the largest first, equal ones in the order of their ids.
-pub(crate) fn likeliest(distribution: &[f32], top: usize) -> Vec<u32> {
+pub(crate) fn most_likely(distribution: &[f32], top: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..distribution.len() as u32).collect();
-    let by =
-        |a: &u32, b: &u32| distribution[*b as usize].total_cmp(&distribution[*a as usize]).then(a.cmp(b));
+    let by = |a: &u32, b: &u32| {
+        distribution[*b as usize].total_cmp(&distribution[*a as usize]).then(a.cmp(b))
+    };
     if top < order.len() && top > 0 {
         order.select_nth_unstable_by(top - 1, by);
     }
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_takes_the_place_of_its_mask_and_of_no_other() {
+    fn a_word_replaces_its_mask_and_no_other() {
         let text = "Xyzzy [MASK], and a [MASK].";
         assert_eq!(with_word(text, "[MASK]", 0, "sat"), "Xyzzy sat, and a [MASK].");
         assert_eq!(with_word(text, "[MASK]", 1, "mat"), "Xyzzy [MASK], and a mat.");
@@ -124,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn the_likeliest_come_first_and_equal_ones_in_order() {
-        assert_eq!(likeliest(&[0.1, 0.4, 0.1, 0.4], 3), [1, 3, 0]);
-        assert_eq!(likeliest(&[0.1, 0.4], 5), [1, 0]);
-        assert!(likeliest(&[0.1, 0.4], 0).is_empty());
+    fn the_most_likely_come_first_and_equal_ones_in_order() {
+        assert_eq!(most_likely(&[0.1, 0.4, 0.1, 0.4], 3), [1, 3, 0]);
+        assert_eq!(most_likely(&[0.1, 0.4], 5), [1, 0]);
+        assert!(most_likely(&[0.1, 0.4], 0).is_empty());
     }
 }

@@ -1,103 +1,123 @@
-//! What an encoder is used for: words for gaps, vectors of texts, labels.
+//! What an encoder is used for: embeddings, mask filling, classification.
 //!
-//! Nothing is written token by token here, so there is no session and no cache: texts go through the model once, packed, some thousand tokens
-//! at a time.
+//! There is no autoregressive loop, so there is no session and no cache: texts go through the model
+//! once, in packed batches. [`crate::Embedder`], [`crate::FillMask`] and [`crate::Classifier`] are
+//! the same with a model folder.
+//!
+//! ```
+//! use limpid::encode::{Normalization, Pooling, TextEncoder, Truncation, cosine, embed};
+//! use limpid::model::config::EncoderConfig;
+//! use limpid::model::{Model, Stack};
+//! use limpid::text::{Purpose, word_tokenizer_for};
+//!
+//! let tokenizer = word_tokenizer_for(["a cat", "a dog"], Purpose::Encoder)?;
+//! let model = Model::new(EncoderConfig::new(tokenizer.vocab_size(), 16, 1, 2, 8), 1)?;
+//! let Stack::Encoder(encoder) = &model.stack else { unreachable!() };
+//! let encoder = TextEncoder {
+//!     model: encoder,
+//!     params: &model.params,
+//!     tokenizer: &tokenizer,
+//!     truncation: Truncation::Error,
+//! };
+//! let texts = ["a cat".to_string(), "a dog".to_string()];
+//! let vectors = embed(&encoder, &texts, Pooling::Mean, Normalization::UnitLength)?;
+//! assert!(cosine(&vectors[0], &vectors[1]) < 1.0);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod classify;
 mod embed;
 mod fill_mask;
 mod npy;
 
-pub use classify::{Labelled, classify};
-pub use embed::{Length, Pooling, cosine, embed};
-pub use fill_mask::{Filled, Gap, fill_mask};
+pub use crate::hub::Pooling;
+pub use classify::{Classification, classify};
+pub use embed::{Normalization, cosine, embed};
+pub use fill_mask::{FilledMask, MaskPredictions, fill_mask};
 pub use npy::npy;
 
-use crate::data::batch::Typed;
-use crate::error::{Error, Result};
-use crate::model::Bert;
+use crate::data::batch::{EncodedText, EncoderInput};
+use crate::error::{EncodeError, InputProblem, Result};
+use crate::model::Encoder;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 
-/// Tokens that go through the model together.
-const AT_A_TIME: usize = 4_096;
+/// Tokens per batch.
+const BATCH_TOKENS: usize = 4_096;
 
-/// An encoder with its numbers and its tokenizer.
+/// An encoder with its parameters and its tokenizer.
 #[derive(Clone, Copy)]
-pub struct Encoder<'a> {
-    /// How it computes.
-    pub bert: &'a Bert,
-    /// Its numbers.
+pub struct TextEncoder<'a> {
+    /// The stack.
+    pub model: &'a Encoder,
+    /// Its parameters.
     pub params: &'a Params,
-    /// From text to its tokens.
+    /// Its tokenizer.
     pub tokenizer: &'a Tokenizer,
-    /// What becomes of a text that is too long.
-    pub overlong: Overlong,
+    /// What happens to a text that is too long.
+    pub truncation: Truncation,
 }
 
-/// What becomes of a text that is too long.
+/// What happens to a text that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overlong {
-    /// It is an error that says so.
-    Refuse,
-    /// Its beginning is read, so many tokens with the special ones; fewer if the model has no more positions.
-    Cut(usize),
+pub enum Truncation {
+    /// It is an error.
+    Error,
+    /// It is cut to so many tokens, special ones included; to fewer if the model has fewer
+    /// positions. Pairs of texts are not truncated: a longer one is an error.
+    MaxLength(usize),
 }
 
-/// A text for an encoder: tokens, and which of two texts each belongs to.
-pub type Read = (Vec<u32>, Vec<u32>);
-
-impl Encoder<'_> {
-    /// The tokens of a text, or of two, with the special ones around them. `name` is what an error calls it.
-    fn read(&self, text: &str, second: Option<&str>, name: &str) -> Result<Read> {
-        let config = self.bert.config();
-        let (mut ids, mut types) = self.tokenizer.encode_typed(text, second)?;
+impl TextEncoder<'_> {
+    /// The token ids and token type ids of text `index`, or of a pair, with special tokens.
+    ///
+    /// # Errors
+    /// An [`EncodeError`] that names the text by `index`.
+    pub fn tokenize(&self, index: usize, text: &str, second: Option<&str>) -> Result<EncodedText> {
+        let config = self.model.config();
+        let input = |problem| EncodeError::Input { index, problem }.into();
+        let (mut ids, mut types) = self.tokenizer.encode_with_types(text, second)?;
         if ids.is_empty() {
-            return Err(Error::data(format!("{name} has no tokens, and the tokenizer puts none around it"))
-                .hint("BERT's tokenizer.json puts [CLS] before a text: is it the right one?"));
+            return Err(input(InputProblem::Empty));
         }
-        if let Some(id) = ids.iter().find(|id| **id as usize >= config.vocab_size) {
-            let known = config.vocab_size;
-            return Err(Error::data(format!("the tokenizer gives token {id}, the model knows {known}"))
-                .hint("the tokenizer and the model do not belong together"));
+        let vocab_size = config.vocab_size;
+        if let Some(id) = ids.iter().copied().find(|id| *id as usize >= vocab_size) {
+            return Err(EncodeError::TokenizerMismatch { id, vocab_size }.into());
         }
-        if types.iter().any(|kind| *kind as usize >= config.type_vocab_size) {
-            return Err(
-                Error::data(format!("{name} is two texts, the model was made for one")).hint("give one text")
-            );
+        if types.iter().any(|token_type| *token_type as usize >= config.type_vocab_size) {
+            return Err(input(InputProblem::Pair));
         }
-        let positions = config.max_position_embeddings;
-        let longest = match self.overlong {
-            Overlong::Refuse => positions,
-            Overlong::Cut(longest) => longest.min(positions),
+        let max_tokens = match self.truncation {
+            Truncation::Error => config.max_position_embeddings,
+            Truncation::MaxLength(length) => length.min(config.max_position_embeddings),
         };
-        if ids.len() > longest {
-            if self.overlong == Overlong::Refuse || second.is_some() || longest < 2 {
-                return Err(Error::data(format!(
-                    "{name} has {} tokens, the model has positions for {longest}",
-                    ids.len()
-                ))
-                .hint("shorten it; embed and classify (not fill-mask) read the beginning of a single text with --truncate"));
+        if ids.len() > max_tokens {
+            if self.truncation == Truncation::Error || second.is_some() || max_tokens < 2 {
+                return Err(input(InputProblem::TooLong { tokens: ids.len(), max_tokens }));
             }
             // The last token is [SEP], where there is one.
             let last = ids[ids.len() - 1];
-            ids.truncate(longest - 1);
+            ids.truncate(max_tokens - 1);
             ids.push(last);
-            types.truncate(longest);
+            types.truncate(max_tokens);
         }
         Ok((ids, types))
     }
 
-    /// Reads texts in groups that fit through the model together, and calls `work` with each packed group and the numbers of its texts.
-    fn in_groups(&self, reads: &[Read], mut work: impl FnMut(&Typed, usize) -> Result<()>) -> Result<()> {
+    /// Calls `work` with packed batches of the texts, each with the index of its first text.
+    fn for_each_batch(
+        &self,
+        texts: &[EncodedText],
+        mut work: impl FnMut(&EncoderInput, usize) -> Result<()>,
+    ) -> Result<()> {
         let (mut first, mut tokens) = (0, 0);
-        for i in 0..=reads.len() {
-            let next = reads.get(i).map_or(usize::MAX, |(ids, _)| ids.len());
-            if i > first && next > AT_A_TIME.saturating_sub(tokens) {
-                work(&Typed::new(&reads[first..i]), first)?;
+        for i in 0..=texts.len() {
+            let next = texts.get(i).map_or(usize::MAX, |(ids, _)| ids.len());
+            if i > first && next > BATCH_TOKENS.saturating_sub(tokens) {
+                work(&EncoderInput::new(&texts[first..i]), first)?;
                 (first, tokens) = (i, 0);
             }
-            tokens += if i < reads.len() { next } else { 0 };
+            tokens += if i < texts.len() { next } else { 0 };
         }
         Ok(())
     }

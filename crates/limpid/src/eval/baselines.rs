@@ -1,8 +1,8 @@
-//! Two naive translators and a naive summary, to see what a model's score is worth.
+//! Baselines for translation and summarization.
 //!
-//! Word for word: a dictionary learnt from the training pairs by IBM Model 1 (Brown et al. 1993), each word replaced where it
-//! stands. Nearest sentence: the translation of the training sentence that shares the most, and the rarest, words. Lead sentence: how a
-//! text begins, as its summary.
+//! Word for word: a dictionary learnt from the training pairs by IBM Model 1 (Brown et al. 1993),
+//! each word replaced in place. Nearest sentence: the translation of the training sentence with the
+//! largest TF-IDF cosine. Lead sentence: the first sentence of a text as its summary.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ fn is_punctuation(word: &str) -> bool {
     matches!(word, "." | "," | ";" | ":" | "!" | "?")
 }
 
-/// Puts words together again.
+/// Joins words into a sentence.
 fn join(words: &[&str]) -> String {
     let mut text = String::new();
     for word in words {
@@ -37,7 +37,7 @@ fn join(words: &[&str]) -> String {
     }
 }
 
-/// Numbers for words.
+/// Ids of words.
 #[derive(Default)]
 struct Numbers {
     ids: HashMap<String, u32>,
@@ -53,30 +53,33 @@ impl Numbers {
     }
 }
 
-/// Replaces each word by its likeliest translation.
+/// Replaces each word by its most likely translation.
 pub struct WordForWord {
     best: HashMap<String, String>,
 }
 
 impl WordForWord {
-    /// Learns a dictionary from (source, target) pairs: five rounds of expectation-maximisation over t(target | source).
+    /// Learns a dictionary from (source, target) pairs: five rounds of expectation-maximisation
+    /// over t(target | source).
     pub fn learn<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut sources, mut targets) = (Numbers::default(), Numbers::default());
         let pairs: Vec<(Vec<u32>, Vec<u32>)> = pairs
             .into_iter()
             .map(|(s, t)| {
-                // Punctuation translates itself; left in, it would look like a translation of "the".
+                // Punctuation translates itself; left in, it would look like a translation of
+                // "the".
                 let of = |text| words(text).into_iter().filter(|word| !is_punctuation(word));
                 let s = of(s).map(|w| sources.id(w)).collect();
                 (s, of(t).map(|w| targets.id(w)).collect())
             })
             .collect();
-        let named =
-            |(s, t): (u32, u32)| (sources.words[s as usize].clone(), targets.words[t as usize].clone());
+        let named = |(s, t): (u32, u32)| {
+            (sources.words[s as usize].clone(), targets.words[t as usize].clone())
+        };
         Self { best: model_1(&pairs).into_iter().map(named).collect() }
     }
 
-    /// The translation, word by word; what is not in the dictionary stays.
+    /// The translation, word by word; words that are not in the dictionary are copied.
     pub fn translate(&self, text: &str) -> String {
         let source = words(text);
         let target: Vec<&str> =
@@ -85,10 +88,11 @@ impl WordForWord {
     }
 }
 
-/// IBM Model 1: the likeliest target word of each source word, by expectation-maximisation over t(target | source).
+/// IBM Model 1: the most likely target word of each source word, by expectation-maximisation over
+/// t(target | source).
 ///
-/// Only words that were seen together have an entry. The entries of all sentences are numbered once, so that a round is a
-/// walk over arrays, in a fixed order.
+/// Only words that were seen together have an entry. The entries of all sentences are numbered
+/// once, so that a round is a walk over arrays, in a fixed order.
 fn model_1(pairs: &[(Vec<u32>, Vec<u32>)]) -> Vec<(u32, u32)> {
     let seen = pairs.iter().flat_map(|(s, t)| s.iter().flat_map(|s| t.iter().map(|t| (*s, *t))));
     let mut entries: Vec<(u32, u32)> = seen.collect();
@@ -150,11 +154,13 @@ impl<'a> NearestSentence<'a> {
         }
         let n = targets.len();
         let weight = |word: &String| (n as f64 / places[word].len() as f64).ln().powi(2);
-        let lengths = all_words.iter().map(|words| words.iter().map(weight).sum::<f64>().sqrt()).collect();
+        let lengths =
+            all_words.iter().map(|words| words.iter().map(weight).sum::<f64>().sqrt()).collect();
         Self { targets, places, lengths }
     }
 
-    /// The target of the sentence with the largest cosine of rarity-weighted words; of equals, the first.
+    /// The target of the sentence with the largest cosine of rarity-weighted words; of equals, the
+    /// first.
     pub fn translate(&self, text: &str) -> String {
         let mut scores = vec![0.0; self.targets.len()];
         let mut unique = words(text);
@@ -173,7 +179,8 @@ impl<'a> NearestSentence<'a> {
     }
 }
 
-/// The first sentence of a text: up to its first `.`, `!` or `?` that ends a word; all of it if there is none.
+/// The first sentence of a text: up to its first `.`, `!` or `?` that ends a word; all of it if
+/// there is none.
 pub fn lead_sentence(text: &str) -> &str {
     let text = text.trim();
     let ends = text.match_indices(['.', '!', '?']).map(|(i, _)| i + 1);

@@ -1,24 +1,25 @@
-//! BLEU: how many of a translation's n-grams occur in a reference (Papineni et al. 2002).
+//! BLEU: n-gram precision of a translation against references (Papineni et al. 2002).
 //!
 //! ```text
-//! pₙ = Σ min(count in hypothesis, largest count in one reference) / Σ count in hypothesis,   n = 1 … N, 4 unless told
+//! pₙ = Σ min(count in hypothesis, largest count in one reference) / Σ count in hypothesis
 //! BLEU = BP · (p₁ · … · p_N)^(1/N)        BP = min(1, exp(1 − r/c))
 //! ```
 //!
-//! The sums run over the whole corpus, c is the number of words of all hypotheses and r of all references,
-//! where each hypothesis counts the reference whose length is closest to its own. Precisions are given in
-//! percent. Where no n-gram of an order matches, [`Smooth`] says what its precision is.
+//! n = 1 … N, by default 4. The sums run over the whole corpus, c is the number of words of all
+//! hypotheses and r of all references, where each hypothesis counts the reference whose length is
+//! closest to its own. Precisions are in percent. [`Smooth`] defines the precision of an order
+//! without a match.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::metric::{Metric, count_lines, ngrams, signature};
-use super::{Case, EvalError, Tokenizer, is_space, words};
+use super::{BleuTokenizer, Case, EvalError, is_space, words};
 
-/// The longest n-grams that are counted unless [`Bleu::max_order`] says otherwise.
+/// The default of [`Bleu::max_order`].
 pub const ORDERS: usize = 4;
 
-/// What becomes of an order of n-grams of which none matches (Chen and Cherry 2014).
+/// Smoothing of orders without a match (Chen and Cherry 2014).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Smooth {
     /// The first such order counts as 1/2 match, the next as 1/4, and so on, as in mteval-v13a.
@@ -26,7 +27,8 @@ pub enum Smooth {
     Exp,
     /// Each counts as this many matches; 0.1 is sacreBLEU's choice.
     Floor(f64),
-    /// From order 2 on this number is added to matches and n-grams, of every order; 1 is sacreBLEU's choice.
+    /// From order 2 on this number is added to matches and n-grams, of every order; 1 is
+    /// sacreBLEU's choice.
     AddK(f64),
     /// Its precision is 0, and so is BLEU.
     None,
@@ -43,59 +45,60 @@ impl Smooth {
     }
 }
 
-/// Over which orders the mean of the precisions goes.
+/// The orders over which precisions are averaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OrdersCounted {
-    /// Over all: text that has no 4-gram scores 0.
+pub enum NgramOrders {
+    /// All: text without a 4-gram scores 0.
     #[default]
     All,
-    /// Over those the hypothesis has n-grams of: the choice for single sentences, which may be short.
+    /// Those the hypothesis has n-grams of (sacreBLEU's effective order): for single sentences,
+    /// which may be short.
     Effective,
 }
 
-/// BLEU with its choices made. The default is sacreBLEU's.
+/// BLEU with its settings; the defaults are sacreBLEU's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bleu {
-    /// Whether case counts.
+    /// Whether case matters.
     pub case: Case,
-    /// What a word is.
-    pub tokenizer: Tokenizer,
-    /// What happens to orders without a match.
+    /// The tokenizer.
+    pub tokenizer: BleuTokenizer,
+    /// Smoothing of orders without a match.
     pub smooth: Smooth,
-    /// The longest n-grams that are counted, at least 1.
+    /// The longest n-grams counted, at least 1.
     pub max_order: usize,
     /// Which orders count.
-    pub orders: OrdersCounted,
+    pub orders: NgramOrders,
 }
 
 impl Default for Bleu {
     fn default() -> Self {
         Self {
             case: Case::default(),
-            tokenizer: Tokenizer::default(),
+            tokenizer: BleuTokenizer::default(),
             smooth: Smooth::default(),
             max_order: ORDERS,
-            orders: OrdersCounted::default(),
+            orders: NgramOrders::default(),
         }
     }
 }
 
-/// A BLEU score and what it was made of.
+/// A BLEU score and its components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BleuScore {
     /// BLEU, from 0 to 100.
     pub score: f64,
     /// Smoothed precisions of the orders 1, 2, …, in percent.
     pub precisions: Vec<f64>,
-    /// The factor, at most 1, for hypotheses shorter than their references.
+    /// The brevity penalty: at most 1, for hypotheses shorter than their references.
     pub brevity_penalty: f64,
-    /// The counts behind all of these.
+    /// The counts behind them.
     pub counts: BleuCounts,
-    /// How it was computed, for example `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`.
+    /// The signature, for example `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`.
     pub signature: String,
 }
 
-/// What BLEU counts. The counts of a corpus are the sums of its segments'.
+/// The counts of BLEU. Those of a corpus are the sums of its lines'.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BleuCounts {
     /// Words of the hypotheses.
@@ -120,9 +123,13 @@ impl BleuCounts {
         }
     }
 
-    /// Hypothesis words for each reference word.
+    /// Hypothesis words per reference word.
     pub fn ratio(&self) -> f64 {
-        if self.reference_len == 0 { 0.0 } else { self.hypothesis_len as f64 / self.reference_len as f64 }
+        if self.reference_len == 0 {
+            0.0
+        } else {
+            self.hypothesis_len as f64 / self.reference_len as f64
+        }
     }
 }
 
@@ -133,12 +140,15 @@ impl Metric for Bleu {
 
     fn settings(&self) -> String {
         let effective = match self.orders {
-            OrdersCounted::All => "no",
-            OrdersCounted::Effective => "yes",
+            NgramOrders::All => "no",
+            NgramOrders::Effective => "yes",
         };
-        // sacreBLEU has no word for this, although scores of different orders cannot be compared.
-        let order =
-            if self.max_order == ORDERS { String::new() } else { format!("|order:{}", self.max_order) };
+        // sacreBLEU does not sign this, although scores of different orders are not comparable.
+        let order = if self.max_order == ORDERS {
+            String::new()
+        } else {
+            format!("|order:{}", self.max_order)
+        };
         let (case, tokenizer, smooth) =
             (self.case.signature(), self.tokenizer.signature(), self.smooth.signature());
         format!("case:{case}|eff:{effective}|tok:{tokenizer}|smooth:{smooth}{order}")
@@ -147,13 +157,15 @@ impl Metric for Bleu {
     fn count(&self, hypothesis: &str, references: &[&str]) -> Vec<u64> {
         let hypothesis = self.prepare(hypothesis);
         let hypothesis: Vec<&str> = words(&hypothesis).collect();
-        let references: Vec<String> = references.iter().map(|reference| self.prepare(reference)).collect();
-        let references: Vec<Vec<&str>> = references.iter().map(|text| words(text).collect()).collect();
+        let references: Vec<String> =
+            references.iter().map(|reference| self.prepare(reference)).collect();
+        let references: Vec<Vec<&str>> =
+            references.iter().map(|text| words(text).collect()).collect();
 
         let closest = closest_len(hypothesis.len(), references.iter().map(Vec::len));
         let (mut correct, mut total) = (vec![0; self.max_order], vec![0; self.max_order]);
         for n in 1..=self.max_order {
-            // An n-gram may be matched as often as the one reference that has it most often has it.
+            // Clipping: an n-gram matches at most as often as in the reference with most of it.
             let mut allowed: HashMap<&[&str], u64> = HashMap::new();
             for reference in &references {
                 for (ngram, count) in ngrams(reference, n) {
@@ -176,26 +188,37 @@ impl Metric for Bleu {
 }
 
 impl Bleu {
-    /// Scores a corpus; `references[i]` are the references, one or more, of `hypotheses[i]`.
-    pub fn corpus(&self, hypotheses: &[&str], references: &[Vec<&str>]) -> Result<BleuScore, EvalError> {
+    /// Scores a corpus; `references[i]` are the references of `hypotheses[i]`, at least one.
+    ///
+    /// # Errors
+    /// If there are no hypotheses, or not at least one reference for each.
+    pub fn corpus(
+        &self,
+        hypotheses: &[&str],
+        references: &[Vec<&str>],
+    ) -> Result<BleuScore, EvalError> {
         let counts = count_lines(self, hypotheses, references)?;
-        Ok(BleuScore { signature: signature(self, references, None), ..self.explain(&counts.total()) })
+        Ok(BleuScore {
+            signature: signature(self, references, None),
+            ..self.explain(&counts.total())
+        })
     }
 
     /// Scores one sentence, over the orders it has, whatever [`Bleu::orders`] says.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Result<BleuScore, EvalError> {
-        Self { orders: OrdersCounted::Effective, ..*self }.corpus(&[hypothesis], &[references.to_vec()])
+        Self { orders: NgramOrders::Effective, ..*self }
+            .corpus(&[hypothesis], &[references.to_vec()])
     }
 
-    /// The score of a row of counts, or of a sum of rows, and what it is made of. Its signature is empty: the counts
-    /// do not know how many references there were.
+    /// The score of a row of counts, or of a sum of rows, and what it is made of. Its signature is
+    /// empty: the counts do not know how many references there were.
     pub fn explain(&self, counts: &[u64]) -> BleuScore {
         let counts = BleuCounts::from_row(counts);
         let brevity_penalty = brevity_penalty(counts.hypothesis_len, counts.reference_len);
         let (precisions, effective) = self.precisions(&counts);
         let counted = match self.orders {
-            OrdersCounted::All => self.max_order,
-            OrdersCounted::Effective => effective,
+            NgramOrders::All => self.max_order,
+            NgramOrders::Effective => effective,
         };
         let score = if precisions[..counted].contains(&0.0) {
             0.0
@@ -206,10 +229,12 @@ impl Bleu {
         BleuScore { score, precisions, brevity_penalty, counts, signature: String::new() }
     }
 
-    /// Smoothed precisions in percent, and how many orders have n-grams at all (if nothing matches, at least 1).
+    /// Smoothed precisions in percent, and how many orders have n-grams at all (if nothing matches,
+    /// at least 1).
     fn precisions(&self, counts: &BleuCounts) -> (Vec<f64>, usize) {
         let mut precisions = vec![0.0; self.max_order];
-        // Smoothing is for a long n-gram that happens not to match, not for a text without one right word.
+        // Smoothing is for a long n-gram that happens not to match, not for a text without one
+        // right word.
         if counts.correct.iter().all(|&correct| correct == 0) {
             return (precisions, 1);
         }
@@ -241,14 +266,17 @@ impl Bleu {
 
     fn prepare(&self, line: &str) -> String {
         let line = self.case.apply(line);
-        // The end is trimmed first because it changes tokens: a hyphen before a line end joins lines.
+        // The end is trimmed first because it changes tokens: a hyphen before a line end joins
+        // lines.
         self.tokenizer.tokenize(line.trim_end_matches(is_space)).into_owned()
     }
 }
 
 /// The reference length closest to a hypothesis'; the shorter one of two that are equally close.
 fn closest_len(hypothesis: usize, references: impl Iterator<Item = usize>) -> usize {
-    references.min_by_key(|&len| (len.abs_diff(hypothesis), len)).expect("a segment has a reference")
+    references
+        .min_by_key(|&len| (len.abs_diff(hypothesis), len))
+        .expect("a segment has a reference")
 }
 
 fn brevity_penalty(hypothesis_len: u64, reference_len: u64) -> f64 {
@@ -277,7 +305,8 @@ impl BleuScore {
     }
 }
 
-/// sacreBLEU's line: `BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)`.
+/// sacreBLEU's line: `BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17
+/// ref_len = 18)`.
 impl fmt::Display for BleuScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BLEU = {:.2} {}", self.score, self.details())

@@ -1,54 +1,56 @@
-//! chrF: how many n-grams of characters a translation and its reference share (Popović 2015), and chrF++, which adds
-//! words and pairs of words (Popović 2017).
+//! chrF: F-score of character n-grams of a translation and its reference (Popović 2015), and
+//! chrF++, which adds word unigrams and bigrams (Popović 2017).
 //!
 //! ```text
-//! P = mean over the orders of  matches / n-grams of the hypothesis,   R = of matches / n-grams of the reference
+//! P = mean over the orders of  matches / n-grams of the hypothesis
+//! R = mean over the orders of  matches / n-grams of the reference
 //! chrFβ = (1 + β²) · P·R / (β²·P + R),   β = 2: recall weighs twice as much as precision
 //! ```
 //!
-//! The sums behind each fraction run over the whole corpus. Of several references each line uses the one it scores
-//! best with. Unlike BLEU, chrF needs no tokenizer: white space is left out, and in chrF++ words only lose a
-//! punctuation mark at one end.
+//! The sums behind each fraction run over the whole corpus. Of several references each line uses
+//! the one it scores best with. Unlike BLEU, chrF needs no tokenizer: whitespace is ignored, and
+//! in chrF++ words only lose a punctuation mark at one end.
 
 use super::metric::{Metric, count_lines, ngrams, signature};
 use super::{Case, EvalError, is_space, words};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Whether n-grams of characters run across white space.
+/// Whether character n-grams include whitespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whitespace {
-    /// It is taken out first.
+    /// Whitespace is removed first.
     #[default]
     Ignored,
-    /// It is made of characters like any other.
+    /// Whitespace counts like any character.
     Counted,
 }
 
-/// What becomes of orders of which hypothesis or reference has no n-gram.
+/// Smoothing of orders for which hypothesis or reference has no n-gram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChrfSmooth {
-    /// They are left out of the means, as in sacreBLEU.
+    /// They are left out of the averages, as in sacreBLEU.
     #[default]
     EffectiveOrder,
-    /// Their precision or recall is 10⁻¹⁶, and the mean is one of F-scores: as in the original chrF++ and in Moses.
+    /// Their precision or recall is 10⁻¹⁶, and the mean is one of F-scores: as in the original
+    /// chrF++ and in Moses.
     Epsilon,
 }
 
-/// chrF with its choices made. The default is sacreBLEU's; [`Chrf::plus_plus`] is chrF++.
+/// chrF with its settings; the defaults are sacreBLEU's. [`Chrf::plus_plus`] is chrF++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chrf {
-    /// Whether case counts.
+    /// Whether case matters.
     pub case: Case,
     /// The longest n-grams of characters.
     pub char_order: usize,
     /// The longest n-grams of words; 0 for chrF, 2 for chrF++.
     pub word_order: usize,
-    /// How many times as much recall weighs as precision.
+    /// β: the weight of recall relative to precision.
     pub beta: u32,
-    /// Whether white space is text.
+    /// Whether whitespace counts.
     pub whitespace: Whitespace,
-    /// What happens to orders without n-grams.
+    /// Smoothing of orders without n-grams.
     pub smooth: ChrfSmooth,
 }
 
@@ -70,7 +72,7 @@ impl Default for Chrf {
 pub struct ChrfScore {
     /// chrF, from 0 to 100.
     pub score: f64,
-    /// How it was computed, for example `nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no`.
+    /// The signature, for example `nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no`.
     pub signature: String,
 }
 
@@ -92,7 +94,8 @@ impl Metric for Chrf {
         format!("case:{case}|eff:{effective}|nc:{nc}|nw:{nw}|space:{space}")
     }
 
-    /// For each order, first of characters, then of words: n-grams of the hypothesis, of the reference, matches.
+    /// For each order, first of characters, then of words: n-grams of the hypothesis, of the
+    /// reference, matches.
     fn count(&self, hypothesis: &str, references: &[&str]) -> Vec<u64> {
         let text = self.case.apply(hypothesis);
         let (chars, words) = (self.chars(&text), split_words(&text));
@@ -102,8 +105,10 @@ impl Metric for Chrf {
         for reference in references {
             let text = self.case.apply(reference);
             let (ref_chars, ref_words) = (self.chars(&text), split_words(&text));
-            let of_chars = chars.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_chars, n)));
-            let of_words = words.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_words, n)));
+            let of_chars =
+                chars.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_chars, n)));
+            let of_words =
+                words.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_words, n)));
             let counts: Vec<u64> = of_chars.chain(of_words).flatten().collect();
             let score = self.score(&counts);
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
@@ -118,7 +123,8 @@ impl Metric for Chrf {
         let f_score = |p: f64, r: f64| (1.0 + factor) * p * r / (factor * p + r);
         let (mut precision, mut recall, mut orders, mut smoothed) = (0.0, 0.0, 0.0, 0.0);
         for order in counts.chunks_exact(3) {
-            let [hypothesis, reference, matched] = [order[0] as f64, order[1] as f64, order[2] as f64];
+            let [hypothesis, reference, matched] =
+                [order[0] as f64, order[1] as f64, order[2] as f64];
             let part = |of: f64| if of > 0.0 { matched / of } else { EPSILON };
             let (p, r) = (part(hypothesis), part(reference));
             smoothed += if factor * p + r > 0.0 { f_score(p, r) } else { EPSILON };
@@ -141,15 +147,25 @@ impl Metric for Chrf {
 const EPSILON: f64 = 1e-16;
 
 impl Chrf {
-    /// chrF++: words and pairs of words count too.
+    /// chrF++: word unigrams and bigrams count too.
     pub fn plus_plus() -> Self {
         Self { word_order: 2, ..Self::default() }
     }
 
-    /// Scores a corpus; `references[i]` are the references, one or more, of `hypotheses[i]`.
-    pub fn corpus(&self, hypotheses: &[&str], references: &[Vec<&str>]) -> Result<ChrfScore, EvalError> {
+    /// Scores a corpus; `references[i]` are the references of `hypotheses[i]`, at least one.
+    ///
+    /// # Errors
+    /// If there are no hypotheses, or not at least one reference for each.
+    pub fn corpus(
+        &self,
+        hypotheses: &[&str],
+        references: &[Vec<&str>],
+    ) -> Result<ChrfScore, EvalError> {
         let counts = count_lines(self, hypotheses, references)?;
-        Ok(ChrfScore { score: self.score(&counts.total()), signature: signature(self, references, None) })
+        Ok(ChrfScore {
+            score: self.score(&counts.total()),
+            signature: signature(self, references, None),
+        })
     }
 
     /// Scores one sentence.
@@ -165,8 +181,12 @@ impl Chrf {
     }
 }
 
-/// N-grams of the hypothesis (none if the reference has none to match), of the reference, and matches.
-fn matches<T: Eq + Hash>(hypothesis: &HashMap<&[T], u64>, reference: &HashMap<&[T], u64>) -> [u64; 3] {
+/// N-grams of the hypothesis (none if the reference has none to match), of the reference, and
+/// matches.
+fn matches<T: Eq + Hash>(
+    hypothesis: &HashMap<&[T], u64>,
+    reference: &HashMap<&[T], u64>,
+) -> [u64; 3] {
     if reference.is_empty() {
         return [0; 3];
     }
@@ -174,8 +194,8 @@ fn matches<T: Eq + Hash>(hypothesis: &HashMap<&[T], u64>, reference: &HashMap<&[
     [hypothesis.values().sum(), reference.values().sum(), hypothesis.iter().map(matched).sum()]
 }
 
-/// The words of a line, each with one ASCII punctuation mark split off: at its end or else at its start. `(hi)` gives
-/// `(hi` and `)`, as in the original.
+/// The words of a line, each with one ASCII punctuation mark split off: at its end or else at its
+/// start. `(hi)` gives `(hi` and `)`, as in the original.
 fn split_words(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for word in words(text) {

@@ -1,20 +1,21 @@
-//! How varied written texts are.
+//! Diversity of generated texts.
 //!
 //! ```text
-//! repeated-n(text)  = 1 − (different n-grams of the text) / (n-grams of the text)          0: none comes twice
-//! distinct-n(texts) = (different n-grams of all texts) / (n-grams of all texts)            1: none comes twice
+//! repeated-n(text)  = 1 − (distinct n-grams of the text) / (n-grams of the text)
+//! distinct-n(texts) = (distinct n-grams of all texts) / (n-grams of all texts)
 //! ```
 //!
-//! distinct-n is that of Li et al. 2016. It falls as texts grow longer or more, so only as many texts of about one length compare.
+//! distinct-n is that of Li et al. 2016. It falls with the number and length of the texts, so only
+//! sets of the same number of texts of similar length are comparable.
 
 use std::collections::HashSet;
 
-/// The share of a text's n-grams that stood in it before; 0 for a text without any.
+/// The fraction of a text's n-grams that repeat an earlier one; 0 for a text without any.
 pub fn repeated<T: Eq + std::hash::Hash>(text: &[T], n: usize) -> f64 {
     1.0 - share_of_different([text], n)
 }
 
-/// The share of different n-grams among those of all texts; 1 if there are none.
+/// The fraction of distinct n-grams among those of all texts; 1 if there are none.
 pub fn distinct<T: Eq + std::hash::Hash, S: AsRef<[T]>>(texts: &[S], n: usize) -> f64 {
     share_of_different(texts.iter().map(AsRef::as_ref), n)
 }

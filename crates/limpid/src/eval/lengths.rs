@@ -1,12 +1,12 @@
-//! BLEU by the length of the source: a model that loses the thread of long sentences shows it here.
+//! BLEU by source length: shows models that fail on long sentences.
 
 use super::metric::count_lines;
-use super::{Bleu, BleuScore, EvalError, Tokenizer, signature, words};
+use super::{Bleu, BleuScore, BleuTokenizer, EvalError, signature, words};
 
-/// The longest sources, in words, of all groups but the last, which has no end.
-pub const LONGEST: [usize; 6] = [5, 10, 15, 20, 30, 50];
+/// The longest source, in words, of every group but the last, which is unbounded.
+pub const LENGTH_BOUNDS: [usize; 6] = [5, 10, 15, 20, 30, 50];
 
-/// The lines whose sources have about the same length.
+/// The lines whose sources are of similar length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthGroup {
     /// Words of the shortest source that belongs here.
@@ -19,21 +19,25 @@ pub struct LengthGroup {
     pub score: BleuScore,
 }
 
-/// BLEU of the lines whose source has up to `longest[0]` words, then up to `longest[1]`, …, then more; groups
-/// without lines are left out. Words of the source are counted as `tokenizer` sees them.
+/// BLEU of the lines whose source has up to `longest[0]` words, then up to `longest[1]`, …, then
+/// more; groups without lines are left out. Words of the source are counted as `tokenizer` sees
+/// them.
+///
+/// # Errors
+/// If there is not one source, hypothesis and reference per line.
 ///
 /// # Panics
-/// If `longest` does not rise.
+/// If `longest` is not strictly increasing.
 #[track_caller]
 pub fn bleu_by_length(
     bleu: &Bleu,
-    tokenizer: Tokenizer,
+    tokenizer: BleuTokenizer,
     longest: &[usize],
     sources: &[&str],
     hypotheses: &[&str],
     references: &[Vec<&str>],
 ) -> Result<Vec<LengthGroup>, EvalError> {
-    assert!(longest.is_sorted_by(|a, b| a < b), "bleu_by_length: {longest:?} does not rise");
+    assert!(longest.is_sorted_by(|a, b| a < b), "bleu_by_length: {longest:?} is not increasing");
     if sources.len() != hypotheses.len() {
         let (sources, hypotheses) = (sources.len(), hypotheses.len());
         return Err(EvalError::SourceMismatch { sources, hypotheses });
@@ -49,7 +53,10 @@ pub fn bleu_by_length(
         from: if g == 0 { 0 } else { longest[g - 1] + 1 },
         to: longest.get(g).copied(),
         lines: lines.len(),
-        score: BleuScore { signature: signature.clone(), ..bleu.explain(&counts.sum(lines.into_iter())) },
+        score: BleuScore {
+            signature: signature.clone(),
+            ..bleu.explain(&counts.sum(lines.into_iter()))
+        },
     };
     Ok(members.into_iter().enumerate().filter(|(_, lines)| !lines.is_empty()).map(group).collect())
 }
@@ -61,17 +68,26 @@ mod tests {
     #[test]
     fn every_group_scores_as_its_lines_alone_do() {
         let sources = ["un", "un deux trois", "a b c d e", "un deux", "", "a b c, d"];
-        let hypotheses = ["one", "one two three four", "a b c d x", "one two", "the cat sat", "a b c, d e"];
+        let hypotheses =
+            ["one", "one two three four", "a b c d x", "one two", "the cat sat", "a b c, d e"];
         let references: Vec<Vec<&str>> =
             ["one", "one two three five", "a b c d e", "two one", "the cat sat", "a b c, d f"]
                 .map(|line| vec![line])
                 .into();
         let bleu = Bleu::default();
-        let groups =
-            bleu_by_length(&bleu, Tokenizer::V13a, &[2, 3, 4], &sources, &hypotheses, &references).unwrap();
+        let groups = bleu_by_length(
+            &bleu,
+            BleuTokenizer::V13a,
+            &[2, 3, 4],
+            &sources,
+            &hypotheses,
+            &references,
+        )
+        .unwrap();
 
         let lines: [&[usize]; 3] = [&[0, 3, 4], &[1], &[2, 5]];
-        let shape: Vec<_> = groups.iter().map(|group| (group.from, group.to, group.lines)).collect();
+        let shape: Vec<_> =
+            groups.iter().map(|group| (group.from, group.to, group.lines)).collect();
         assert_eq!(shape, [(0, Some(2), 3), (3, Some(3), 1), (5, None, 2)]);
         for (group, lines) in groups.iter().zip(lines) {
             let hypotheses: Vec<&str> = lines.iter().map(|i| hypotheses[*i]).collect();
@@ -81,9 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn a_source_for_every_line_is_asked_for() {
-        let error =
-            bleu_by_length(&Bleu::default(), Tokenizer::V13a, &LONGEST, &["un"], &["one", "two"], &[]);
+    fn there_must_be_one_source_per_hypothesis() {
+        let error = bleu_by_length(
+            &Bleu::default(),
+            BleuTokenizer::V13a,
+            &LENGTH_BOUNDS,
+            &["un"],
+            &["one", "two"],
+            &[],
+        );
         assert_eq!(error, Err(EvalError::SourceMismatch { sources: 1, hypotheses: 2 }));
     }
 }

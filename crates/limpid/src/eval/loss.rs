@@ -1,43 +1,48 @@
-//! How well a model predicts what somebody wrote: −ln p a token, over all of it.
+//! Cross-entropy loss of a model on given text: the mean of −ln p per token.
 
 use crate::data::batch::{LmBatch, PairBatch};
-use crate::model::{Gpt, Translator};
+use crate::model::{Decoder, Seq2Seq};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::{Tape, Var};
 use std::ops::Range;
 
-/// Tokens that are predicted at a time.
-const AT_A_TIME: usize = 4_096;
+/// Tokens predicted in one forward pass.
+const TOKENS_AT_A_TIME: usize = 4_096;
 const PAIRS_AT_A_TIME: usize = 64;
 const SEQUENCES_AT_A_TIME: usize = 32;
 
-/// Σ −ln p, and over how many tokens.
+/// A sum of cross-entropies and the number of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
-    /// In nats.
+    /// Σ −ln p, in nats.
     pub sum: f64,
-    /// Tokens that were predicted.
+    /// Predicted tokens.
     pub tokens: usize,
 }
 
 impl Loss {
-    /// Nats a token.
+    /// Mean cross-entropy in nats per token.
     pub fn mean(&self) -> f64 {
         self.sum / self.tokens as f64
     }
 
-    /// How many equally likely tokens would be as hard to predict.
+    /// Perplexity: exp of the mean.
     pub fn perplexity(&self) -> f64 {
         self.mean().exp()
     }
 
-    /// Bits a character, for a text in which a token stands for so many characters on average.
+    /// Bits per character, for a text with so many characters per token.
     pub fn bits_per_character(&self, characters_per_token: f64) -> f64 {
         self.mean() / std::f64::consts::LN_2 / characters_per_token
     }
 
-    fn add(&mut self, params: &Params, targets: usize, loss: impl FnOnce(&mut Tape, LossSpec) -> Var) {
+    fn add(
+        &mut self,
+        params: &Params,
+        targets: usize,
+        loss: impl FnOnce(&mut Tape, LossSpec) -> Var,
+    ) {
         let mut tape = Tape::inference(params);
         let loss = loss(&mut tape, LossSpec { smoothing: 0.0, weight: 1.0 });
         self.sum += f64::from(loss.data()[0]);
@@ -45,17 +50,18 @@ impl Loss {
     }
 }
 
-/// A text in windows of `context` tokens: every token but the first is predicted once, from the tokens before it in its window. `ids` gives a
-/// part of the text, which has the tokens `range`.
+/// The loss of a text in windows of `context` tokens: every token but the first is predicted once,
+/// from the tokens before it in its window. `ids` returns a range of the text's tokens; `range` is
+/// what to evaluate.
 pub fn text_loss(
-    (model, params): (&Gpt, &Params),
+    (model, params): (&Decoder, &Params),
     ids: impl Fn(Range<usize>) -> Vec<u32>,
     range: Range<usize>,
     context: usize,
 ) -> Loss {
     let mut loss = Loss::default();
     let starts: Vec<usize> = (range.start..range.end.saturating_sub(1)).step_by(context).collect();
-    for group in starts.chunks((AT_A_TIME / context).max(1)) {
+    for group in starts.chunks((TOKENS_AT_A_TIME / context).max(1)) {
         let window = |start: &usize| ids(*start..(start + context + 1).min(range.end));
         let batch = LmBatch::new(&group.iter().map(window).collect::<Vec<_>>());
         loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
@@ -63,7 +69,7 @@ pub fn text_loss(
     loss
 }
 
-/// So many at a time: what is judged need not be in memory as a whole.
+/// Groups of `size` items, so that the data need not be in memory at once.
 fn groups<T>(all: impl IntoIterator<Item = T>, size: usize) -> impl Iterator<Item = Vec<T>> {
     let mut all = all.into_iter();
     std::iter::from_fn(move || {
@@ -72,9 +78,9 @@ fn groups<T>(all: impl IntoIterator<Item = T>, size: usize) -> impl Iterator<Ite
     })
 }
 
-/// Sequences, each on its own: every token but the first is predicted from those before it.
+/// The loss of independent sequences: every token but the first is predicted from those before it.
 pub fn sequences_loss<S: AsRef<[u32]>>(
-    (model, params): (&Gpt, &Params),
+    (model, params): (&Decoder, &Params),
     sequences: impl IntoIterator<Item = S>,
 ) -> Loss {
     let mut loss = Loss::default();
@@ -85,9 +91,9 @@ pub fn sequences_loss<S: AsRef<[u32]>>(
     loss
 }
 
-/// Translations, each given its source and its own beginning.
+/// The loss of translations, given their sources (teacher forcing).
 pub fn pairs_loss<'a, S: AsRef<[u32]>>(
-    (model, params): (impl Into<Translator<'a>>, &Params),
+    (model, params): (impl Into<Seq2Seq<'a>>, &Params),
     pairs: impl IntoIterator<Item = (S, S)>,
 ) -> Loss {
     let model = model.into();
@@ -103,13 +109,13 @@ pub fn pairs_loss<'a, S: AsRef<[u32]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::GptConfig;
-    use crate::model::{Architecture, Model};
+    use crate::model::config::DecoderConfig;
+    use crate::model::{Model, Stack};
 
     #[test]
     fn every_token_but_the_first_is_predicted_once_whatever_the_windows() {
-        let model = Model::gpt(&GptConfig::gpt2(11, 8, 1, 2, 8), 1).unwrap();
-        let Architecture::Gpt(gpt) = &model.architecture else { unreachable!() };
+        let model = Model::new(DecoderConfig::gpt2(11, 8, 1, 2, 8), 1).unwrap();
+        let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
         let text: Vec<u32> = (0..30).map(|i| i * i % 11).collect();
         let ids = |range: Range<usize>| text[range].to_vec();
         for context in [1, 3, 8] {
@@ -118,7 +124,8 @@ mod tests {
             // The same, window by window.
             let starts = (2..28).step_by(context);
             let one = |start: usize| {
-                text_loss((gpt, &model.params), ids, start..(start + context + 1).min(29), context).sum
+                text_loss((gpt, &model.params), ids, start..(start + context + 1).min(29), context)
+                    .sum
             };
             let sum: f64 = starts.map(one).sum();
             assert!((whole.sum - sum).abs() < 1e-4, "{} and {sum}", whole.sum);
@@ -126,7 +133,8 @@ mod tests {
         // Sequences of their own are texts of one window each.
         let parts = [&text[0..5], &text[5..7], &text[7..15]];
         let each = sequences_loss((gpt, &model.params), parts);
-        let ranges = [0..5, 5..7, 7..15].map(|range| text_loss((gpt, &model.params), ids, range, 8));
+        let ranges =
+            [0..5, 5..7, 7..15].map(|range| text_loss((gpt, &model.params), ids, range, 8));
         assert_eq!(each.tokens, 4 + 1 + 7);
         assert!((each.sum - ranges.iter().map(|loss| loss.sum).sum::<f64>()).abs() < 1e-4);
     }

@@ -1,10 +1,10 @@
-//! What BLEU and chrF have in common: counts of lines that add up to counts of a corpus.
+//! What BLEU and chrF have in common: counts per line that add up to those of the corpus.
 
 use super::EvalError;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A measure of a corpus that depends only on sums over its lines.
+/// A corpus metric that depends only on sums over its lines.
 pub trait Metric {
     /// Its name, as sacreBLEU prints it: `BLEU`, `chrF2++`.
     fn name(&self) -> String;
@@ -12,7 +12,7 @@ pub trait Metric {
     /// Its settings in sacreBLEU's notation, without the number of references; see [`signature`].
     fn settings(&self) -> String;
 
-    /// The counts of one line against its references, one or more; always equally many numbers.
+    /// The counts of one line against its references, at least one; always the same number.
     fn count(&self, hypothesis: &str, references: &[&str]) -> Vec<u64>;
 
     /// The score, from 0 to 100, of counts or of sums of counts.
@@ -27,12 +27,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many lines there are.
+    /// The number of lines.
     pub fn lines(&self) -> usize {
         self.numbers.len() / self.width
     }
 
-    /// How many numbers a line has.
+    /// The number of counts per line.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -42,7 +42,7 @@ impl Counts {
         &self.numbers[i * self.width..(i + 1) * self.width]
     }
 
-    /// The sums over these lines; one may be there several times.
+    /// The sums over these lines; a line may occur several times.
     pub fn sum(&self, lines: impl Iterator<Item = usize>) -> Vec<u64> {
         let mut sums = vec![0; self.width];
         for i in lines {
@@ -57,7 +57,11 @@ impl Counts {
     }
 }
 
-/// Counts every line of a corpus; `references[i]` are the references, one or more, of `hypotheses[i]`.
+/// Counts every line of a corpus; `references[i]` are the references of `hypotheses[i]`, at least
+/// one.
+///
+/// # Errors
+/// If there are no hypotheses, or not at least one reference for each.
 pub fn count_lines(
     metric: &dyn Metric,
     hypotheses: &[&str],
@@ -81,8 +85,8 @@ pub fn count_lines(
 }
 
 /// How a score was computed, in sacreBLEU's notation without its version:
-/// `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`. `extra` goes behind the number of references, where sacreBLEU
-/// names resampling: `bs:1000|seed:1`.
+/// `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`. `extra` goes behind the number of references,
+/// where sacreBLEU names resampling: `bs:1000|seed:1`.
 pub fn signature(metric: &dyn Metric, references: &[Vec<&str>], extra: Option<&str>) -> String {
     let first = references.first().map_or(0, Vec::len);
     let all_alike = references.iter().all(|line| line.len() == first);

@@ -1,14 +1,25 @@
-//! Measures: of translations against references (BLEU, chrF, ROUGE-L), of labels against the right ones.
+//! Metrics: BLEU, chrF and ROUGE of texts, precision, recall and F1 of labels, loss and perplexity
+//! of models, with bootstrap intervals and significance tests.
 //!
-//! Scores of two systems can only be compared when text was cut into words in the same way, so every score
-//! carries a signature in sacreBLEU's notation, and equals what sacreBLEU prints under that signature.
-//! BLEU reads text in three steps, each a choice of its own: [`Case`], then [`Tokenizer`], then [`words`]; chrF
-//! counts characters. Both are a [`Metric`]: counts of lines that add up, and a score of the sum. So a corpus is
-//! read once, however often [`resample`] draws from its lines.
+//! Scores of two systems are comparable only if their text was tokenized alike, so every score
+//! carries a signature in sacreBLEU's notation, and equals what sacreBLEU prints under that
+//! signature. BLEU processes text in three steps, each a choice: [`Case`], [`BleuTokenizer`],
+//! [`words`]; chrF counts characters. Both implement [`Metric`]: counts per line that add up, and a
+//! score of the sum, so that a corpus is counted once, however often [`resample`] samples its
+//! lines.
+//!
+//! ```
+//! use limpid::eval::Bleu;
+//!
+//! let hypotheses = ["The cat sat on the mat."];
+//! let references = [vec!["The cat sat on a mat."]];
+//! let bleu = Bleu::default().corpus(&hypotheses, &references)?;
+//! assert_eq!(format!("{:.2}", bleu.score), "48.89");
+//! assert_eq!(bleu.signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use std::borrow::Cow;
-use std::error::Error;
-use std::fmt;
 
 pub mod baselines;
 pub mod bleu;
@@ -22,22 +33,22 @@ mod metric;
 pub mod ngrams;
 pub mod resample;
 pub mod rouge;
-pub mod stories;
 pub mod summary;
 mod tokenize;
 pub mod translator;
 
+pub use crate::error::EvalError;
 pub use bleu::{Bleu, BleuScore};
 pub use chrf::Chrf;
 pub use metric::{Counts, Metric, count_lines, signature};
 
-/// Whether `The` and `the` are the same word.
+/// Whether case matters, as sacreBLEU names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
-    /// They are not: text is compared as it is written.
+    /// It does: `The` and `the` differ.
     #[default]
     Mixed,
-    /// They are: text is put in lower case first, by Unicode's full mapping.
+    /// It does not: text is lowercased first, by Unicode's full mapping.
     Lower,
 }
 
@@ -45,8 +56,9 @@ impl Case {
     fn apply(self, text: &str) -> Cow<'_, str> {
         match self {
             Case::Mixed => Cow::Borrowed(text),
-            // Like Python's str.lower: `Σ` at the end of a word is `ς`, and `İ` becomes two characters. Letters
-            // that Unicode gained since the Python at hand (3.11: Unicode 14) are the only difference.
+            // Like Python's str.lower: `Σ` at the end of a word is `ς`, and `İ` becomes two
+            // characters. Letters that Unicode gained since the Python at hand (3.11: Unicode 14)
+            // are the only difference.
             Case::Lower => Cow::Owned(text.to_lowercase()),
         }
     }
@@ -59,106 +71,48 @@ impl Case {
     }
 }
 
-/// How a line is cut into words.
+/// How BLEU tokenizes a line, as sacreBLEU names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tokenizer {
+pub enum BleuTokenizer {
     /// The rules of NIST's script `mteval-v13a`, which WMT uses: ASCII punctuation is split off.
     #[default]
     V13a,
-    /// The rules of `mteval-v14` for all languages: punctuation and symbols of Unicode are split off.
+    /// The rules of `mteval-v14` for all languages: punctuation and symbols of Unicode are split
+    /// off.
     Intl,
-    /// Every character is a word, for languages written without spaces.
+    /// Every character is a token, for languages without spaces between words.
     Char,
-    /// At white space only, for text that is already in tokens.
+    /// At whitespace only, for tokenized text.
     None,
 }
 
-impl Tokenizer {
-    /// The line with its words between white space; [`words`] takes them apart.
+impl BleuTokenizer {
+    /// The line with its tokens separated by whitespace; [`words`] splits them.
     pub fn tokenize(self, line: &str) -> Cow<'_, str> {
         match self {
-            Tokenizer::V13a => Cow::Owned(tokenize::v13a(line)),
-            Tokenizer::Intl => Cow::Owned(tokenize::intl(line)),
-            Tokenizer::Char => Cow::Owned(line.chars().flat_map(|c| [c, ' ']).collect()),
-            Tokenizer::None => Cow::Borrowed(line),
+            BleuTokenizer::V13a => Cow::Owned(tokenize::v13a(line)),
+            BleuTokenizer::Intl => Cow::Owned(tokenize::intl(line)),
+            BleuTokenizer::Char => Cow::Owned(line.chars().flat_map(|c| [c, ' ']).collect()),
+            BleuTokenizer::None => Cow::Borrowed(line),
         }
     }
 
     fn signature(self) -> &'static str {
         match self {
-            Tokenizer::V13a => "13a",
-            Tokenizer::Intl => "intl",
-            Tokenizer::Char => "char",
-            Tokenizer::None => "none",
+            BleuTokenizer::V13a => "13a",
+            BleuTokenizer::Intl => "intl",
+            BleuTokenizer::Char => "char",
+            BleuTokenizer::None => "none",
         }
     }
 }
 
-/// The words of a line, between any white space, including the non-breaking space.
+/// The words of a line, separated by any whitespace, including the non-breaking space.
 pub fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_space).filter(|word| !word.is_empty())
 }
 
-/// White space as Python's `str.split` sees it: Unicode's, and the four ASCII separators.
+/// Whitespace as Python's `str.split` defines it: Unicode's, and the four ASCII separators.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
-}
-
-/// Why hypotheses and references cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EvalError {
-    /// There is nothing to score.
-    NoHypotheses,
-    /// The two sides do not have one line for each other.
-    CountMismatch {
-        /// Number of hypotheses.
-        hypotheses: usize,
-        /// Number of reference lines.
-        references: usize,
-    },
-    /// There is not one source for each hypothesis.
-    SourceMismatch {
-        /// Number of source lines.
-        sources: usize,
-        /// Number of hypotheses.
-        hypotheses: usize,
-    },
-    /// A hypothesis has no reference at all.
-    NoReference {
-        /// Its index, from 0.
-        segment: usize,
-    },
-}
-
-impl fmt::Display for EvalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EvalError::NoHypotheses => write!(f, "no hypotheses to score"),
-            EvalError::CountMismatch { hypotheses, references } => write!(
-                f,
-                "{hypotheses} hypotheses but {references} reference lines; one for each was expected"
-            ),
-            EvalError::SourceMismatch { sources, hypotheses } => {
-                write!(f, "{sources} source lines but {hypotheses} hypotheses; one for each was expected")
-            }
-            EvalError::NoReference { segment } => {
-                write!(f, "line {} has no reference; at least one was expected", segment + 1)
-            }
-        }
-    }
-}
-
-impl Error for EvalError {}
-
-impl From<EvalError> for crate::error::Error {
-    fn from(error: EvalError) -> Self {
-        let hint = match error {
-            EvalError::NoHypotheses => "is the file empty?",
-            EvalError::CountMismatch { .. } | EvalError::SourceMismatch { .. } => {
-                "an empty translation still needs its line"
-            }
-            EvalError::NoReference { .. } => "give every line at least one reference",
-        };
-        Self::data(error.to_string()).hint(hint)
-    }
 }

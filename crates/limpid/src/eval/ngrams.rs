@@ -1,34 +1,36 @@
-//! What counting alone can do: a unigram and a bigram model, to put a language model beside.
+//! Unigram and bigram language models: baselines for a neural one.
 //!
 //! ```text
 //! p(w)     = (count(w) + 1) / (all + v)
-//! p(w | u) = (count(u w) + k·p(w)) / (count(u ·) + k)        k: how many different words follow u (Witten and Bell 1991)
+//! p(w | u) = (count(u w) + k·p(w)) / (count(u ·) + k)
 //! ```
+//!
+//! k is the number of distinct words that follow u (Witten and Bell 1991).
 
 use super::loss::Loss;
 use std::collections::HashMap;
 
-/// Counts of words, and of words after words.
+/// Unigram and bigram counts.
 pub struct NGrams {
     vocabulary: usize,
     words: Vec<u64>,
     all: u64,
     pairs: HashMap<(u32, u32), u64>,
-    /// Of each word: what follows it, in all and how many different.
+    /// For each word: the number of words that follow it, and of distinct ones.
     after: Vec<(u64, u64)>,
 }
 
-/// How much of the past is looked at.
+/// The context of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Nothing.
+    /// None.
     Unigram,
-    /// The word before.
+    /// The previous word.
     Bigram,
 }
 
 impl NGrams {
-    /// Counts sequences; the first token of each (which is given) counts as a past only.
+    /// Counts sequences; the first token of each is only context.
     ///
     /// # Panics
     /// If a token is not below `vocabulary`.
@@ -51,7 +53,8 @@ impl NGrams {
 
     /// The probability of a word after another.
     pub fn probability(&self, order: Order, before: u32, word: u32) -> f64 {
-        let alone = (self.words[word as usize] + 1) as f64 / (self.all + self.vocabulary as u64) as f64;
+        let alone =
+            (self.words[word as usize] + 1) as f64 / (self.all + self.vocabulary as u64) as f64;
         let (all, different) = self.after[before as usize];
         if order == Order::Unigram || all == 0 {
             return alone;
@@ -70,7 +73,7 @@ impl NGrams {
         loss
     }
 
-    /// The word that was seen most often; of equals, the first.
+    /// The most frequent word; the first of equals.
     pub fn most_frequent(&self) -> u32 {
         let most = self.words.iter().copied().max().unwrap_or(0);
         self.words.iter().position(|count| *count == most).unwrap_or(0) as u32

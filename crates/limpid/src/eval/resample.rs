@@ -1,11 +1,12 @@
-//! How sure is a score? Lines are drawn again from the same corpus, as if other sentences had been tested.
+//! Confidence intervals and significance tests by resampling the lines of a corpus.
 //!
-//! [`Bootstrap`] draws as many lines as there are, with replacement, and scores them; 95% of such scores lie in an
-//! interval around their mean (Koehn 2004). For two systems the same draw is scored twice, and the test asks how
-//! often the difference strays from its mean by more than the difference observed. [`Randomization`] exchanges
-//! the two systems' translations of each line with probability 1/2, and asks how often that gives a difference
-//! larger than the observed one (Riezler and Maxwell 2005). The statistics are sacreBLEU's, the random numbers are
-//! our own, a function of seed and position: the same seed gives the same digits everywhere.
+//! [`Bootstrap`] samples as many lines as there are, with replacement, and scores them: the 95%
+//! interval of such scores (Koehn 2004). For two systems the same sample is scored twice, and the
+//! p-value is how often the difference deviates from its mean by more than the observed difference.
+//! [`Randomization`] swaps the two systems' translations of each line with probability 1/2; the
+//! p-value is how often that gives a larger difference than observed (Riezler and Maxwell 2005).
+//! The statistics are sacreBLEU's; the random numbers are our own, a function of seed and position,
+//! so the same seed gives the same digits on every machine.
 
 use super::metric::{Counts, Metric};
 use limpid_tensor::rng::Stream;
@@ -13,70 +14,70 @@ use limpid_tensor::rng::Stream;
 /// Bootstrap resampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// How many corpora are drawn.
+    /// Number of samples.
     pub samples: usize,
-    /// Another seed draws others.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
 /// Approximate randomization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Randomization {
-    /// How many times the lines are shuffled between the systems.
+    /// Number of shuffles.
     pub trials: usize,
-    /// Another seed shuffles in another way.
+    /// Seed of the shuffles.
     pub seed: u64,
 }
 
-/// Where 95% of the scores of drawn corpora lie.
+/// A 95% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Their mean.
+    /// The mean of the scores.
     pub mean: f64,
     /// Half the distance from the 2.5th to the 97.5th percentile.
     pub half_width: f64,
 }
 
 impl Bootstrap {
-    /// The scores of the drawn corpora. They depend on the number of lines and the seed, not on the metric, so scores
-    /// of two systems at one index are of the same lines.
+    /// The scores of the samples. The sampled lines depend only on the number of lines and the
+    /// seed, so the scores of two systems at one index are of the same lines.
     pub fn scores(&self, metric: &dyn Metric, counts: &Counts) -> Vec<f64> {
         let lines = counts.lines();
-        let draw = |sample: usize| {
+        let score = |sample: usize| {
             let mut stream = Stream::new(self.seed, sample as u64);
             metric.score(&counts.sum((0..lines).map(|_| stream.below(lines))))
         };
-        (0..self.samples).map(draw).collect()
+        (0..self.samples).map(score).collect()
     }
 
-    /// What signatures say of it.
+    /// Its part of a signature.
     pub fn signature(&self) -> String {
         format!("bs:{}|seed:{}", self.samples, self.seed)
     }
 }
 
 impl Interval {
-    /// Of the scores of drawn corpora, in any order.
+    /// The interval of the scores of the samples, in any order.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are none.
     #[track_caller]
     pub fn of(scores: &[f64]) -> Self {
         assert!(!scores.is_empty(), "an interval of no scores");
         let mut sorted = scores.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // One fortieth of them on either side: 2.5%.
+        // 2.5% on either side.
         let cut = sorted.len() / 40;
         let half_width = 0.5 * (sorted[sorted.len() - cut - 1] - sorted[cut]);
         Self { mean: mean(scores), half_width }
     }
 }
 
-/// The chance of a difference as large as that of two scores, if the systems were alike, from the scores of the same
-/// drawn corpora ([`Bootstrap::scores`]).
+/// The p-value of the difference of two scores under the null hypothesis that the systems are
+/// equal, from the scores of the same samples ([`Bootstrap::scores`]).
 ///
 /// # Panics
-/// If the two have not been drawn equally often.
+/// If the two do not have the same number of samples.
 #[track_caller]
 pub fn paired_p_value(baseline: &[f64], system: &[f64], observed: f64) -> f64 {
     assert_eq!(baseline.len(), system.len(), "paired_p_value: scores of different draws");
@@ -86,10 +87,11 @@ pub fn paired_p_value(baseline: &[f64], system: &[f64], observed: f64) -> f64 {
 }
 
 impl Randomization {
-    /// The chance of a difference as large as the observed one, if it did not matter which system translated a line.
+    /// The p-value of the observed difference under the null hypothesis that the systems are
+    /// exchangeable.
     ///
     /// # Panics
-    /// If the systems have not the same number of lines.
+    /// If the systems do not have the same number of lines.
     #[track_caller]
     pub fn p_value(&self, metric: &dyn Metric, baseline: &Counts, system: &Counts) -> f64 {
         let lines = baseline.lines();
@@ -115,14 +117,14 @@ impl Randomization {
         p_value((0..self.trials).map(shuffle), observed)
     }
 
-    /// What signatures say of it.
+    /// Its part of a signature.
     pub fn signature(&self) -> String {
         format!("ar:{}|seed:{}", self.trials, self.seed)
     }
 }
 
-/// The part of the trials whose statistic is beyond the observed one; the observed one is a trial itself, so that no
-/// finite number of trials proves the impossible.
+/// The fraction of trials with a larger statistic than observed; the observed one counts as a
+/// trial, so that a p-value is never 0.
 fn p_value(statistics: impl Iterator<Item = f64>, observed: f64) -> f64 {
     // Here we depart from sacreBLEU, which finds a file significantly different from itself.
     if observed == 0.0 {

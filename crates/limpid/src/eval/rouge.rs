@@ -1,21 +1,21 @@
-//! ROUGE-L: how much of a reference summary a text repeats in the same order (Lin 2004).
+//! ROUGE-L: longest common subsequence of a prediction and a reference (Lin 2004).
 //!
 //! ```text
 //! P = L / words of the prediction,   R = L / words of the reference,   F = 2·P·R / (P + R)
 //! ```
 //!
-//! L is the length of the longest common subsequence. The numbers are those of the package `rouge-score` without
-//! its stemmer, and words are its words: runs of the ASCII letters and digits of the text in lower case, all else is
-//! a gap. So it measures English; `été` is the word `t`.
+//! L is the length of the longest common subsequence. The numbers are those of the package
+//! `rouge-score` without its stemmer, and words are its words: runs of the ASCII letters and digits
+//! of the lowercased text. So it is a metric for English; `été` is the word `t`.
 
 use std::collections::HashMap;
 
 /// Precision, recall and F, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RougeScore {
-    /// How much of the prediction the reference has.
+    /// The fraction of the prediction that is in the reference.
     pub precision: f64,
-    /// How much of the reference the prediction has.
+    /// The fraction of the reference that is in the prediction.
     pub recall: f64,
     /// Their harmonic mean.
     pub f1: f64,
@@ -53,8 +53,8 @@ pub fn rouge_l(prediction: &str, reference: &str) -> RougeScore {
     RougeScore::new(row[predicted.len()], predicted.len(), wanted.len())
 }
 
-/// ROUGE-Lsum of a text whose sentences are lines: each sentence of the reference may find its words in all sentences
-/// of the prediction, but no word is found more often than it occurs.
+/// ROUGE-Lsum of a text whose sentences are lines: each sentence of the reference may find its
+/// words in all sentences of the prediction, but no word is found more often than it occurs.
 pub fn rouge_lsum(prediction: &str, reference: &str) -> RougeScore {
     let sentences = |text: &str| -> Vec<Vec<String>> { text.split('\n').map(tokens).collect() };
     let (predicted, wanted) = (sentences(prediction), sentences(reference));
@@ -84,20 +84,32 @@ pub fn rouge_lsum(prediction: &str, reference: &str) -> RougeScore {
 /// # Panics
 /// If there is no reference.
 #[track_caller]
-pub fn best_of(score: fn(&str, &str) -> RougeScore, prediction: &str, references: &[&str]) -> RougeScore {
+pub fn best_of(
+    score: fn(&str, &str) -> RougeScore,
+    prediction: &str,
+    references: &[&str],
+) -> RougeScore {
     let scores = references.iter().map(|reference| score(prediction, reference));
-    scores.reduce(|best, next| if next.f1 > best.f1 { next } else { best }).expect("best_of: no reference")
+    scores
+        .reduce(|best, next| if next.f1 > best.f1 { next } else { best })
+        .expect("best_of: no reference")
 }
 
-/// How many of the predictions are their reference, apart from spaces around them: from 0 to 1; of none, 0.
+/// Exact match: the fraction of predictions that equal their reference, ignoring spaces around
+/// them; 0 for none.
 ///
 /// # Panics
-/// If there is not one reference for each prediction.
+/// If there is not one reference per prediction.
 #[track_caller]
 pub fn exact_match<S: AsRef<str>, T: AsRef<str>>(predictions: &[S], references: &[T]) -> f64 {
-    assert_eq!(predictions.len(), references.len(), "exact_match: one reference for each prediction");
+    assert_eq!(
+        predictions.len(),
+        references.len(),
+        "exact_match: one reference for each prediction"
+    );
     let is_hit = |(p, r): &(&S, &T)| p.as_ref().trim() == r.as_ref().trim();
-    predictions.iter().zip(references).filter(is_hit).count() as f64 / predictions.len().max(1) as f64
+    predictions.iter().zip(references).filter(is_hit).count() as f64
+        / predictions.len().max(1) as f64
 }
 
 fn tokens(text: &str) -> Vec<String> {
@@ -127,7 +139,8 @@ fn mark_common(want: &[String], have: &[String], found: &mut [bool]) {
             };
         }
     }
-    // There may be several such subsequences, and the score depends on which is taken: on a tie, go up.
+    // There may be several such subsequences, and the score depends on which is taken: on a tie, go
+    // up.
     let (mut i, mut j) = (want.len(), have.len());
     while i > 0 && j > 0 {
         if want[i - 1] == have[j - 1] {

@@ -1,24 +1,24 @@
-//! How good summaries are: ROUGE-L and exact matches, beside the first sentence of each text as its summary.
+//! Scores of summaries: ROUGE-L and exact match, beside the lead-sentence baseline.
 
 use super::baselines::lead_sentence;
 use super::rouge::{RougeScore, exact_match, rouge_l};
 
-/// Summaries of some texts, measured.
+/// Scores of summaries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SummaryScores {
-    /// The mean of ROUGE-L's F, 0 to 1.
+    /// The mean F1 of ROUGE-L, 0 to 1.
     pub rouge_l: f64,
-    /// The share that equals the reference.
+    /// The fraction that equals the reference.
     pub exact: f64,
 }
 
 impl SummaryScores {
-    /// Of summaries, one for each pair of a text and its reference.
+    /// Scores of summaries, one per pair of a text and its reference.
     pub fn of(summaries: &[String], pairs: &[(String, String)]) -> Self {
         Self::new(summaries.iter().map(String::as_str).collect(), pairs)
     }
 
-    /// Of the first sentences: what one gets without a model.
+    /// Scores of the first sentences: the baseline without a model.
     pub fn of_leads(pairs: &[(String, String)]) -> Self {
         Self::new(pairs.iter().map(|(text, _)| lead_sentence(text)).collect(), pairs)
     }
@@ -44,8 +44,14 @@ mod tests {
         let pairs = [pair("A cat sat. It ran.", "A cat ran."), pair("A dog lay.", "A dog lay.")];
         let own = SummaryScores::of(&["A cat ran.".into(), "A dog sat.".into()], &pairs);
         // All three words, and two of three.
-        assert!((own.rouge_l - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12 && own.exact == 0.5, "{own:?}");
+        assert!(
+            (own.rouge_l - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12 && own.exact == 0.5,
+            "{own:?}"
+        );
         let leads = SummaryScores::of_leads(&pairs);
-        assert!((leads.rouge_l - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12 && leads.exact == 0.5, "{leads:?}");
+        assert!(
+            (leads.rouge_l - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12 && leads.exact == 0.5,
+            "{leads:?}"
+        );
     }
 }

@@ -1,22 +1,21 @@
-//! A translator on sentence pairs: how well it predicts them, and how good its own translations are. `limpid eval` and the end of a
-//! training both come here, so that they cannot disagree.
+//! Evaluation of a translator on sentence pairs: its loss on the references, and BLEU and chrF of
+//! its own translations. Shared by training and evaluation, so that they cannot disagree.
 
-use super::lengths::{LONGEST, LengthGroup, bleu_by_length};
+use super::lengths::{LENGTH_BOUNDS, LengthGroup, bleu_by_length};
 use super::loss::{Loss, pairs_loss};
-use super::{Bleu, BleuScore, Case, Chrf, Tokenizer as Words, chrf::ChrfScore};
+use super::{Bleu, BleuScore, BleuTokenizer, Case, Chrf, chrf::ChrfScore};
 use crate::data::pairs::{TokenPair, tokenize_pairs};
-use crate::decode::{Decoding, Request, TranslateOptions, translate_with};
-use crate::error::{Error, Result};
-use crate::hub::{self, Warning};
-use crate::model::Translator;
+use crate::error::{EvalError, Result};
+use crate::generate::{DecodingConfig, TranslateOptions, translate_with};
+use crate::model::Seq2Seq;
 use crate::text::{Tokenizer, one_line};
 use limpid_tensor::params::Params;
 use std::path::Path;
 
-/// What a translator is worth.
+/// Scores of a translator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranslatorScores {
-    /// −ln p of the given translations.
+    /// Cross-entropy loss of the references.
     pub loss: Loss,
     /// Its own translations, in order.
     pub translations: Vec<String>,
@@ -26,24 +25,14 @@ pub struct TranslatorScores {
     pub chrf: ChrfScore,
     /// BLEU by words of the source.
     pub by_length: Vec<LengthGroup>,
-    /// Tokens that stand for something that is not in the vocabulary, of all tokens of the pairs.
+    /// Unknown tokens, and all tokens of the pairs.
     pub unknown: (usize, usize),
 }
 
-/// How a translator writes, and until when.
-pub type Manner = (Decoding, TranslateOptions);
-
-/// How the model in `folder` is to write: as asked, then as its files say.
-pub fn manner_of(folder: &Path, model: Translator, request: &Request) -> Result<(Manner, Vec<Warning>)> {
-    let (mut generation, warnings) = hub::load_generation(folder)?;
-    if generation.ends.is_empty() {
-        generation.ends = vec![model.end()];
-    }
-    let decoding = request.resolve_in(folder, &generation, model.decoder_vocab_size())?;
-    Ok(((decoding, TranslateOptions::of(&generation)), warnings))
-}
-
-/// Pairs from these files as ids, if a model with positions for `longest` tokens can read and predict all of them.
+/// Pairs from these files as token ids.
+///
+/// # Errors
+/// [`EvalError::TooLong`] if a side has more than `longest` tokens.
 pub fn tokens_to_score(
     tokenizer: &Tokenizer,
     pairs: &[(String, String)],
@@ -57,25 +46,25 @@ pub fn tokens_to_score(
         None => Ok(ids),
         Some(i) => {
             let (source, target) = (ids[i].0.len(), ids[i].1.len());
-            let (file, tokens) = if source > longest { (source_file, source) } else { (target_file, target) };
+            let (file, tokens) =
+                if source > longest { (source_file, source) } else { (target_file, target) };
             // In a table a pair may have several lines, and a header one more.
-            let what = if source_file == target_file { "pair" } else { "line" };
-            let excess = tokens - longest;
-            let message = format!(
-                "{what} {} has {tokens} tokens, {excess} more than the {longest} the model reads",
-                i + 1
-            );
-            Err(Error::format(file, message).hint(format!("leave the {what} out")))
+            let unit = if source_file == target_file { "pair" } else { "line" };
+            let path = file.to_path_buf();
+            Err(EvalError::TooLong { path, unit, number: i + 1, tokens, maximum: longest }.into())
         }
     }
 }
 
-/// Translates the first of every pair and compares with the second.
+/// Translates the source of every pair and scores the translation against its target.
+///
+/// # Errors
+/// If a pair is too long for the model, or the tokenizer is another model's.
 pub fn score_translator(
-    (model, params): (Translator, &Params),
+    (model, params): (Seq2Seq, &Params),
     tokenizer: &Tokenizer,
     (pairs, files): (&[(String, String)], [&Path; 2]),
-    (decoding, options): &Manner,
+    decoding: &DecodingConfig,
     case: Case,
 ) -> Result<TranslatorScores> {
     let ids = tokens_to_score(tokenizer, pairs, files, model.end(), model.longest())?;
@@ -85,26 +74,32 @@ pub fn score_translator(
     })?;
     let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
-    let found = translate_with((model, params), tokenizer, &sources, decoding, options, &mut |_| Ok(()))?;
-    // As they stand in a file, a line each: what is scored here is what `limpid score` would score.
+    let options = TranslateOptions::default();
+    let found =
+        translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;
+    // One line each, as in a file of translations: scoring that file gives the same result.
     let translations: Vec<String> = found.into_iter().map(|best| one_line(&best[0].text)).collect();
     let texts: Vec<&str> = translations.iter().map(String::as_str).collect();
-    let references: Vec<Vec<&str>> = pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
+    let references: Vec<Vec<&str>> =
+        pairs.iter().map(|(_, target)| vec![target.as_str()]).collect();
     let bleu = Bleu { case, ..Bleu::default() };
-    let by_length = bleu_by_length(&bleu, Words::V13a, &LONGEST, &sources, &texts, &references)?;
+    let by_length =
+        bleu_by_length(&bleu, BleuTokenizer::V13a, &LENGTH_BOUNDS, &sources, &texts, &references)?;
     let chrf = Chrf { case, ..Chrf::default() }.corpus(&texts, &references)?;
     let bleu = bleu.corpus(&texts, &references)?;
     let all = ids.iter().flat_map(|(source, target)| source.iter().chain(target));
-    let unknown = tokenizer.unknown();
+    let unknown = tokenizer.unk_id();
     let unknown = (all.clone().filter(|id| Some(**id) == unknown).count(), all.count());
     Ok(TranslatorScores { loss, translations, bleu, chrf, by_length, unknown })
 }
 
-/// Refuses ids that a model with so many tokens does not know.
-pub fn check_ids(ids: &[u32], vocabulary: usize) -> Result<()> {
-    match ids.iter().find(|id| **id as usize >= vocabulary) {
-        Some(id) => Err(Error::data(format!("the tokenizer gives token {id}, the model knows {vocabulary}"))
-            .hint("the tokenizer and the model do not belong together")),
+/// Checks that all token ids are in a model's vocabulary.
+///
+/// # Errors
+/// [`EvalError::TokenOutOfRange`] for the first that is not.
+pub fn check_ids(ids: &[u32], vocab_size: usize) -> Result<()> {
+    match ids.iter().find(|id| **id as usize >= vocab_size) {
+        Some(&id) => Err(EvalError::TokenOutOfRange { id, vocab_size }.into()),
         None => Ok(()),
     }
 }

@@ -1,39 +1,39 @@
-//! `config.json`, read and written. Every key that changes the result is honoured or refused by name; one that we do not
-//! know is named in a warning.
+//! `config.json`, read and written. Every key that changes the result is honoured or refused by
+//! name; an unknown key is named in a warning.
 
+use super::families;
 use super::keys::{Keys, read_object};
-use super::{AnyConfig, bert, gpt, rnn, seq2seq, variant};
-use crate::config::NormPlacement;
-use crate::error::{Error, Result};
-use crate::model::Architecture;
+use crate::error::{KeyScope, ModelError, Result};
+use crate::model::Model;
+use crate::model::config::StackConfig;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Something in a model folder that was passed over.
+/// Something in a model folder that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
-    /// A key of `config.json` that we do not know.
+    /// An unknown key of `config.json`.
     UnknownKey(String),
-    /// A key of `generation_config.json` that we do not know.
+    /// An unknown key of `generation_config.json`.
     UnknownGenerationKey(String),
     /// A tensor of the weight file that no part of the model uses.
     UnusedTensor(String),
-    /// A tokenizer whose tokens are not those of the model.
+    /// A tokenizer whose vocabulary does not fit the model's.
     OtherVocabulary {
-        /// How many the tokenizer has.
+        /// Number of tokens of the tokenizer.
         tokenizer: usize,
-        /// How many the model has.
+        /// Size of the model's vocabulary.
         model: usize,
     },
 }
 
-/// Tables of embeddings are often filled up to a multiple of 64 or 128, which costs nothing and means nothing.
-const FILLED_UP: usize = 128;
+/// Embedding tables are often padded to a multiple of 64 or 128.
+const MAX_PADDING: usize = 128;
 
 impl Warning {
-    /// Whether tokenizer and model of a folder can belong together.
+    /// A warning if the vocabulary sizes of tokenizer and model do not fit.
     pub fn of_vocabulary(tokenizer: usize, model: usize) -> Option<Self> {
-        let fits = (tokenizer..tokenizer + FILLED_UP).contains(&model);
+        let fits = (tokenizer..tokenizer + MAX_PADDING).contains(&model);
         (!fits).then_some(Warning::OtherVocabulary { tokenizer, model })
     }
 }
@@ -41,22 +41,23 @@ impl Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Warning::UnknownKey(key) => write!(f, "config.json has a key this program does not know: {key}"),
+            Warning::UnknownKey(key) => write!(f, "config.json: unknown key {key} is ignored"),
             Warning::UnknownGenerationKey(key) => {
-                write!(f, "generation_config.json has a key this program does not know: {key}")
+                write!(f, "generation_config.json: unknown key {key} is ignored")
             }
             Warning::UnusedTensor(name) => {
-                write!(f, "model.safetensors has a tensor that no part of this model uses: {name}")
+                write!(f, "model.safetensors: no part of the model uses tensor {name}")
             }
             Warning::OtherVocabulary { tokenizer, model } => write!(
                 f,
-                "tokenizer.json has {tokenizer} tokens, the model {model}: do they belong together?"
+                "tokenizer.json has {tokenizer} tokens, the model's vocabulary {model}: do they \
+                 belong together?"
             ),
         }
     }
 }
 
-/// Keys that do not change what these models compute: records, training settings, other heads.
+/// Keys that do not change what the supported models compute: records, training, other heads.
 const HARMLESS: &[&str] = &[
     "_name_or_path",
     "_num_labels",
@@ -101,59 +102,84 @@ const HARMLESS: &[&str] = &[
     "use_cache",
 ];
 
-/// Reads a `config.json`.
-pub fn read_config(path: &Path) -> Result<(AnyConfig, Vec<Warning>)> {
-    let map = read_object(path)?;
-    let mut keys = Keys { path, map };
-    let family = match keys.map.get("model_type") {
-        Some(Value::String(family)) => family.clone(),
-        _ => {
-            return Err(Error::format(path, "model_type is missing").hint(
-                "add \"model_type\": \"gpt2\", \"openai-gpt\", \"bert\", \"marian\", \"pegasus\" or \"limpid-rnn\"",
-            ));
-        }
-    };
-    if !matches!(family.as_str(), variant::GPT | variant::SEQ2SEQ) {
-        variant::refuse(&keys)?;
-    }
-    let config = match family.as_str() {
-        "gpt2" => AnyConfig::Gpt(gpt::read_gpt2(&mut keys)?),
-        "openai-gpt" => AnyConfig::Gpt(gpt::read_gpt1(&mut keys)?),
-        "bert" => AnyConfig::Bert(bert::read(&mut keys)?),
-        "marian" => AnyConfig::Seq2Seq(seq2seq::read(&mut keys, NormPlacement::Post)?),
-        "pegasus" => AnyConfig::Seq2Seq(seq2seq::read(&mut keys, NormPlacement::Pre)?),
-        rnn::FAMILY => AnyConfig::Rnn(rnn::read(&mut keys)?),
-        variant::GPT => AnyConfig::Gpt(gpt::read_variant(&mut keys)?),
-        variant::SEQ2SEQ => AnyConfig::Seq2Seq(seq2seq::read_variant(&mut keys)?),
-        other => {
-            return Err(Error::format(path, format!("model_type '{other}' is not supported"))
-                .hint("supported are gpt2, openai-gpt, bert, marian, pegasus, limpid-rnn, limpid-gpt and limpid-seq2seq"));
-        }
-    };
-    let checked = match &config {
-        AnyConfig::Gpt(config) => config.validate(),
-        AnyConfig::Seq2Seq(config) => config.validate(),
-        AnyConfig::Bert(config) => config.validate(),
-        AnyConfig::Rnn(config) => config.validate(),
-    };
-    checked.map_err(|e| e.in_file(path))?;
-    let unknown = keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
-    Ok((config, unknown.map(Warning::UnknownKey).collect()))
+/// Reads a `config.json`. Returns the configuration, and a warning for each unknown key.
+///
+/// # Errors
+/// If the file cannot be read, if its `model_type` or a value is not supported, or if no such model
+/// can be built.
+pub fn read_config(path: &Path) -> Result<(StackConfig, Vec<Warning>)> {
+    let (_, config, warnings) = read_family(path)?;
+    Ok((config, warnings))
 }
 
-/// The texts of `config.json` and `generation_config.json`.
-pub fn write_config(architecture: &Architecture) -> Result<(String, String)> {
-    let (config, generation) = match architecture {
-        Architecture::Gpt(model) => {
-            gpt::check_file(model.config())?;
-            (gpt::write(model.config()), json!({}))
-        }
-        Architecture::Seq2Seq(model) => seq2seq::write(model.config())?,
-        Architecture::Bert(model) => (bert::write(model.config()), json!({})),
-        Architecture::Rnn(model) => rnn::write(model.config()),
+/// The same, with the family.
+pub(super) fn read_family(
+    path: &Path,
+) -> Result<(&'static dyn families::Family, StackConfig, Vec<Warning>)> {
+    let mut keys = Keys { path, map: read_object(path)?, scope: KeyScope::Model };
+    let supported = families::model_types;
+    let found = match keys.map.get("model_type") {
+        Some(Value::String(found)) => found.clone(),
+        _ => return Err(keys.error(ModelError::MissingModelType { supported: supported() })),
     };
-    let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON of our own making") + "\n";
-    Ok((pretty(&config), pretty(&generation)))
+    let family = families::find(&found).ok_or_else(|| {
+        keys.error(ModelError::UnsupportedModelType { found, supported: supported() })
+    })?;
+    let config = family.read(&mut keys)?;
+    families::foreign_key(family, keys.map.keys()).map_err(|e| keys.error(e))?;
+    config.validate().map_err(|e| e.in_file(path))?;
+    let unknown = keys.map.into_iter().map(|(key, _)| key);
+    let unknown = unknown.filter(|key| !HARMLESS.contains(&key.as_str()));
+    Ok((family, config, unknown.map(Warning::UnknownKey).collect()))
+}
+
+/// Checks that a model of this configuration can be saved.
+///
+/// # Errors
+/// [`ModelError`], if no family of files can hold it.
+pub fn check_can_save(config: impl Into<StackConfig>) -> Result<()> {
+    families::of(None, &config.into()).map(drop)
+}
+
+/// The texts of `config.json` and of the default `generation_config.json`, which an encoder has
+/// none of.
+///
+/// # Errors
+/// [`ModelError`], if no family of files can hold the model.
+pub fn write_config(model: &Model) -> Result<(String, Option<String>)> {
+    let config = model.stack.config();
+    let (_, value) = families::of(model.model_type, &config)?;
+    Ok((pretty(&value), default_generation(&config).as_ref().map(pretty)))
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("keys are strings") + "\n"
+}
+
+/// How a model generates by default; an encoder does not generate.
+fn default_generation(config: &StackConfig) -> Option<Value> {
+    let translator = |pad: u32, eos: u32, start: u32, max_length: usize| {
+        json!({
+            "bad_words_ids": [[pad]],
+            "decoder_start_token_id": start,
+            "eos_token_id": eos,
+            "pad_token_id": pad,
+            "max_length": max_length,
+        })
+    };
+    match config {
+        StackConfig::Decoder(_) => Some(json!({})),
+        StackConfig::Encoder(_) => None,
+        StackConfig::EncoderDecoder(c) => Some(translator(
+            c.pad_token_id,
+            c.eos_token_id,
+            c.decoder_start_token_id,
+            c.max_position_embeddings,
+        )),
+        StackConfig::Recurrent(c) => {
+            Some(translator(c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_length))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -161,11 +187,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tokenizer_of_another_model_is_noticed_and_a_table_that_was_filled_up_is_not() {
+    fn a_tokenizer_of_another_model_is_noticed_and_a_padded_table_is_not() {
         for (tokenizer, model) in [(64, 600), (600, 64), (601, 600), (600, 728)] {
             let warning = Warning::of_vocabulary(tokenizer, model).unwrap().to_string();
-            assert!(warning.contains(&format!("has {tokenizer} tokens, the model {model}")), "{warning}");
+            let sizes = format!("has {tokenizer} tokens, the model's vocabulary {model}");
+            assert!(warning.contains(&sizes), "{warning}");
         }
-        assert!([(600, 600), (50_257, 50_304)].iter().all(|(t, m)| Warning::of_vocabulary(*t, *m).is_none()));
+        let fits = |(tokenizer, model)| Warning::of_vocabulary(tokenizer, model).is_none();
+        assert!([(600, 600), (50_257, 50_304)].into_iter().all(fits));
     }
 }

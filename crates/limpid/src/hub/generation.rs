@@ -1,56 +1,57 @@
-//! `generation_config.json`: how the makers of a model want it to write. Every key that changes the result is honoured or
-//! refused by name; one that we do not know is named in a warning.
+//! `generation_config.json`: the default decoding settings of a model. Every key that changes the
+//! result is honoured or refused by name; an unknown key is named in a warning.
 
 use super::config::Warning;
 use super::keys::{Keys, read_object};
-use crate::error::{Error, Result};
+use crate::error::{KeyScope, ModelError, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a model folder says about writing; `None` where it says nothing.
+/// The decoding settings of a model folder, under the names of `transformers`; `None` where the
+/// folder does not set a key.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Generation {
-    /// `do_sample`: draw instead of taking the likeliest.
-    pub sample: Option<bool>,
-    /// `temperature`.
+pub struct GenerationConfig {
+    /// Whether to sample instead of taking the most likely token.
+    pub do_sample: Option<bool>,
+    /// Softmax temperature.
     pub temperature: Option<f32>,
-    /// `top_k`; 0 there means all.
+    /// Number of most likely tokens to sample from; 0 means all.
     pub top_k: Option<usize>,
-    /// `top_p`.
+    /// Nucleus sampling: the probability mass to sample from.
     pub top_p: Option<f32>,
-    /// `num_beams`.
-    pub beams: Option<usize>,
-    /// `length_penalty`.
+    /// Number of beams of a beam search.
+    pub num_beams: Option<usize>,
+    /// Exponent of the length in the score of a beam.
     pub length_penalty: Option<f32>,
-    /// `early_stopping`: true, false or "never".
+    /// When a beam search stops: true, false or "never".
     pub early_stopping: Option<Value>,
-    /// `num_return_sequences`.
-    pub outputs: Option<usize>,
-    /// `repetition_penalty`.
+    /// Number of outputs per input.
+    pub num_return_sequences: Option<usize>,
+    /// Penalty on tokens that occurred before.
     pub repetition_penalty: Option<f32>,
-    /// `no_repeat_ngram_size`; 0 there means none.
-    pub no_repeat_ngram: Option<usize>,
-    /// `bad_words_ids`.
-    pub never: Vec<Vec<u32>>,
-    /// `eos_token_id`, one or several.
-    pub ends: Vec<u32>,
-    /// `bos_token_id`.
-    pub start: Option<u32>,
-    /// `forced_eos_token_id`.
-    pub forced_end: Option<u32>,
-    /// `max_length`, prompt included.
+    /// Length of n-grams that may occur only once.
+    pub no_repeat_ngram_size: Option<usize>,
+    /// Token sequences that are never generated.
+    pub bad_words_ids: Vec<Vec<u32>>,
+    /// The tokens that end a text.
+    pub eos_token_id: Vec<u32>,
+    /// The token that starts a text.
+    pub bos_token_id: Option<u32>,
+    /// The token forced at the maximum length.
+    pub forced_eos_token_id: Option<u32>,
+    /// Maximum length, prompt included.
     pub max_length: Option<usize>,
-    /// `max_new_tokens`.
-    pub max_new: Option<usize>,
-    /// `min_length`, prompt included.
+    /// Maximum number of generated tokens.
+    pub max_new_tokens: Option<usize>,
+    /// Minimum length, prompt included.
     pub min_length: Option<usize>,
-    /// `min_new_tokens`.
-    pub min_new: Option<usize>,
-    /// `stop_strings`.
-    pub stops: Vec<String>,
+    /// Minimum number of generated tokens.
+    pub min_new_tokens: Option<usize>,
+    /// Generation ends after one of these.
+    pub stop_strings: Vec<String>,
 }
 
-/// Keys with the only values that we have: any other would change the result.
+/// Keys with their supported values: any other value would change the result.
 fn refused() -> Vec<(&'static str, Vec<Value>)> {
     let none = || vec![Value::Null];
     let or = |value: Value| vec![Value::Null, value];
@@ -82,7 +83,7 @@ fn refused() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// Keys that do not change which tokens are written: records, caches, other ways to the same result.
+/// Keys that do not change which tokens are generated: records, caches, speed.
 const HARMLESS: &[&str] = &[
     "_from_model_config",
     "assistant_confidence_threshold",
@@ -118,81 +119,87 @@ const HARMLESS: &[&str] = &[
     "use_mtp",
 ];
 
-/// Reads `generation_config.json` of a folder. Without one, older folders have these keys in `config.json`.
-pub fn load_generation(folder: &Path) -> Result<(Generation, Vec<Warning>)> {
+/// Reads `generation_config.json` of a folder; older folders have its keys in `config.json`.
+///
+/// # Errors
+/// If a file cannot be read, or if a key has a wrong or an unsupported value.
+pub fn load_generation_config(folder: &Path) -> Result<(GenerationConfig, Vec<Warning>)> {
     let (own, model) = (folder.join("generation_config.json"), folder.join("config.json"));
-    let mut model_keys = Keys { path: &model, map: read_object(&model)? };
+    let scope = KeyScope::Generation;
+    let mut model_keys = Keys { path: &model, map: read_object(&model)?, scope };
     let has_own = own.exists();
     let (mut generation, warnings) = if has_own {
-        let mut keys = Keys { path: &own, map: read_object(&own)? };
+        let mut keys = Keys { path: &own, map: read_object(&own)?, scope };
         let generation = read(&mut keys)?;
         check_start(&mut keys, &model_keys)?;
-        let unknown =
-            keys.map.into_iter().map(|(key, _)| key).filter(|key| !HARMLESS.contains(&key.as_str()));
+        let unknown = keys
+            .map
+            .into_iter()
+            .map(|(key, _)| key)
+            .filter(|key| !HARMLESS.contains(&key.as_str()));
         (generation, unknown.map(Warning::UnknownGenerationKey).collect())
     } else {
-        // What else is in config.json is not for us to judge here.
+        // The other keys of config.json are those of the model.
         (read(&mut model_keys)?, Vec::new())
     };
-    if has_own && generation.ends.is_empty() {
-        generation.ends = model_keys.ids("eos_token_id")?;
-        let tokens =
-            ["decoder_vocab_size", "vocab_size"].iter().find_map(|key| model_keys.map.get(*key)?.as_u64());
-        if let (Some(end), Some(tokens)) = (generation.ends.iter().max(), tokens)
+    if has_own && generation.eos_token_id.is_empty() {
+        generation.eos_token_id = model_keys.ids("eos_token_id")?;
+        let tokens = ["decoder_vocab_size", "vocab_size"]
+            .iter()
+            .find_map(|key| model_keys.map.get(*key)?.as_u64());
+        if let (Some(end), Some(tokens)) = (generation.eos_token_id.iter().max(), tokens)
             && u64::from(*end) >= tokens
         {
-            return Err(Error::format(
-                &model,
-                format!("eos_token_id {end} is beyond the vocabulary of {tokens} tokens"),
-            )
-            .hint("set it to the id of the token that ends a text, or to null"));
+            let (id, vocab_size) = (*end, tokens);
+            return Err(model_keys.error(ModelError::EndTokenOutOfRange { id, vocab_size }));
         }
     }
     Ok((generation, warnings))
 }
 
-fn read(keys: &mut Keys) -> Result<Generation> {
+fn read(keys: &mut Keys) -> Result<GenerationConfig> {
     for (key, supported) in refused() {
         keys.must_be_one_of(key, &supported)?;
     }
     let early_stopping = match keys.map.remove("early_stopping") {
         None | Some(Value::Null) => None,
         Some(value) if value.is_boolean() || value == "never" => Some(value),
-        Some(value) => return Err(keys.wrong("early_stopping", &value, "true, false or \"never\"")),
+        Some(value) => {
+            return Err(keys.wrong("early_stopping", &value, "true, false or \"never\""));
+        }
     };
-    Ok(Generation {
-        sample: keys.flag("do_sample")?,
+    Ok(GenerationConfig {
+        do_sample: keys.flag("do_sample")?,
         temperature: keys.number("temperature")?,
         top_k: keys.optional_size("top_k")?,
         top_p: keys.number("top_p")?,
-        beams: keys.optional_size("num_beams")?,
+        num_beams: keys.optional_size("num_beams")?,
         length_penalty: keys.number("length_penalty")?,
         early_stopping,
-        outputs: keys.optional_size("num_return_sequences")?,
+        num_return_sequences: keys.optional_size("num_return_sequences")?,
         repetition_penalty: keys.number("repetition_penalty")?,
-        no_repeat_ngram: keys.optional_size("no_repeat_ngram_size")?.filter(|n| *n > 0),
-        never: keys.id_lists("bad_words_ids")?,
-        ends: keys.ids("eos_token_id")?,
-        start: keys.optional_size("bos_token_id")?.map(|id| id as u32),
-        forced_end: keys.one_id("forced_eos_token_id")?,
+        no_repeat_ngram_size: keys.optional_size("no_repeat_ngram_size")?.filter(|n| *n > 0),
+        bad_words_ids: keys.id_lists("bad_words_ids")?,
+        eos_token_id: keys.ids("eos_token_id")?,
+        bos_token_id: keys.optional_size("bos_token_id")?.map(|id| id as u32),
+        forced_eos_token_id: keys.one_id("forced_eos_token_id")?,
         max_length: keys.optional_size("max_length")?,
-        max_new: keys.optional_size("max_new_tokens")?,
+        max_new_tokens: keys.optional_size("max_new_tokens")?,
         min_length: keys.optional_size("min_length")?,
-        min_new: keys.optional_size("min_new_tokens")?,
-        stops: keys.texts("stop_strings")?,
+        min_new_tokens: keys.optional_size("min_new_tokens")?,
+        stop_strings: keys.texts("stop_strings")?,
     })
 }
 
-/// The decoder's start token is part of the model here: two different ones cannot both be right.
+/// The decoder's start token is part of the model's configuration: both files must agree.
 fn check_start(keys: &mut Keys, model: &Keys) -> Result<()> {
     let start = keys.map.remove("decoder_start_token_id").filter(|value| !value.is_null());
     let theirs = model.map.get("decoder_start_token_id").filter(|value| !value.is_null());
     match (start, theirs) {
-        (Some(start), Some(theirs)) if start != *theirs => Err(Error::format(
-            keys.path,
-            format!("decoder_start_token_id is {start}, in config.json it is {theirs}"),
-        )
-        .hint("make them equal")),
+        (Some(start), Some(theirs)) if start != *theirs => {
+            let (found, expected) = (start.to_string(), theirs.to_string());
+            Err(keys.error(ModelError::DecoderStartMismatch { found, expected }))
+        }
         _ => Ok(()),
     }
 }
@@ -201,43 +208,48 @@ fn check_start(keys: &mut Keys, model: &Keys) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn load(own: Option<&str>, model: &str) -> Result<(Generation, Vec<Warning>)> {
+    fn load(own: Option<&str>, model: &str) -> Result<(GenerationConfig, Vec<Warning>)> {
         use std::sync::atomic::{AtomicUsize, Ordering};
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name =
-            format!("limpid-generation-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "limpid-generation-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.json"), model).unwrap();
         if let Some(own) = own {
             std::fs::write(folder.join("generation_config.json"), own).unwrap();
         }
-        let loaded = load_generation(&folder);
+        let loaded = load_generation_config(&folder);
         std::fs::remove_dir_all(&folder).unwrap();
         loaded
     }
 
     #[test]
-    fn what_a_file_says_is_read() {
-        let own = r#"{"num_beams": 6, "early_stopping": "never", "length_penalty": 0.6, "bad_words_ids": [[5], [1, 2]],
-            "eos_token_id": [3, 4], "forced_eos_token_id": 3, "max_length": 512, "do_sample": true, "top_k": 0, "top_p": 0.9,
-            "no_repeat_ngram_size": 0, "stop_strings": "x", "typical_p": 1.0, "use_cache": true, "temperature": 0.7}"#;
+    fn every_key_is_read() {
+        let own = r#"{"num_beams": 6, "early_stopping": "never", "length_penalty": 0.6,
+            "bad_words_ids": [[5], [1, 2]], "eos_token_id": [3, 4], "forced_eos_token_id": 3,
+            "max_length": 512, "do_sample": true, "top_k": 0, "top_p": 0.9,
+            "no_repeat_ngram_size": 0, "stop_strings": "x", "typical_p": 1.0, "use_cache": true,
+            "temperature": 0.7}"#;
         let (generation, warnings) = load(Some(own), "{}").unwrap();
         assert_eq!(warnings, []);
-        let want = Generation {
-            sample: Some(true),
+        let want = GenerationConfig {
+            do_sample: Some(true),
             temperature: Some(0.7),
             top_k: Some(0),
             top_p: Some(0.9),
-            beams: Some(6),
+            num_beams: Some(6),
             length_penalty: Some(0.6),
             early_stopping: Some(json!("never")),
-            never: vec![vec![5], vec![1, 2]],
-            ends: vec![3, 4],
-            forced_end: Some(3),
+            bad_words_ids: vec![vec![5], vec![1, 2]],
+            eos_token_id: vec![3, 4],
+            forced_eos_token_id: Some(3),
             max_length: Some(512),
-            stops: vec!["x".into()],
-            ..Generation::default()
+            stop_strings: vec!["x".into()],
+            ..GenerationConfig::default()
         };
         assert_eq!(generation, want);
     }
@@ -246,17 +258,20 @@ mod tests {
     fn without_a_file_of_its_own_the_keys_are_those_of_config_json() {
         let (generation, warnings) =
             load(None, r#"{"eos_token_id": 2, "num_beams": 4, "n_embd": 8}"#).unwrap();
-        assert_eq!((generation.ends, generation.beams, warnings), (vec![2], Some(4), vec![]));
+        assert_eq!(
+            (generation.eos_token_id, generation.num_beams, warnings),
+            (vec![2], Some(4), vec![])
+        );
         let (generation, _) = load(Some("{}"), r#"{"eos_token_id": 2, "num_beams": 4}"#).unwrap();
         assert_eq!(
-            (generation.ends, generation.beams),
+            (generation.eos_token_id, generation.num_beams),
             (vec![2], None),
             "only the end token is asked for again"
         );
     }
 
     #[test]
-    fn what_would_change_the_result_is_refused_by_name_and_what_is_unknown_is_named() {
+    fn unsupported_values_are_refused_by_name_and_unknown_keys_are_named() {
         for (key, value) in [
             ("typical_p", "0.5"),
             ("diversity_penalty", "0.3"),
@@ -264,7 +279,8 @@ mod tests {
             ("forced_bos_token_id", "7"),
             ("renormalize_logits", "true"),
         ] {
-            let error = load(Some(&format!("{{\"{key}\": {value}}}")), "{}").unwrap_err().to_string();
+            let error =
+                load(Some(&format!("{{\"{key}\": {value}}}")), "{}").unwrap_err().to_string();
             assert!(error.contains(&format!("{key} = {value} is not supported")), "{error}");
         }
         let (_, warnings) = load(Some(r#"{"flux": 1}"#), "{}").unwrap();
@@ -272,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_wrong_kind_are_refused() {
+    fn values_of_the_wrong_type_are_refused() {
         for own in [
             "[]",
             "{",
@@ -287,6 +303,9 @@ mod tests {
             let error = load(Some(own), "{}").unwrap_err();
             assert!(error.to_string().contains("generation_config.json"), "{error}");
         }
-        assert!(load(Some(r#"{"decoder_start_token_id": 1}"#), r#"{"decoder_start_token_id": 0}"#).is_err());
+        assert!(
+            load(Some(r#"{"decoder_start_token_id": 1}"#), r#"{"decoder_start_token_id": 0}"#)
+                .is_err()
+        );
     }
 }

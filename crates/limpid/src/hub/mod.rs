@@ -1,118 +1,159 @@
-//! Model folders in Hugging Face's layout: `config.json`, `generation_config.json`, `model.safetensors`, `tokenizer.json`.
+//! Model folders in Hugging Face's layout: `config.json`, `generation_config.json`,
+//! `model.safetensors`, `tokenizer.json`.
 //!
-//! What is trained here opens in `transformers` with the same logits, and what `transformers` saves opens here. Loading
-//! runs no code: the weights are numbers and a table of contents, the rest is JSON.
+//! What is trained here opens in `transformers` with the same logits, and what `transformers` saves
+//! opens here. Loading runs no code: the weights are numbers and a table of contents, the rest is
+//! JSON. Each `model_type` is one file in `families`, found through one list.
+//!
+//! ```
+//! use limpid::hub;
+//! use limpid::model::Model;
+//! use limpid::model::config::DecoderConfig;
+//!
+//! let folder = std::env::temp_dir().join("limpid-doc-hub");
+//! let model = Model::new(DecoderConfig::gpt2(100, 16, 2, 4, 32), 0)?;
+//! hub::save(&model, &folder)?;
+//! let (same, warnings) = hub::load(&folder)?;
+//! assert_eq!(same.params.flat(), model.params.flat());
+//! assert!(warnings.is_empty());
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
-mod bert;
 mod config;
+mod families;
 mod generation;
-mod gpt;
 mod keys;
+mod layout;
 mod pooling;
-mod rnn;
-mod seq2seq;
-mod variant;
 mod weights;
 
-pub use config::{Warning, read_config, write_config};
-pub use generation::{Generation, load_generation};
-pub(crate) use gpt::check_file as check_gpt_file;
+pub use crate::model::config::StackConfig;
+pub use config::{Warning, check_can_save, read_config, write_config};
+pub use generation::{GenerationConfig, load_generation_config};
 pub(crate) use keys::read_object;
-pub use pooling::{Letters, SentenceSettings, load_pooling, load_sentence_settings};
-use weights::{check_positions, check_weights, holds};
-pub use weights::{read_weights, write_weights};
+pub use layout::{FileForm, FileTensor};
+pub use pooling::{Pooling, SentenceConfig, TextCase, load_pooling, load_sentence_config};
+pub use weights::write_weights;
 
-use crate::config::{BertConfig, BertHead, GptConfig, RnnConfig, Seq2SeqConfig};
-use crate::error::{Error, Result};
-use crate::files::{create_folder, write_aside};
-use crate::model::{Architecture, Bert, Gpt, Model, Rnn, Seq2Seq};
-use crate::nn::Builder;
+use crate::error::{Error, ModelError, Result};
+use crate::files::{create_folder, write_atomic};
+use crate::model::{Model, Stack};
+use limpid_tensor::params::Params;
 use serde_json::Value;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use weights::WeightFile;
 
-/// The configuration of any family we know.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AnyConfig {
-    /// GPT-1 or GPT-2.
-    Gpt(GptConfig),
-    /// Marian, or its pre-norm relative Pegasus.
-    Seq2Seq(Seq2SeqConfig),
-    /// BERT.
-    Bert(BertConfig),
-    /// Recurrent.
-    Rnn(RnnConfig),
-}
-
-/// In the folder of a run: where one that is to be replaced waits.
+/// In a run folder: where the run that is to be replaced waits.
 pub(crate) const REPLACED: &str = ".replaced";
 
-/// Opens a model folder. Returns the model, and what in its `config.json` we did not know.
+const CONFIG: &str = "config.json";
+const GENERATION_CONFIG: &str = "generation_config.json";
+const WEIGHTS: &str = "model.safetensors";
+
+/// The supported values of `model_type`.
+pub fn model_types() -> Vec<&'static str> {
+    families::model_types()
+}
+
+/// The tensors of a weight file that hold a model's parameters.
+///
+/// # Errors
+/// If no family of files can hold the model.
+pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
+    let layout = families::of_model(model)?.layout(&model.stack.config());
+    Ok(layout.tensors(model.params.iter()))
+}
+
+/// Loads a model folder. Returns the model, and what in the folder was ignored.
+///
+/// # Errors
+/// [`ModelError`], if the folder holds no model, a model that is not supported, or damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
-    if !folder.is_dir() {
-        let what = if folder.exists() { "it is a file" } else { "there is no such folder" };
-        return Err(Error::config(format!("{} is not a model folder: {what}", folder.display()))
-            .hint("a model folder has config.json and model.safetensors; `limpid demo` makes one"));
-    }
-    if folder.join("config.toml").is_file() && !folder.join("config.json").is_file() {
-        let hint = match folder.join(REPLACED).is_dir() {
-            false => "one is kept at the first validation: `limpid train … --resume` goes on",
-            true => {
-                "the run that it was to replace waits in .replaced; the next `limpid train` with this folder puts it back first"
-            }
-        };
-        return Err(
-            Error::config(format!("the run in {} has kept no model yet", folder.display())).hint(hint)
-        );
-    }
-    let (mut config, mut warnings) = read_config(&folder.join("config.json"))?;
-    let path = folder.join("model.safetensors");
-    let bytes = fs::read(&path).map_err(|e| {
-        Error::io("read", &path, &e).hint("a model folder needs config.json and model.safetensors")
+    check_folder(folder)?;
+    let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
+    let path = folder.join(WEIGHTS);
+    let bytes = fs::read(&path).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => missing(folder, WEIGHTS),
+        _ => Error::io("read", &path, e),
     })?;
-    if let AnyConfig::Bert(config) = &mut config
-        && config.head == BertHead::Pooler
-        && !holds(&path, &bytes, "pooler.dense.weight")?
-    {
-        config.head = BertHead::Bare;
-    }
-    let mut builder = Builder::default();
-    let architecture = match &config {
-        AnyConfig::Gpt(config) => Architecture::Gpt(Gpt::new(config, &mut builder)?),
-        AnyConfig::Seq2Seq(config) => Architecture::Seq2Seq(Seq2Seq::new(config, &mut builder)?),
-        AnyConfig::Bert(config) => Architecture::Bert(Bert::new(config, &mut builder)?),
-        AnyConfig::Rnn(config) => Architecture::Rnn(Rnn::new(config, &mut builder)?),
-    };
-    // Before memory is taken for a model that the file does not hold.
-    warnings.extend(check_weights(&path, &bytes, &builder)?.into_iter().map(Warning::UnusedTensor));
-    let (mut params, files) = builder.build_zeroed();
-    read_weights(&path, &bytes, &mut params, &files)?;
-    if let Architecture::Seq2Seq(seq2seq) = &architecture {
-        check_positions(&path, &bytes, seq2seq)?;
-    }
-    Ok((Model { architecture, params, files }, warnings))
+    let file = WeightFile::open(&path, &bytes)?;
+    let config = family.complete(config, &|name| file.has(name));
+    let mut builder = Params::builder();
+    let stack = Stack::new(&config, &mut builder)?;
+    let layout = family.layout(&config);
+    let tensors = layout.tensors(builder.iter());
+    let constants = family.constants(&stack);
+    // Before memory is allocated for a model that the file does not hold.
+    let unused = file.check(&layout, &tensors, &constants, &builder)?;
+    warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
+    let mut params = builder.build_zeroed();
+    file.read(&tensors, &mut params)?;
+    Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
 }
 
-/// Writes a model folder. Each file is written aside, flushed and renamed: a reader never sees half of one.
+fn missing(folder: &Path, file: &'static str) -> Error {
+    ModelError::MissingFile { folder: folder.to_path_buf(), file }.into()
+}
+
+/// Refuses what is not a model folder, by what it is.
+fn check_folder(folder: &Path) -> Result<()> {
+    let path = folder.to_path_buf();
+    if !folder.exists() {
+        return Err(ModelError::NoSuchFolder { path }.into());
+    }
+    if !folder.is_dir() {
+        return Err(ModelError::NotAFolder { path }.into());
+    }
+    if folder.join(CONFIG).is_file() {
+        return Ok(());
+    }
+    if !folder.join("config.toml").is_file() {
+        return Err(missing(folder, CONFIG));
+    }
+    let folder = path;
+    Err(match folder.join(REPLACED).is_dir() {
+        false => ModelError::NoModelYet { folder }.into(),
+        true => ModelError::ReplacedRunWaits { folder }.into(),
+    })
+}
+
+/// Writes a model folder, each file atomically, with the default `generation_config.json`.
+///
+/// # Errors
+/// If no family of files can hold the model, or a file cannot be written.
 pub fn save(model: &Model, folder: &Path) -> Result<()> {
-    save_writer(model, folder, None)
+    save_with_generation(model, folder, None)
 }
 
-/// The same, with a `generation_config.json` of the caller's: how a language model begins and ends is not in its configuration.
-pub fn save_writer(model: &Model, folder: &Path, generation: Option<&Value>) -> Result<()> {
+/// The same with this `generation_config.json`: the start and end tokens of a language model are
+/// not in its configuration.
+///
+/// # Errors
+/// Those of [`save`].
+pub fn save_with_generation(
+    model: &Model,
+    folder: &Path,
+    generation: Option<&Value>,
+) -> Result<()> {
     create_folder(folder)?;
-    write_aside(&folder.join("model.safetensors"), &write_weights(model)?)?;
-    save_config(&model.architecture, folder, generation)
+    write_atomic(&folder.join(WEIGHTS), &write_weights(model)?)?;
+    save_config(model, folder, generation)
 }
 
 /// The same without the weights.
-pub fn save_config(architecture: &Architecture, folder: &Path, generation: Option<&Value>) -> Result<()> {
-    let (config, usual) = write_config(architecture)?;
-    let generation = generation.map_or(usual, |given| format!("{given:#}\n"));
-    // An encoder does not write.
-    if !matches!(architecture, Architecture::Bert(_)) {
-        write_aside(&folder.join("generation_config.json"), generation.as_bytes())?;
+///
+/// # Errors
+/// Those of [`save`].
+pub fn save_config(model: &Model, folder: &Path, generation: Option<&Value>) -> Result<()> {
+    let (config, default) = write_config(model)?;
+    // An encoder does not generate.
+    if let Some(default) = default {
+        let generation = generation.map_or(default, |given| format!("{given:#}\n"));
+        write_atomic(&folder.join(GENERATION_CONFIG), generation.as_bytes())?;
     }
     // Last: a folder with a config.json is complete.
-    write_aside(&folder.join("config.json"), config.as_bytes())
+    write_atomic(&folder.join(CONFIG), config.as_bytes())
 }

@@ -1,17 +1,19 @@
-//! Which source word each word of a translation came from, by where the decoder looked most.
+//! Word alignment of a translation by cross-attention.
 //!
 //! ```text
-//! weight(i, j) = Σ cross-attention of the tokens of target word j to the tokens of source word i        one layer, mean of its heads
+//! weight(i, j) = Σ cross-attention of the tokens of target word j to the tokens of source word i
+//!                (one layer, mean of its heads)
 //! j is aligned to the i of the largest weight
 //! ```
 //!
-//! Words are what stands between spaces, counted from 0; punctuation belongs to the word it touches. The end token is no word. Of the
-//! decoder's layers the one that looks most sharply is taken. Attention is a hint at what a word came from, not a proof.
+//! Words are separated by white space and counted from 0; punctuation belongs to the word it
+//! touches. The end token is no word. Of the decoder's layers the one with the sharpest attention
+//! is taken. Attention suggests an alignment, it does not prove one.
 
 use super::attention::{cross_attention, with_end};
-use crate::decode::{TextStream, argmax};
 use crate::error::Result;
-use crate::model::Translator;
+use crate::generate::{TextStream, argmax};
+use crate::model::Seq2Seq;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
 
@@ -19,8 +21,11 @@ use limpid_tensor::params::Params;
 pub type Alignment = Vec<(usize, usize)>;
 
 /// Aligns a translation, given by its tokens without the end token, to its source.
+///
+/// # Errors
+/// [`NoAttention`](crate::error::GenerationError::NoAttention).
 pub fn align<'a>(
-    (model, params): (impl Into<Translator<'a>>, &Params),
+    (model, params): (impl Into<Seq2Seq<'a>>, &Params),
     tokenizer: &Tokenizer,
     source: &str,
     translation: &[u32],
@@ -30,8 +35,11 @@ pub fn align<'a>(
     let (mut ids, offsets) = tokenizer.encode_with_offsets(source)?;
     ids.push(end);
     let starts = word_starts(source);
-    let source_words: Vec<Option<usize>> =
-        offsets.iter().map(|(from, to)| word_at(source, &starts, *from, *to)).chain([None]).collect();
+    let source_words: Vec<Option<usize>> = offsets
+        .iter()
+        .map(|(from, to)| word_at(source, &starts, *from, *to))
+        .chain([None])
+        .collect();
     let target_words = target_words(tokenizer, translation)?;
     let target = with_end(model, translation);
     if translation.is_empty() || starts.is_empty() {
@@ -55,7 +63,7 @@ pub fn align<'a>(
         .collect())
 }
 
-/// The word that each token of a text belongs to; none for special tokens and for spaces.
+/// The word that each token of a text belongs to; none for special tokens and white space.
 fn target_words(tokenizer: &Tokenizer, tokens: &[u32]) -> Result<Vec<Option<usize>>> {
     let mut stream = TextStream::new(tokenizer, &[], &[]);
     let mut ends = Vec::with_capacity(tokens.len());
@@ -70,7 +78,7 @@ fn target_words(tokenizer: &Tokenizer, tokens: &[u32]) -> Result<Vec<Option<usiz
     Ok(from.zip(&ends).map(|(from, to)| word_at(text, &starts, from, *to)).collect())
 }
 
-/// Where the words of a text begin.
+/// The byte offsets at which words begin.
 fn word_starts(text: &str) -> Vec<usize> {
     let mut before = ' ';
     let mut starts = Vec::new();
@@ -83,7 +91,7 @@ fn word_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// The word in which the last letter of `text[from..to]` stands.
+/// The word that holds the last character of `text[from..to]` that is not white space.
 fn word_at(text: &str, starts: &[usize], from: usize, to: usize) -> Option<usize> {
     let part = text.get(from..to)?;
     let (at, _) = part.char_indices().rev().find(|(_, c)| !c.is_whitespace())?;
@@ -93,19 +101,18 @@ fn word_at(text: &str, starts: &[usize], from: usize, to: usize) -> Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Seq2SeqConfig;
-    use crate::model::Seq2Seq;
-    use crate::nn::Builder;
+    use crate::model::EncoderDecoder;
+    use crate::model::config::EncoderDecoderConfig;
     use crate::text::word_tokenizer;
 
     #[test]
     fn a_translation_that_fills_all_positions_can_be_aligned() {
         let tokenizer = word_tokenizer(["a b c d"]).unwrap();
-        let mut config = Seq2SeqConfig::new(tokenizer.vocab_size(), 1, 1, 8, 8);
+        let mut config = EncoderDecoderConfig::new(tokenizer.vocab_size(), 1, 1, 8, 8);
         config.max_position_embeddings = 6;
-        let mut builder = Builder::default();
-        let model = Seq2Seq::new(&config, &mut builder).unwrap();
-        let (params, _) = builder.build(1);
+        let mut builder = Params::builder();
+        let model = EncoderDecoder::new(&config, &mut builder).unwrap();
+        let params = builder.build(1);
         let word = tokenizer.encode("b").unwrap()[0];
         for length in [1, 5, 6] {
             let found = align((&model, &params), &tokenizer, "a b", &vec![word; length]).unwrap();
@@ -114,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_belong_to_the_word_between_spaces_that_they_stand_in() {
+    fn tokens_belong_to_the_word_that_holds_them() {
         let text = "L'homme est là.";
         let tokenizer = word_tokenizer([text]).unwrap();
         let (ids, offsets) = tokenizer.encode_with_offsets(text).unwrap();

@@ -1,144 +1,175 @@
-//! Models: each a screenful of composition over packed batches. The numbers live outside, in
+//! Four stacks: a decoder, an encoder, an encoder-decoder and a recurrent encoder-decoder.
+//!
+//! A stack composes layers from a typed configuration and runs them over packed batches. It
+//! declares its parameters under canonical names of its own (`layers.0.self_attention.qkv.weight`);
+//! the families of [`crate::hub`] map them to the tensors of a file. The values live outside, in
 //! [`limpid_tensor::params::Params`].
+//!
+//! ```
+//! use limpid::data::batch::Packed;
+//! use limpid::model::config::DecoderConfig;
+//! use limpid::model::{Model, Stack};
+//! use limpid_tensor::tape::Tape;
+//!
+//! let model = Model::new(DecoderConfig::gpt2(100, 16, 2, 4, 32), 0)?;
+//! let Stack::Decoder(decoder) = &model.stack else { unreachable!() };
+//! let mut tape = Tape::inference(&model.params);
+//! let hidden = decoder.hidden(&mut tape, &Packed::new(&[vec![5, 7, 11]]), None);
+//! let logits = decoder.logits(&mut tape, &hidden);
+//! assert_eq!(logits.rows_cols(), (3, 100));
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
-pub mod bert;
-pub mod gpt;
-pub mod rnn;
-pub mod seq2seq;
-mod translator;
+pub mod config;
+pub mod decoder;
+pub mod encoder;
+pub mod encoder_decoder;
+mod pretrained;
+pub mod recurrent;
+mod seq2seq;
 
-pub use bert::Bert;
-pub use gpt::Gpt;
-pub use rnn::Rnn;
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use encoder_decoder::EncoderDecoder;
+pub use pretrained::NewHead;
+pub use recurrent::Recurrent;
 pub use seq2seq::Seq2Seq;
-pub use translator::Translator;
 
-use crate::config::{BertConfig, BertHead, GptConfig, RnnConfig, Seq2SeqConfig};
 use crate::error::Result;
-use crate::nn::{Builder, FileTensor};
-use limpid_tensor::params::Params;
+use crate::model::config::{EncoderHead, StackConfig};
+use limpid_tensor::params::{Params, ParamsBuilder};
 
-/// How a model computes.
+/// Which parameters a model has, and its forward pass; the values live in [`Params`].
 #[derive(Clone, Debug)]
-pub enum Architecture {
-    /// Decoder only.
-    Gpt(Gpt),
-    /// Encoder and decoder.
-    Seq2Seq(Seq2Seq),
-    /// Encoder only.
-    Bert(Bert),
-    /// Encoder and decoder, recurrent.
-    Rnn(Rnn),
+pub enum Stack {
+    /// A decoder: a language model.
+    Decoder(Decoder),
+    /// An encoder-decoder Transformer.
+    EncoderDecoder(EncoderDecoder),
+    /// An encoder.
+    Encoder(Encoder),
+    /// A recurrent encoder-decoder.
+    Recurrent(Recurrent),
 }
 
-impl Architecture {
-    /// What kind it is, in words.
+impl Stack {
+    /// Declares the parameters of a stack.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: &StackConfig, builder: &mut ParamsBuilder) -> Result<Self> {
+        Ok(match config {
+            StackConfig::Decoder(config) => Stack::Decoder(Decoder::new(config, builder)?),
+            StackConfig::EncoderDecoder(config) => {
+                Stack::EncoderDecoder(EncoderDecoder::new(config, builder)?)
+            }
+            StackConfig::Encoder(config) => Stack::Encoder(Encoder::new(config, builder)?),
+            StackConfig::Recurrent(config) => Stack::Recurrent(Recurrent::new(config, builder)?),
+        })
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> StackConfig {
+        match self {
+            Stack::Decoder(decoder) => decoder.config().into(),
+            Stack::EncoderDecoder(model) => model.config().into(),
+            Stack::Encoder(encoder) => encoder.config().into(),
+            Stack::Recurrent(model) => model.config().into(),
+        }
+    }
+
+    /// What kind of model it is, in words.
     pub fn kind(&self) -> &'static str {
         match self {
-            Architecture::Gpt(_) => "a language model (GPT)",
-            Architecture::Seq2Seq(_) => "an encoder-decoder (translation)",
-            Architecture::Bert(bert) => match bert.config().head {
-                BertHead::Bare | BertHead::Pooler => "an encoder (BERT)",
-                BertHead::MaskedLm | BertHead::PreTraining => "an encoder for masked words (BERT)",
-                BertHead::Classifier(_) => "a classifier (BERT)",
+            Stack::Decoder(_) => "a decoder (language model)",
+            Stack::EncoderDecoder(_) => "an encoder-decoder (translation)",
+            Stack::Encoder(encoder) => match encoder.config().head {
+                EncoderHead::Bare | EncoderHead::Pooler => "an encoder",
+                EncoderHead::MaskedLm | EncoderHead::PreTraining => {
+                    "an encoder with a masked-LM head"
+                }
+                EncoderHead::Classifier(_) => "an encoder with a classification head",
             },
-            Architecture::Rnn(_) => "a recurrent encoder-decoder (translation)",
+            Stack::Recurrent(_) => "a recurrent encoder-decoder (translation)",
         }
     }
 
-    /// Tokens that it can read.
+    /// Size of the (source) vocabulary.
     pub fn vocab_size(&self) -> usize {
         match self {
-            Architecture::Gpt(gpt) => gpt.config().vocab_size,
-            Architecture::Seq2Seq(seq2seq) => seq2seq.config().vocab_size,
-            Architecture::Bert(bert) => bert.config().vocab_size,
-            Architecture::Rnn(rnn) => rnn.config().vocab_size,
+            Stack::Decoder(decoder) => decoder.config().vocab_size,
+            Stack::EncoderDecoder(model) => model.config().vocab_size,
+            Stack::Encoder(encoder) => encoder.config().vocab_size,
+            Stack::Recurrent(model) => model.config().vocab_size,
         }
     }
 }
 
-/// A model with its numbers, and the names files know them by.
+/// A stack with its parameters.
 pub struct Model {
-    /// How it computes.
-    pub architecture: Architecture,
-    /// Its numbers.
+    /// Its structure and forward pass.
+    pub stack: Stack,
+    /// Its parameters.
     pub params: Params,
-    /// How files store them.
-    pub files: Vec<FileTensor>,
+    /// The `model_type` it was loaded with, and is saved with; `None` for a new model, which is
+    /// saved as the first family of [`crate::hub::families`] that can hold it.
+    pub model_type: Option<&'static str>,
 }
 
 impl Model {
-    /// A GPT with random weights.
-    pub fn gpt(config: &GptConfig, seed: u64) -> Result<Self> {
-        let mut builder = Builder::default();
-        let gpt = Gpt::new(config, &mut builder)?;
-        let (params, files) = builder.build(seed);
-        Ok(Self { architecture: Architecture::Gpt(gpt), params, files })
-    }
-
-    /// An encoder-decoder with random weights.
-    pub fn seq2seq(config: &Seq2SeqConfig, seed: u64) -> Result<Self> {
-        let mut builder = Builder::default();
-        let seq2seq = Seq2Seq::new(config, &mut builder)?;
-        let (params, files) = builder.build(seed);
-        Ok(Self { architecture: Architecture::Seq2Seq(seq2seq), params, files })
-    }
-
-    /// A BERT with random weights.
-    pub fn bert(config: &BertConfig, seed: u64) -> Result<Self> {
-        let mut builder = Builder::default();
-        let bert = Bert::new(config, &mut builder)?;
-        let (params, files) = builder.build(seed);
-        Ok(Self { architecture: Architecture::Bert(bert), params, files })
-    }
-
-    /// A recurrent encoder-decoder with random weights.
-    pub fn rnn(config: &RnnConfig, seed: u64) -> Result<Self> {
-        let mut builder = Builder::default();
-        let rnn = Rnn::new(config, &mut builder)?;
-        let (params, files) = builder.build(seed);
-        Ok(Self { architecture: Architecture::Rnn(rnn), params, files })
+    /// A model with initial weights, from the configuration of any stack.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: impl Into<StackConfig>, seed: u64) -> Result<Self> {
+        let mut builder = Params::builder();
+        let stack = Stack::new(&config.into(), &mut builder)?;
+        Ok(Self { stack, params: builder.build(seed), model_type: None })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use limpid_tensor::params::Params;
+    use crate::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig};
+    use limpid_tensor::params::Role;
 
-    /// Counts without allocating half a gigabyte: the builder knows.
-    fn count(declare: impl FnOnce(&mut Builder)) -> usize {
-        let mut builder = Builder::default();
-        declare(&mut builder);
-        let (params, _): (Params, _) = builder.build_zeroed();
-        params.count()
+    /// Trained parameters; nothing is allocated.
+    fn count(config: impl Into<StackConfig>) -> usize {
+        let mut builder = Params::builder();
+        Stack::new(&config.into(), &mut builder).unwrap();
+        let trained = builder.iter().filter(|(_, spec)| spec.role == Role::Trained);
+        trained.map(|(_, spec)| spec.shape.len()).sum()
     }
 
     #[test]
     fn gpt1_has_116_534_784_parameters() {
-        let config = GptConfig::gpt1(40_478, 512, 12, 12, 768);
-        assert_eq!(count(|b| drop(Gpt::new(&config, b).unwrap())), 116_534_784);
+        let config = DecoderConfig::gpt1(40_478, 512, 12, 12, 768);
+        assert_eq!(count(&config), 116_534_784);
     }
 
     #[test]
     fn gpt2_has_124_439_808_parameters() {
-        let config = GptConfig::gpt2(50_257, 1024, 12, 12, 768);
-        assert_eq!(count(|b| drop(Gpt::new(&config, b).unwrap())), 124_439_808);
+        let config = DecoderConfig::gpt2(50_257, 1024, 12, 12, 768);
+        assert_eq!(count(&config), 124_439_808);
     }
 
     #[test]
     fn bert_base_has_109_482_240_parameters_in_encoder_and_pooler() {
-        let config = BertConfig { head: BertHead::Pooler, ..BertConfig::new(30_522, 512, 12, 12, 768) };
-        assert_eq!(count(|b| drop(Bert::new(&config, b).unwrap())), 109_482_240);
-        // The head for masked words: a layer, a norm and a bias for each token, instead of the pooler.
+        let config = EncoderConfig {
+            head: EncoderHead::Pooler,
+            ..EncoderConfig::new(30_522, 512, 12, 12, 768)
+        };
+        assert_eq!(count(&config), 109_482_240);
+        // The masked-LM head instead of the pooler: a layer, a norm and a bias per token.
         let head = 768 * 768 + 768 + 2 * 768 + 30_522;
-        let config = BertConfig { head: BertHead::MaskedLm, ..config };
-        assert_eq!(count(|b| drop(Bert::new(&config, b).unwrap())), 109_482_240 - (768 * 768 + 768) + head);
+        let config = EncoderConfig { head: EncoderHead::MaskedLm, ..config };
+        assert_eq!(count(&config), 109_482_240 - (768 * 768 + 768) + head);
     }
 
     #[test]
     fn the_base_transformer_has_63_082_496_parameters() {
-        let config = Seq2SeqConfig::new(37_000, 6, 8, 512, 2048);
-        assert_eq!(count(|b| drop(Seq2Seq::new(&config, b).unwrap())), 63_082_496);
+        let config = EncoderDecoderConfig::new(37_000, 6, 8, 512, 2048);
+        assert_eq!(count(&config), 63_082_496);
     }
 }

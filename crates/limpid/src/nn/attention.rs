@@ -1,15 +1,17 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::{Builder, Linear};
-use crate::config::Scaling;
+use super::Linear;
+use crate::nn::Scaling;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::ops::{AttentionPlan, Columns, PaddingMask};
+use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
-/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2c), k beside v.
+/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2c), k
+/// beside v.
 pub struct KvCache {
     rows: Tensor,
     capacity: usize,
@@ -17,22 +19,32 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// Room for `sequences` of `capacity` tokens in a model of width c.
+    /// A cache for `sequences` sequences of up to `capacity` tokens in a model of width c.
     pub fn new(sequences: usize, capacity: usize, c: usize) -> Self {
-        Self { rows: Tensor::zeros([sequences * capacity, 2 * c]), capacity, lengths: vec![0; sequences] }
+        Self {
+            rows: Tensor::zeros([sequences * capacity, 2 * c]),
+            capacity,
+            lengths: vec![0; sequences],
+        }
     }
 
-    /// Appends the keys and values of new tokens, columns c..3c of `qkv` (n, 3c), sequence by sequence.
+    /// Appends the keys and values of new tokens, columns c..3c of `qkv` (n, 3c), sequence by
+    /// sequence.
     fn append(&mut self, qkv: &Var, spans: &[Span]) {
         let (_, width) = qkv.rows_cols();
         let c = width / 3;
         let rows = self.rows.data_mut();
         for (sequence, span) in spans.iter().enumerate() {
             let length = &mut self.lengths[sequence];
-            assert!(*length + span.len <= self.capacity, "the cache of {} tokens is full", self.capacity);
+            assert!(
+                *length + span.len <= self.capacity,
+                "the cache of {} tokens is full",
+                self.capacity
+            );
             for i in 0..span.len {
                 let to = (sequence * self.capacity + *length + i) * 2 * c;
-                rows[to..to + 2 * c].copy_from_slice(&qkv.data()[(span.start + i) * width + c..][..2 * c]);
+                rows[to..to + 2 * c]
+                    .copy_from_slice(&qkv.data()[(span.start + i) * width + c..][..2 * c]);
             }
             *length += span.len;
         }
@@ -52,7 +64,7 @@ impl KvCache {
         let block = self.capacity * width;
         let mut rows = Tensor::uninit([sequences.len() * self.capacity, width]);
         for (to, from) in rows.data_mut().chunks_exact_mut(block.max(1)).zip(sequences) {
-            // What lies behind a sequence's tokens is not read before it is written.
+            // The rows after a sequence's tokens are written before they are read.
             let filled = self.lengths[*from] * width;
             to[..filled].copy_from_slice(&self.rows.data()[from * block..][..filled]);
         }
@@ -70,16 +82,23 @@ pub struct SelfAttention {
     pub out: Linear,
     /// h.
     pub heads: usize,
-    /// Whether a token sees later ones.
+    /// Whether a token attends to later ones.
     pub causality: Causality,
     /// What scores are divided by.
     pub scaling: Scaling,
 }
 
 impl SelfAttention {
-    /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values take part.
+    /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
+    /// take part.
     #[track_caller]
-    pub fn forward(&self, t: &mut Tape, x: &Var, spans: &Arc<[Span]>, cache: Option<&mut KvCache>) -> Var {
+    pub fn forward(
+        &self,
+        t: &mut Tape,
+        x: &Var,
+        spans: &Arc<[Span]>,
+        cache: Option<&mut KvCache>,
+    ) -> Var {
         let qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, 3c)
         let (_, c) = x.rows_cols();
         let d = c / self.heads;
@@ -127,7 +146,7 @@ impl CrossAttention {
         self.kv.forward(t, memory, Activation::None)
     }
 
-    /// (n, c) -> (n, c): each target sequence looks at its own source.
+    /// (n, c) -> (n, c): each target sequence attends to its own source.
     #[track_caller]
     pub fn forward(
         &self,
@@ -154,32 +173,57 @@ impl CrossAttention {
     }
 }
 
+/// Width, heads and scaling of an attention.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionShape {
+    /// Model width.
+    pub c: usize,
+    /// Number of heads.
+    pub heads: usize,
+    /// What scores are divided by.
+    pub scaling: Scaling,
+}
+
 impl SelfAttention {
-    /// Marian's names: `prefix.{q,k,v,out}_proj`.
-    pub fn marian(builder: &mut Builder, prefix: &str, c: usize, heads: usize, causality: Causality) -> Self {
-        use limpid_tensor::params::Init;
-        let qkv = Linear::stacked(
-            builder,
-            prefix,
-            &["q_proj", "k_proj", "v_proj"],
-            c,
-            c,
-            Init::XavierBlocks { rows: c },
-        );
-        let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
-        Self { qkv, out, heads, causality, scaling: Scaling::SqrtWidth }
+    /// Declares `name.qkv` (3c, c) and `name.out` (c, c), with an initialization for each.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(
+        builder: &mut ParamsBuilder,
+        name: &str,
+        AttentionShape { c, heads, scaling }: AttentionShape,
+        causality: Causality,
+        [qkv, out]: [Init; 2],
+    ) -> Self {
+        Self {
+            qkv: Linear::new(builder, &format!("{name}.qkv"), [3 * c, c], qkv),
+            out: Linear::new(builder, &format!("{name}.out"), [c, c], out),
+            heads,
+            causality,
+            scaling,
+        }
     }
 }
 
 impl CrossAttention {
-    /// Marian's names: `prefix.{q,k,v,out}_proj`.
-    pub fn marian(builder: &mut Builder, prefix: &str, c: usize, heads: usize) -> Self {
-        use limpid_tensor::params::Init;
-        let q = Linear::new(builder, &format!("{prefix}.q_proj"), c, c, Init::Xavier);
-        let kv =
-            Linear::stacked(builder, prefix, &["k_proj", "v_proj"], c, c, Init::XavierBlocks { rows: c });
-        let out = Linear::new(builder, &format!("{prefix}.out_proj"), c, c, Init::Xavier);
-        Self { q, kv, out, heads, scaling: Scaling::SqrtWidth }
+    /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c), all Xavier uniform.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(
+        builder: &mut ParamsBuilder,
+        name: &str,
+        AttentionShape { c, heads, scaling }: AttentionShape,
+    ) -> Self {
+        let blocks = Init::XavierBlocks { rows: c };
+        Self {
+            q: Linear::new(builder, &format!("{name}.q"), [c, c], Init::Xavier),
+            kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], blocks),
+            out: Linear::new(builder, &format!("{name}.out"), [c, c], Init::Xavier),
+            heads,
+            scaling,
+        }
     }
 }
 
@@ -187,7 +231,8 @@ impl CrossAttention {
 mod tests {
     use super::*;
 
-    /// Three sequences of up to five tokens, two numbers a token (c = 1), with 1, 4 and 2 tokens: number 10·sequence + token.
+    /// Three sequences of up to five tokens, two numbers a token (c = 1), with 1, 4 and 2 tokens:
+    /// number 10·sequence + token.
     fn cache() -> KvCache {
         let mut cache = KvCache::new(3, 5, 1);
         cache.lengths = vec![1, 4, 2];
@@ -223,7 +268,10 @@ mod tests {
         let mut cache = cache();
         let before = cache.rows.data().as_ptr();
         cache.select(&[0, 1, 2]);
-        assert_eq!((cache.rows.data().as_ptr(), cache.lengths.as_slice()), (before, &[1, 4, 2][..]));
+        assert_eq!(
+            (cache.rows.data().as_ptr(), cache.lengths.as_slice()),
+            (before, &[1, 4, 2][..])
+        );
         cache.select(&[0, 1]);
         assert_eq!(cache.lengths, [1, 4], "fewer are not all");
     }

@@ -1,10 +1,9 @@
 //! Linear layers, norms and the position-wise feed-forward network.
 
-use super::builder::Builder;
-use crate::config::Normalisation;
+use crate::nn::Normalization;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::BatchNormParams;
-use limpid_tensor::params::{Init, ParamId};
+use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 
 /// x·Wᵀ + b.
@@ -17,31 +16,13 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// `name.weight` and `name.bias`, stored as (out, in).
-    pub fn new(builder: &mut Builder, name: &str, out: usize, inner: usize, init: Init) -> Self {
-        let w = builder.add(&format!("{name}.weight"), &[out, inner], init);
-        Self { w, b: Some(builder.add(&format!("{name}.bias"), &[out], Init::Zeros)) }
-    }
-
-    /// `name.weight` and `name.bias`, stored as (in, out).
-    pub fn conv1d(builder: &mut Builder, name: &str, out: usize, inner: usize, init: Init) -> Self {
-        let w = builder.add_transposed(&format!("{name}.weight"), [out, inner], init);
-        Self { w, b: Some(builder.add(&format!("{name}.bias"), &[out], Init::Zeros)) }
-    }
-
-    /// Several layers of one input, side by side in one product: `prefix.{a, b, …}.weight` and `.bias` in files.
-    pub fn stacked(
-        builder: &mut Builder,
-        prefix: &str,
-        names: &[&str],
-        out: usize,
-        inner: usize,
-        init: Init,
-    ) -> Self {
-        let files = |end: &str| names.iter().map(|n| format!("{prefix}.{n}.{end}")).collect::<Vec<_>>();
-        let name = format!("{prefix}.{}", names.join("+"));
-        let w = builder.add_stacked(&format!("{name}.weight"), &files("weight"), &[out, inner], init);
-        Self { w, b: Some(builder.add_stacked(&format!("{name}.bias"), &files("bias"), &[out], Init::Zeros)) }
+    /// Declares `name.weight` (out, in) and `name.bias` (out).
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(builder: &mut ParamsBuilder, name: &str, shape: [usize; 2], init: Init) -> Self {
+        let w = builder.add(format!("{name}.weight"), shape, init);
+        Self { w, b: Some(builder.add(format!("{name}.bias"), [shape[0]], Init::Zeros)) }
     }
 
     /// φ(x·Wᵀ + b): (n, in) -> (n, out).
@@ -51,23 +32,23 @@ impl Linear {
     }
 }
 
-/// A normalisation with its learned scale and shift.
+/// A normalization with learned scale γ and shift β.
 #[derive(Clone, Copy, Debug)]
 pub enum Norm {
-    /// Of each token by itself.
+    /// Layer normalization: over the features of one token.
     Layer {
         /// γ (c).
         gamma: ParamId,
         /// β (c).
         beta: ParamId,
-        /// Keeps the division finite.
+        /// ε, added to the variance.
         eps: f32,
     },
-    /// Of each number over all tokens of the batch.
+    /// Batch normalization: over all tokens of the batch, for each feature.
     Batch {
-        /// γ, β and what is remembered.
+        /// γ, β and the running statistics.
         params: BatchNormParams,
-        /// Keeps the division finite.
+        /// ε, added to the variance.
         eps: f32,
     },
     /// None: x stays x.
@@ -75,24 +56,38 @@ pub enum Norm {
 }
 
 impl Norm {
-    /// Layer normalisation: `name.weight` (γ) and `name.bias` (β).
-    pub fn new(builder: &mut Builder, name: &str, c: usize, eps: f32) -> Self {
-        Self::of(Normalisation::Layer, builder, name, c, eps)
+    /// Layer normalization: declares `name.weight` (γ) and `name.bias` (β).
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn layer(builder: &mut ParamsBuilder, name: &str, c: usize, eps: f32) -> Self {
+        Self::new(Normalization::Layer, builder, name, c, eps)
     }
 
-    /// Of any kind; batch normalisation also has `name.running_mean` and `name.running_var`, as in PyTorch.
-    pub fn of(kind: Normalisation, builder: &mut Builder, name: &str, c: usize, eps: f32) -> Self {
-        if kind == Normalisation::None {
+    /// Any normalization; batch normalization also declares `name.running_mean` and
+    /// `name.running_var`, as in PyTorch.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(
+        kind: Normalization,
+        builder: &mut ParamsBuilder,
+        name: &str,
+        c: usize,
+        eps: f32,
+    ) -> Self {
+        if kind == Normalization::None {
             return Self::None;
         }
-        let gamma = builder.add(&format!("{name}.weight"), &[c], Init::Ones);
-        let beta = builder.add(&format!("{name}.bias"), &[c], Init::Zeros);
-        if kind == Normalisation::Layer {
+        let gamma = builder.add(format!("{name}.weight"), [c], Init::Ones);
+        let beta = builder.add(format!("{name}.bias"), [c], Init::Zeros);
+        if kind == Normalization::Layer {
             return Self::Layer { gamma, beta, eps };
         }
-        let mean = builder.add_statistic(&format!("{name}.running_mean"), &[c], Init::Zeros);
-        let variance = builder.add_statistic(&format!("{name}.running_var"), &[c], Init::Ones);
-        Self::Batch { params: BatchNormParams { gamma, beta, remembered: Some((mean, variance)) }, eps }
+        let mean = builder.add_statistic(format!("{name}.running_mean"), [c], Init::Zeros);
+        let variance = builder.add_statistic(format!("{name}.running_var"), [c], Init::Ones);
+        let params = BatchNormParams { gamma, beta, running: Some((mean, variance)) };
+        Self::Batch { params, eps }
     }
 
     /// norm(x).
@@ -101,7 +96,7 @@ impl Norm {
         match *self {
             Norm::Layer { gamma, beta, eps } => t.layer_norm(x, gamma, beta, eps),
             Norm::Batch { params, eps } if t.is_recording() => t.batch_norm(x, params, eps),
-            Norm::Batch { params, eps } => t.batch_norm_remembered(x, params, eps),
+            Norm::Batch { params, eps } => t.batch_norm_inference(x, params, eps),
             Norm::None => x.clone(),
         }
     }
@@ -130,6 +125,24 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
+    /// Declares `name.up` (f, c) and `name.down` (c, f), with an initialization for each.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(
+        builder: &mut ParamsBuilder,
+        name: &str,
+        [c, f]: [usize; 2],
+        phi: Activation,
+        [up, down]: [Init; 2],
+    ) -> Self {
+        Self {
+            up: Linear::new(builder, &format!("{name}.up"), [f, c], up),
+            down: Linear::new(builder, &format!("{name}.down"), [c, f], down),
+            phi,
+        }
+    }
+
     /// (n, c) -> (n, f) -> (n, c).
     #[track_caller]
     pub fn forward(&self, t: &mut Tape, x: &Var) -> Var {

@@ -1,41 +1,46 @@
-//! Where a token stands, added to what it is.
+//! Position encodings, added to the token embeddings.
 
-use super::Builder;
-use crate::config::Positions;
+use crate::nn::Positions;
 use limpid_tensor::kernels::positions::{SinusoidLayout, sinusoid_table};
 use limpid_tensor::ops::PositionTable;
-use limpid_tensor::params::{Init, ParamId};
+use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
-/// A table of positions, if there is one.
+/// A position table.
 #[derive(Clone, Debug)]
 pub enum PositionEncoding {
-    /// (longest, c), trained.
+    /// (positions, c), trained.
     Learned(ParamId),
-    /// (longest, c), computed.
+    /// (positions, c), computed.
     Fixed(Tensor),
-    /// None: a token does not know where it stands.
+    /// No positions.
     None,
 }
 
 impl PositionEncoding {
-    /// Rows for `longest` positions, with numbers of about `size`, so that no kind drowns the tokens more than another.
+    /// Rows for `longest` positions, with root mean square `size` for every kind, so that none
+    /// dominates the token embeddings more than another.
+    ///
+    /// # Panics
+    /// If learned positions are declared under a name that is taken.
     pub fn new(
         kind: Positions,
-        builder: &mut Builder,
+        builder: &mut ParamsBuilder,
         name: &str,
         [longest, c]: [usize; 2],
         size: f32,
     ) -> Self {
         let mut table = Tensor::zeros([if kind == Positions::Learned { 0 } else { longest }, c]);
         match kind {
-            Positions::Learned => return Self::Learned(builder.add(name, &[longest, c], Init::Normal(size))),
+            Positions::Learned => {
+                return Self::Learned(builder.add(name, [longest, c], Init::Normal(size)));
+            }
             Positions::None => return Self::None,
             Positions::Sinusoidal => {
                 sinusoid_table(table.data_mut(), c, SinusoidLayout::Split);
-                // Half of a wave's square is its mean.
+                // The mean square of a wave is half its squared amplitude.
                 let amplitude = size * std::f32::consts::SQRT_2;
                 if (amplitude - 1.0).abs() > 1e-6 {
                     table.data_mut().iter_mut().for_each(|x| *x *= amplitude);

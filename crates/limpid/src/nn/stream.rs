@@ -1,17 +1,17 @@
-//! The residual stream: what runs through all layers, and what each sub-layer adds to it.
+//! The residual stream, to which each sub-layer adds its output.
 //!
 //! ```text
 //! post-norm:  x = norm(x + f(x))                    pre-norm:  x = x + f(norm(x))
 //! ```
 //!
-//! In a pre-norm model the sum of one sub-layer and the norm of the next stand side by side, so they are one operation:
-//! the stream keeps what a sub-layer has made as `pending` until the next norm adds it.
+//! In a pre-norm model the sum of one sub-layer is followed by the norm of the next, and both are
+//! one fused operation: the stream keeps the output of a sub-layer as `pending` until then.
 
 use super::Norm;
-use crate::config::{NormPlacement, Residual};
+use crate::nn::{NormPlacement, Residual};
 use limpid_tensor::tape::{Tape, Var};
 
-/// x, and a branch that has not been added to it yet.
+/// x, and the branch that is still to be added to it.
 pub struct Stream {
     x: Var,
     pending: Option<Var>,
@@ -19,17 +19,19 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream that begins with embeddings.
+    /// A stream that starts with embeddings.
     pub fn new(x: Var) -> Self {
         Self::with(x, Residual::Added)
     }
 
-    /// The same; without residuals nothing is added: post-norm x = norm(f(x)), pre-norm x = f(norm(x)).
+    /// The same with or without residual connections; without, post-norm is x = norm(f(x)) and
+    /// pre-norm x = f(norm(x)).
     pub fn with(x: Var, residual: Residual) -> Self {
         Self { x, pending: None, residual }
     }
 
-    /// The stream as it stands: after a post-norm layer what it has made, of a pre-norm one without the branch that is pending.
+    /// The stream: after a post-norm layer its output, after a pre-norm layer without the pending
+    /// branch.
     pub fn x(&self) -> &Var {
         &self.x
     }
@@ -57,14 +59,14 @@ impl Stream {
                 Self { x, pending: Some(t.dropout(&branch, dropout)), residual }
             }
             (NormPlacement::Post, Residual::None) => {
-                let made = f(t, &self.x);
-                let made = t.dropout(&made, dropout);
-                Self::with(norm.forward(t, &made), residual)
+                let branch = f(t, &self.x);
+                let branch = t.dropout(&branch, dropout);
+                Self::with(norm.forward(t, &branch), residual)
             }
             (NormPlacement::Pre, Residual::None) => {
                 let normed = norm.forward(t, &self.x);
-                let made = f(t, &normed);
-                Self::with(t.dropout(&made, dropout), residual)
+                let branch = f(t, &normed);
+                Self::with(t.dropout(&branch, dropout), residual)
             }
         }
     }
@@ -81,7 +83,8 @@ impl Stream {
         }
     }
 
-    /// The end of the stack: a final norm where there is one (pre-norm), x itself where there is none (post-norm).
+    /// The output of the stack: after the final norm of a pre-norm stack, x itself of a post-norm
+    /// one.
     #[track_caller]
     pub fn finish(self, t: &mut Tape, norm: Option<&Norm>) -> Var {
         match (norm, self.pending) {

@@ -1,24 +1,24 @@
 //! Adam and AdamW over the flat parameters, with clipping by the global norm.
 
-use limpid_tensor::kernels::adam::{AdamStep, DecayKind, adam_ranges};
+use limpid_tensor::kernels::adam::{AdamStep, DecayMode, adam_ranges};
 use limpid_tensor::kernels::elementwise::sum_of_squares;
-use limpid_tensor::params::{Block, ParamId, Params, Role};
+use limpid_tensor::params::{ParamBuffer, ParamId, Params, Role};
 use limpid_tensor::tape::Gradients;
 use std::ops::Range;
 
-/// Settings that do not change during a run.
+/// Settings of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamConfig {
-    /// Memory of the mean.
+    /// β₁, decay of the first moment.
     pub beta1: f32,
-    /// Memory of the square.
+    /// β₂, decay of the second moment.
     pub beta2: f32,
-    /// Keeps the division finite.
+    /// ε, added to the denominator.
     pub eps: f32,
-    /// λ, on matrices only.
+    /// Weight decay λ, of matrices only.
     pub weight_decay: f32,
-    /// How λ enters.
-    pub kind: DecayKind,
+    /// How λ enters: decoupled (AdamW) or added to the gradient (Adam with L2).
+    pub decay_mode: DecayMode,
     /// The largest global norm of the gradient; larger ones are scaled down to it.
     pub clip_norm: Option<f32>,
 }
@@ -30,23 +30,24 @@ impl Default for AdamConfig {
             beta2: 0.98,
             eps: 1e-9,
             weight_decay: 0.0,
-            kind: DecayKind::Decoupled,
+            decay_mode: DecayMode::Decoupled,
             clip_norm: Some(1.0),
         }
     }
 }
 
-/// The optimizer's memory: two moments per parameter, and how many steps were taken.
+/// Two moments per parameter, and how many steps were taken.
 pub struct Adam {
     config: AdamConfig,
-    m: Block,
-    v: Block,
+    m: ParamBuffer,
+    v: ParamBuffer,
     steps: u64,
     segments: Vec<Segment>,
     ranges: Vec<Range<usize>>,
 }
 
-/// What belongs to a range of the flat memory: a piece of one parameter, small enough to share out between threads.
+/// What belongs to a range of the flat parameters: a piece of one of them, small enough to share
+/// out between threads.
 struct Segment {
     param: ParamId,
     decay: f32,
@@ -55,17 +56,18 @@ struct Segment {
 const SEGMENT: usize = 32_768;
 
 impl Adam {
-    /// Fresh moments for `params`.
+    /// Zero moments for `params`.
     pub fn new(params: &Params, config: AdamConfig) -> Self {
         let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
         let pieces = trained.flat_map(|(param, spec)| {
             let decay = if spec.decays() { config.weight_decay } else { 0.0 };
             let range = spec.range();
-            let piece = move |start| (Segment { param, decay }, start..range.end.min(start + SEGMENT));
+            let piece =
+                move |start| (Segment { param, decay }, start..range.end.min(start + SEGMENT));
             spec.range().step_by(SEGMENT).map(piece)
         });
         let (segments, ranges) = pieces.unzip();
-        let (m, v) = (Block::zeros_like(params), Block::zeros_like(params));
+        let (m, v) = (ParamBuffer::zeros_like(params), ParamBuffer::zeros_like(params));
         Self { config, m, v, steps: 0, segments, ranges }
     }
 
@@ -79,7 +81,7 @@ impl Adam {
         (self.m.flat(), self.v.flat())
     }
 
-    /// The two moments, to be written, and how many steps made them: what a checkpoint holds.
+    /// Both moments, to be filled from a checkpoint, after this many steps.
     pub fn restore(&mut self, steps: u64) -> (&mut [f32], &mut [f32]) {
         self.steps = steps;
         (self.m.flat_mut(), self.v.flat_mut())
@@ -87,7 +89,7 @@ impl Adam {
 
     /// One step with learning rate `lr`. Returns the global norm of the gradient before clipping.
     ///
-    /// If that norm is not finite nothing changes: the caller decides what to do.
+    /// If that norm is not finite, nothing changes: the caller decides what to do.
     pub fn step(&mut self, params: &mut Params, gradients: &Gradients, lr: f32) -> f32 {
         // In the order of the parameters, each in f64: the same bits at any number of threads.
         let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
@@ -102,12 +104,21 @@ impl Adam {
             None => 1.0,
         };
         self.steps += 1;
-        let AdamConfig { beta1, beta2, eps, kind, .. } = self.config;
+        let AdamConfig { beta1, beta2, eps, decay_mode, .. } = self.config;
         let (t, segments) = (self.steps, &self.segments);
         let step_of = |i: usize| {
             let Segment { param, decay } = segments[i];
             // PyTorch, too, leaves a parameter alone that no gradient has reached.
-            gradients.reaches(param).then_some(AdamStep { lr, beta1, beta2, eps, decay, kind, clip, t })
+            gradients.reaches(param).then_some(AdamStep {
+                lr,
+                beta1,
+                beta2,
+                eps,
+                weight_decay: decay,
+                decay_mode,
+                clip,
+                t,
+            })
         };
         let (m, v) = (self.m.flat_mut(), self.v.flat_mut());
         adam_ranges(params.flat_mut(), m, v, gradients.flat(), &self.ranges, step_of);

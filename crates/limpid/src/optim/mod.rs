@@ -1,7 +1,9 @@
-//! From gradients to new weights: clipping, Adam, and how the learning rate goes.
+//! Optimization: gradients of micro-batches, clipping, AdamW and learning-rate schedules.
 
 mod adam;
+mod optimizer;
 mod schedule;
 
 pub use adam::{Adam, AdamConfig};
-pub use schedule::{Rate, Schedule};
+pub use optimizer::{Optimizer, StepOutput};
+pub use schedule::{LearningRate, Schedule};

@@ -1,52 +1,34 @@
-//! How the learning rate goes: up during warm-up, then down.
+//! Learning-rate schedules: linear warm-up, then decay.
 
-use crate::error::{Error, Result};
-
-/// The shape of the curve after the warm-up.
+/// The learning rate after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// Stays at the peak.
     Constant,
     /// Falls as 1/√step (Vaswani et al. 2017).
     InverseSquareRoot,
-    /// Falls in a straight line to the floor at the last step.
+    /// Falls linearly to the floor at the last step.
     Linear,
     /// Falls as half a cosine to the floor at the last step (Loshchilov and Hutter 2017).
     Cosine,
 }
 
-impl Schedule {
-    /// Its name in a run's configuration.
-    pub fn from_name(name: &str) -> Result<Self> {
-        Ok(match name {
-            "constant" => Self::Constant,
-            "inverse-sqrt" => Self::InverseSquareRoot,
-            "linear" => Self::Linear,
-            "cosine" => Self::Cosine,
-            _ => {
-                return Err(Error::config(format!("schedule '{name}' is not known"))
-                    .hint("known are constant, inverse-sqrt, linear, cosine"));
-            }
-        })
-    }
-}
-
-/// The learning rate of a whole run.
+/// The learning rate of every step of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
-    /// The curve after the warm-up.
+pub struct LearningRate {
+    /// How it falls after the warm-up.
     pub schedule: Schedule,
-    /// Its highest point.
+    /// The highest learning rate.
     pub peak: f32,
-    /// What it does not fall below.
+    /// The lowest after the warm-up.
     pub floor: f32,
-    /// Steps of rising in a line to the peak.
+    /// Steps of linear warm-up.
     pub warmup: u64,
     /// Steps of the run.
     pub total: u64,
 }
 
-impl Rate {
+impl LearningRate {
     /// The learning rate of step `step`, counted from 1.
     pub fn at(&self, step: u64) -> f32 {
         let Self { schedule, peak, floor, warmup, total } = *self;
@@ -75,7 +57,7 @@ mod tests {
         [Schedule::Constant, Schedule::InverseSquareRoot, Schedule::Linear, Schedule::Cosine];
 
     fn rate(schedule: Schedule, floor: f32, step: u64) -> f32 {
-        Rate { schedule, peak: 2.0, floor, warmup: 100, total: 1000 }.at(step)
+        LearningRate { schedule, peak: 2.0, floor, warmup: 100, total: 1000 }.at(step)
     }
 
     #[test]
@@ -87,10 +69,12 @@ mod tests {
         assert_eq!(rate(Schedule::Constant, 0.0, 1000), 2.0);
         assert_eq!(rate(Schedule::InverseSquareRoot, 0.0, 400), 1.0);
         assert!(
-            (rate(Schedule::Linear, 0.0, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Linear, 0.0, 1000) == 0.0
+            (rate(Schedule::Linear, 0.0, 550) - 1.0).abs() < 1e-6
+                && rate(Schedule::Linear, 0.0, 1000) == 0.0
         );
         assert!(
-            (rate(Schedule::Cosine, 0.0, 550) - 1.0).abs() < 1e-6 && rate(Schedule::Cosine, 0.0, 1000) < 1e-6
+            (rate(Schedule::Cosine, 0.0, 550) - 1.0).abs() < 1e-6
+                && rate(Schedule::Cosine, 0.0, 1000) < 1e-6
         );
     }
 

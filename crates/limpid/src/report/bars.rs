@@ -1,17 +1,17 @@
-//! Bars as SVG: one number for each of a few groups.
+//! Bar charts as SVG: one number per group.
 
 use super::scale::{Axis, Ends, short_number};
 use super::svg::{HEIGHT, LEFT, Page, RIGHT, colour, px, width_of};
 use std::fmt::Write;
 
-/// A chart with bars from zero.
+/// A bar chart.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// Above it.
+    /// The title.
     pub title: String,
-    /// What the groups are.
+    /// Label of the x axis: what the groups are.
     pub x: String,
-    /// What the height is.
+    /// Label of the y axis: the quantity.
     pub y: String,
     /// The groups, left to right.
     pub bars: Vec<Bar>,
@@ -20,20 +20,21 @@ pub struct Bars {
 /// One bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Under it.
+    /// The label below, on one line or two.
     pub name: String,
-    /// How high; a number that is none has no bar.
+    /// The height; a number that is not finite has no bar.
     pub height: f64,
-    /// From where to where the height may be, as a line on the bar.
+    /// An error bar: its lower and upper end.
     pub interval: Option<(f64, f64)>,
-    /// What the pointer shows, and a screen reader says.
+    /// The text on hover and for screen readers.
     pub about: String,
 }
 
 impl Bars {
-    /// The picture.
+    /// The chart as SVG.
     pub fn svg(&self) -> String {
-        let ends = |bar: &Bar| bar.interval.map_or([bar.height; 3], |(low, high)| [low, bar.height, high]);
+        let ends =
+            |bar: &Bar| bar.interval.map_or([bar.height; 3], |(low, high)| [low, bar.height, high]);
         let heights = self.bars.iter().flat_map(ends);
         // Room for the number above the highest.
         let mut heights: Vec<f64> = heights.map(|height| 1.06 * height).collect();
@@ -56,7 +57,8 @@ impl Bars {
             let width = (0.62 * slot).min(90.0);
             let _ = write!(
                 page.body,
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\"><title>{}</title></rect>",
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\">\
+                 <title>{}</title></rect>",
                 px(middle - width / 2.0),
                 px(y.min(zero)),
                 px(width),
@@ -64,7 +66,8 @@ impl Bars {
                 colour(0),
                 super::escape(&bar.about)
             );
-            let interval = bar.interval.and_then(|(low, high)| page.y(&axis, low).zip(page.y(&axis, high)));
+            let interval =
+                bar.interval.and_then(|(low, high)| page.y(&axis, low).zip(page.y(&axis, high)));
             if let Some((low, high)) = interval {
                 // Grey, so that it is seen on the bar and on the page.
                 let _ = write!(
@@ -85,7 +88,7 @@ impl Bars {
     }
 }
 
-/// To tenths, or to two digits where that would be next to nothing; large ones to whole numbers where bars are so near each other.
+/// Rounded to tenths, small numbers to two digits; large ones to integers where bars are narrow.
 fn rounded(number: f64, slot: f64) -> f64 {
     let size = number.abs();
     let unit = match size {
@@ -128,8 +131,16 @@ mod tests {
         assert_well_formed(&svg);
         // The axis goes from 0 to 40, 280 units; two slots of 220 units, bars at most 90 wide.
         let rects: Vec<&str> = svg.split("<rect ").skip(1).collect();
-        assert!(rects[0].starts_with("x=\"125\"") && rects[0].contains("height=\"210\""), "{}", rects[0]);
-        assert!(rects[1].starts_with("x=\"345\"") && rects[1].contains("height=\"70\""), "{}", rects[1]);
+        assert!(
+            rects[0].starts_with("x=\"125\"") && rects[0].contains("height=\"210\""),
+            "{}",
+            rects[0]
+        );
+        assert!(
+            rects[1].starts_with("x=\"345\"") && rects[1].contains("height=\"70\""),
+            "{}",
+            rects[1]
+        );
         assert!(svg.contains("<desc>group 0 &amp; co; group 1 &amp; co</desc>"));
     }
 
@@ -143,7 +154,8 @@ mod tests {
         let svg = bars.svg();
         assert_well_formed(&svg);
         // From 0 to 40 over 280 units: the line is 105 high.
-        let line = svg.split("stroke-width=\"2\" d=\"M170 ").nth(1).unwrap().split('"').next().unwrap();
+        let line =
+            svg.split("stroke-width=\"2\" d=\"M170 ").nth(1).unwrap().split('"').next().unwrap();
         let (low, high) = line.split_once('V').unwrap();
         assert_eq!(low.parse::<f64>().unwrap() - high.parse::<f64>().unwrap(), 105.0);
     }

@@ -1,48 +1,50 @@
-//! Line charts as SVG: one picture, no script, the same bytes for the same numbers.
+//! Line charts as SVG: one picture, no script, the same bytes for the same numbers, values on
+//! hover.
 //!
 //! ```
 //! use limpid::report::{Axis, Chart, Series};
 //!
 //! let loss = Series::line("training", vec![(1.0, 5.1), (100.0, 3.2), (200.0, 2.9)]);
-//! let chart = Chart::new("Loss", Axis::linear("step"), Axis::linear("nats a token"), vec![loss]);
+//! let (x, y) = (Axis::linear("step"), Axis::linear("cross-entropy loss (nats per token)"));
+//! let chart = Chart::new("Loss", x, y, vec![loss]);
 //! assert!(chart.svg().starts_with("<svg"));
 //! ```
 
 use super::scale::{Axis, Ends, Fitted, short_number};
 use super::svg::{HEIGHT, LEFT, Page, RIGHT, Style, colour, dashes, px, width_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, ReportError, Result};
 use serde::{Deserialize, Deserializer};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Columns of the plot in which points of a long series are gathered: about one a pixel on a large screen.
+/// Columns in which points of a long series are merged: about one per pixel of a large screen.
 const COLUMNS: f64 = 1280.0;
 
-/// A chart with lines.
+/// A line chart.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Above it.
+    /// The title.
     pub title: String,
-    /// Under the title: what was held constant, say. May be empty.
+    /// Below the title, for example what was held constant. May be empty.
     #[serde(default)]
     pub subtitle: String,
-    /// To the right.
+    /// The x axis.
     pub x: Axis,
-    /// Upwards.
+    /// The y axis.
     pub y: Axis,
-    /// What is drawn, first to last.
+    /// The series, in drawing order.
     pub series: Vec<Series>,
 }
 
-/// Numbers that belong together.
+/// A series of points.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// In the legend; a series without a name is not there.
+    /// Its name in the legend; empty for none.
     pub name: String,
-    /// Pairs (x, y), in the order they are joined. Where one has no place (NaN, or not above zero on a logarithmic
-    /// axis), the line has a gap.
+    /// Points (x, y), joined in order. A point that cannot be drawn (NaN, or not positive on a
+    /// logarithmic axis) is a gap.
     #[serde(deserialize_with = "pairs_or_null")]
     pub points: Vec<(f64, f64)>,
     /// How they are drawn.
@@ -67,7 +69,9 @@ pub enum Mark {
 }
 
 /// JSON has no NaN: null is a gap.
-fn pairs_or_null<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<(f64, f64)>, D::Error> {
+fn pairs_or_null<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Vec<(f64, f64)>, D::Error> {
     let pairs = Vec::<(Option<f64>, Option<f64>)>::deserialize(from)?;
     Ok(pairs.into_iter().map(|(x, y)| (x.unwrap_or(f64::NAN), y.unwrap_or(f64::NAN))).collect())
 }
@@ -78,7 +82,7 @@ impl Series {
         Self { name: name.into(), points, mark: Mark::Line, band: Vec::new() }
     }
 
-    /// The same, drawn so.
+    /// The same series with another mark.
     pub fn marked(mut self, mark: Mark) -> Self {
         self.mark = mark;
         self
@@ -91,21 +95,28 @@ impl Chart {
         Self { title: title.into(), subtitle: String::new(), x, y, series }
     }
 
-    /// Reads what docs/formats.md calls a chart.
+    /// Reads a chart from JSON (docs/formats.md has its keys).
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a chart.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        let text = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
         serde_json::from_slice(&text).map_err(|e| {
-            Error::format(path, format!("not a chart: {e}"))
-                .hint("docs/formats.md has the keys, under `bench chart`")
+            ReportError::Chart { path: path.to_path_buf(), reason: e.to_string() }.into()
         })
     }
 
-    /// The picture.
+    /// The chart as SVG.
     pub fn svg(&self) -> String {
-        let xs =
-            |s: &Series| s.points.iter().map(|p| p.0).chain(s.band.iter().map(|b| b.0)).collect::<Vec<_>>();
+        let xs = |s: &Series| {
+            s.points.iter().map(|p| p.0).chain(s.band.iter().map(|b| b.0)).collect::<Vec<_>>()
+        };
         let ys = |s: &Series| {
-            s.points.iter().map(|p| p.1).chain(s.band.iter().flat_map(|b| [b.1, b.2])).collect::<Vec<_>>()
+            s.points
+                .iter()
+                .map(|p| p.1)
+                .chain(s.band.iter().flat_map(|b| [b.1, b.2]))
+                .collect::<Vec<_>>()
         };
         let x = self.x.fit(self.series.iter().flat_map(xs), Ends::Exact);
         let y = self.y.fit(self.series.iter().flat_map(ys), Ends::Round);
@@ -115,7 +126,7 @@ impl Chart {
         let mut free = f64::NEG_INFINITY;
         for &tick in &x.ticks {
             let (Some(at), name) = (x_of(&x, tick), short_number(tick)) else { continue };
-            // A name that would stand in the one before it is left out.
+            // A label that would overlap the previous one is left out.
             let half = width_of(&name) / 2.0;
             if (LEFT - 0.5..=RIGHT + 0.5).contains(&at) {
                 page.column(at, if at - half >= free { &name } else { "" });
@@ -125,10 +136,12 @@ impl Chart {
         for (series, style) in self.series.iter().zip(&styles) {
             draw(&mut page, series, style, &x, &y);
         }
+        super::hover::add_strips(&mut page, self, &x);
         page.finish(&self.title, &self.summary(), &self.x.label)
     }
 
-    /// The colour of each series: its place among those in the legend. What is faint has the colour of what follows.
+    /// The colour index of each series: its index in the legend. A faint series has the colour of
+    /// the next.
     fn colours(&self) -> Vec<usize> {
         let mut next = 0;
         let number = |series: &Series| {
@@ -139,7 +152,7 @@ impl Chart {
         self.series.iter().map(number).collect()
     }
 
-    /// Colour and dashes of each series: a line on others has gaps in which these are seen.
+    /// Colour and dashes of each series: a line that covers others is dashed.
     fn styles(&self, x: &Fitted, y: &Fitted) -> Vec<Style> {
         let place = |p: &(f64, f64)| Some((x.place(p.0)? * (RIGHT - LEFT), y.place(p.1)? * HEIGHT));
         let same = |a: &(f64, f64), b: &(f64, f64)| {
@@ -154,7 +167,8 @@ impl Chart {
                 && pairs.into_iter().any(|(a, b)| same(&a[0], &b[0]) && same(&a[1], &b[1]))
         };
         let style = |(i, number): (usize, usize)| {
-            let under = self.series[..i].iter().filter(|other| covers(&self.series[i], other)).count();
+            let under =
+                self.series[..i].iter().filter(|other| covers(&self.series[i], other)).count();
             Style { colour: colour(number), dashes: dashes(number, under) }
         };
         self.colours().into_iter().enumerate().map(style).collect()
@@ -167,7 +181,7 @@ impl Chart {
             .collect()
     }
 
-    /// In words, for who cannot see it.
+    /// The text alternative.
     fn summary(&self) -> String {
         let mut text = format!(
             "{} against {}.",
@@ -175,10 +189,17 @@ impl Chart {
             self.x.label
         );
         for series in self.series.iter().filter(|s| s.mark != Mark::Faint) {
-            let seen: Vec<_> = series.points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+            let seen: Vec<_> =
+                series.points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
             let _ = match seen[..] {
                 [] => write!(text, " {}: no points.", series.name),
-                [p] => write!(text, " {}: {} at {}.", series.name, short_number(p.1), short_number(p.0)),
+                [p] => write!(
+                    text,
+                    " {}: {} at {}.",
+                    series.name,
+                    short_number(p.1),
+                    short_number(p.0)
+                ),
                 [a, .., b] => write!(
                     text,
                     " {}: {} points, from {} at {} to {} at {}.",
@@ -206,7 +227,11 @@ fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted)
     let lower = series.band.iter().rev().filter_map(|b| at(page, b.0, b.1));
     let outline: Vec<_> = upper.chain(lower).collect();
     if outline.len() >= 4 {
-        let _ = write!(page.body, "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\".18\"/>", path(&outline));
+        let _ = write!(
+            page.body,
+            "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\".18\"/>",
+            path(&outline)
+        );
     }
     let places: Vec<_> = series.points.iter().map(|p| at(page, p.0, p.1)).collect();
     let (width, opacity) = if series.mark == Mark::Faint { (1.0, ".35") } else { (2.0, "1") };
@@ -215,8 +240,9 @@ fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted)
         if run.len() > 1 {
             let _ = write!(
                 page.body,
-                "<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\" \
-                 stroke-linejoin=\"round\" stroke-dasharray=\"{dashes}\"/>",
+                "<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{width}\" \
+                 stroke-opacity=\"{opacity}\" stroke-linejoin=\"round\" \
+                 stroke-dasharray=\"{dashes}\"/>",
                 path(&thin(&run))
             );
         }
@@ -242,7 +268,7 @@ fn path(places: &[(f64, f64)]) -> String {
     text
 }
 
-/// Of each column's points the first, the lowest, the highest and the last: what a line through all would show.
+/// The first, lowest, highest and last point of each column: visually the same line.
 fn thin(run: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if run.len() as f64 <= 2.0 * COLUMNS {
         return run.to_vec();

@@ -1,24 +1,24 @@
-//! Runs side by side: their figures, where their configurations differ, their curves over each other.
+//! Runs side by side: key figures, differences of the configurations, curves in one chart.
 
-use super::figures::{Figure, TWICE, figures, summary};
+use super::figures::{Figure, REPEATED, figures, summary};
 use super::html::{chart_grid, page, section, table};
 use super::run::Run;
 use super::{curves, escape};
 use serde_json::{Map, Value, json};
 
-/// What is compared.
+/// A comparison of runs.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The runs' names: their folders', with more of the path where two are the same.
+    /// The names of the runs: of their folders, or the whole path where two are the same.
     pub names: Vec<String>,
-    /// Figures, and what each run has there.
+    /// Figures and their value for each run.
     pub figures: Vec<(String, Vec<Option<Figure>>)>,
-    /// Settings that are not the same in all runs, and their values.
+    /// Settings that differ between the runs, and their values.
     pub differences: Vec<(String, Vec<Option<String>>)>,
     charts: Vec<String>,
 }
 
-/// Puts runs side by side.
+/// Compares runs.
 pub fn compare(runs: &[Run]) -> Comparison {
     let names = names(runs);
     let settings: Vec<_> = runs.iter().map(|run| run.settings.clone()).collect();
@@ -29,16 +29,22 @@ pub fn compare(runs: &[Run]) -> Comparison {
         all.map(|figure| (figure.name.clone(), figure)).collect::<Vec<_>>()
     };
     let charts = curves::of_runs(runs, &names).iter().map(super::Chart::svg).collect();
-    Comparison { names, figures: align(&runs.iter().map(both).collect::<Vec<_>>()), differences, charts }
+    Comparison {
+        names,
+        figures: align(&runs.iter().map(both).collect::<Vec<_>>()),
+        differences,
+        charts,
+    }
 }
 
 fn names(runs: &[Run]) -> Vec<String> {
     let unique = |run: &Run| runs.iter().filter(|other| other.name == run.name).count() == 1;
-    let name = |run: &Run| if unique(run) { run.name.clone() } else { run.folder.display().to_string() };
+    let name =
+        |run: &Run| if unique(run) { run.name.clone() } else { run.folder.display().to_string() };
     runs.iter().map(name).collect()
 }
 
-/// Lists of keys and values as rows, one for each key, in the order in which the keys first occur.
+/// Lists of keys and values as rows, one per key, in order of first occurrence.
 fn align<T: Clone>(lists: &[Vec<(String, T)>]) -> Vec<(String, Vec<Option<T>>)> {
     let mut rows: Vec<(String, Vec<Option<T>>)> = Vec::new();
     for (i, list) in lists.iter().enumerate() {
@@ -61,13 +67,17 @@ impl Comparison {
         let row = |(name, values): &(String, Vec<Option<Figure>>)| {
             std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
         };
-        let of = |name: &str| self.figures.iter().find(|(known, _)| known == name).map(|(_, values)| values);
-        let told = |(name, values): &&(String, Vec<Option<Figure>>)| {
-            let same = TWICE.iter().find(|(key, _)| key == name).and_then(|(_, same)| of(same));
-            // In every run that says it.
-            same.is_some_and(|same| values.iter().zip(same).all(|(a, b)| a.is_none() || b.is_some()))
+        let of = |name: &str| {
+            self.figures.iter().find(|(known, _)| known == name).map(|(_, values)| values)
         };
-        self.figures.iter().filter(|row| !told(row)).map(row).collect()
+        let is_repeated = |(name, values): &&(String, Vec<Option<Figure>>)| {
+            let same = REPEATED.iter().find(|(key, _)| key == name).and_then(|(_, same)| of(same));
+            // In every run that has it.
+            same.is_some_and(|same| {
+                values.iter().zip(same).all(|(a, b)| a.is_none() || b.is_some())
+            })
+        };
+        self.figures.iter().filter(|row| !is_repeated(row)).map(row).collect()
     }
 
     fn difference_rows(&self) -> Vec<Vec<String>> {
@@ -78,21 +88,26 @@ impl Comparison {
         self.differences.iter().map(row).collect()
     }
 
-    /// One page, a single file that needs no network.
+    /// One page, a single offline file.
     pub fn html(&self) -> String {
         let title = self.names.join(", ");
-        let head: Vec<String> = std::iter::once(String::new()).chain(self.names.iter().cloned()).collect();
+        let head: Vec<String> =
+            std::iter::once(String::new()).chain(self.names.iter().cloned()).collect();
         let mut body = format!("<h1>{} runs</h1>\n<p>{}</p>\n", self.names.len(), escape(&title));
         body += &section("Figures", &table("", &head, &self.figure_rows()));
-        body += &section("Where the configurations differ", &table("", &head, &self.difference_rows()));
+        body += &section(
+            "Differences of the configurations",
+            &table("", &head, &self.difference_rows()),
+        );
         body += &section("Curves", &chart_grid(&self.charts));
         page(&format!("{} runs: {title}", self.names.len()), &body)
     }
 
     /// A table for a terminal.
     pub fn text(&self) -> String {
-        let head =
-            |title: &str| std::iter::once(title.to_string()).chain(self.names.iter().cloned()).collect();
+        let head = |title: &str| {
+            std::iter::once(title.to_string()).chain(self.names.iter().cloned()).collect()
+        };
         let mut rows: Vec<Vec<String>> = vec![head("")];
         rows.extend(self.figure_rows());
         let figures = rows.len();
@@ -110,12 +125,12 @@ impl Comparison {
             text += "\n";
         }
         if self.differences.is_empty() {
-            text += "\nThe configurations are the same.\n";
+            text += "\nThe configurations are identical.\n";
         }
         text
     }
 
-    /// For programs.
+    /// The comparison as JSON.
     pub fn json(&self) -> Value {
         let run = |(i, name): (usize, &String)| {
             let mine = self
@@ -139,7 +154,8 @@ mod tests {
     use super::*;
 
     fn run(name: &str, loss: f64, settings: &[(&str, &str)]) -> Run {
-        let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let settings =
+            settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let train = Metric::Train(Train { step: 5, loss, ..Train::default() });
         Run {
             name: name.into(),
@@ -164,12 +180,14 @@ mod tests {
 
     #[test]
     fn the_text_is_a_table_with_a_column_for_each_run() {
-        let text = compare(&[run("a", 2.0, &[("lr", "0.1")]), run("longer", 3.5, &[("lr", "0.2")])]).text();
-        let expected = "                     a    longer\n\
-                        steps                5    5\n\
-                        training loss, last  2    3.5\n\
+        let text =
+            compare(&[run("a", 2.0, &[("lr", "0.1")]), run("longer", 3.5, &[("lr", "0.2")])])
+                .text();
+        let expected = "                      a    longer\n\
+                        steps                 5    5\n\
+                        training loss (last)  2    3.5\n\
                         \n\
-                        lr                   0.1  0.2\n";
+                        lr                    0.1  0.2\n";
         assert_eq!(text, expected);
     }
 

@@ -1,63 +1,66 @@
 //! The curves of a run, alone and over those of others.
 
 use super::chart::{Chart, Mark, Series};
-use super::run::{Run, Train, Validation};
+use super::run::{Run, RunTask, Train, Validation};
 use super::scale::Axis;
 
-/// What can be drawn of a run.
+/// A quantity that is drawn over the steps of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Curve {
-    /// Of training.
     TrainLoss,
-    /// Of validation.
     ValidationLoss,
-    /// Of validation.
+    Perplexity,
     Bleu,
-    /// Of validation.
     Accuracy,
-    /// As scheduled.
+    MacroF1,
     LearningRate,
     /// Before clipping.
     GradientNorm,
-    /// Tokens a second.
-    Speed,
+    /// Tokens per second.
+    Throughput,
 }
 
 impl Curve {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::TrainLoss,
         Self::ValidationLoss,
+        Self::Perplexity,
         Self::Bleu,
         Self::Accuracy,
+        Self::MacroF1,
         Self::LearningRate,
         Self::GradientNorm,
-        Self::Speed,
+        Self::Throughput,
     ];
 
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::TrainLoss => "Training loss",
             Self::ValidationLoss => "Validation loss",
-            Self::Bleu => "BLEU on validation",
-            Self::Accuracy => "Accuracy on validation",
+            Self::Perplexity => "Validation perplexity",
+            Self::Bleu => "Validation BLEU",
+            Self::Accuracy => "Validation accuracy",
+            Self::MacroF1 => "Validation macro F1",
             Self::LearningRate => "Learning rate",
-            Self::GradientNorm => "Norm of the gradient, before clipping",
-            Self::Speed => "Tokens a second",
+            Self::GradientNorm => "Gradient norm (before clipping)",
+            Self::Throughput => "Throughput",
         }
     }
 
     pub(super) fn y(self) -> Axis {
         match self {
-            Self::TrainLoss | Self::ValidationLoss => Axis::linear("nats"),
-            Self::Bleu => Axis::linear("").including(0.0),
-            Self::Accuracy => Axis::linear("share that is right"),
-            Self::LearningRate => Axis::linear("").including(0.0),
-            Self::GradientNorm => Axis::log(""),
-            Self::Speed => Axis::linear("").including(0.0),
+            Self::TrainLoss | Self::ValidationLoss => Axis::linear("cross-entropy loss (nats)"),
+            Self::Perplexity => Axis::log("perplexity"),
+            Self::Bleu => Axis::linear("BLEU").including(0.0),
+            Self::Accuracy => Axis::linear("accuracy"),
+            Self::MacroF1 => Axis::linear("macro F1"),
+            Self::LearningRate => Axis::linear("learning rate").including(0.0),
+            Self::GradientNorm => Axis::log("L2 norm"),
+            Self::Throughput => Axis::linear("tokens per second").including(0.0),
         }
     }
 
-    /// The points (step, value); one that is unknown is no point, one that is no number a gap.
+    /// Points (step, value); an unknown value is no point, one that is not finite a gap.
     pub(super) fn points(self, run: &Run) -> Vec<(f64, f64)> {
         let train = |value: fn(&Train) -> Option<f64>| {
             run.train().filter_map(|line| Some((line.step as f64, value(line)?))).collect()
@@ -69,19 +72,21 @@ impl Curve {
         match self {
             Self::TrainLoss => train(|line| Some(line.loss)),
             Self::ValidationLoss => validation(|line| Some(line.loss)),
+            Self::Perplexity => validation(|line| line.perplexity),
             Self::Bleu => validation(|line| line.bleu),
             Self::Accuracy => validation(|line| line.accuracy),
+            Self::MacroF1 => validation(|line| line.macro_f1),
             Self::LearningRate => train(|line| line.lr),
             Self::GradientNorm => train(|line| line.grad_norm),
-            Self::Speed => train(|line| line.tokens_per_second),
+            Self::Throughput => train(|line| line.tokens_per_second),
         }
     }
 
     fn is_noisy(self) -> bool {
-        matches!(self, Self::TrainLoss | Self::GradientNorm | Self::Speed)
+        matches!(self, Self::TrainLoss | Self::GradientNorm | Self::Throughput)
     }
 
-    /// What is drawn of it under this name: what is noisy as an average over a faint line.
+    /// The curve under this name; a noisy one as its moving average over a faint line.
     pub(super) fn series(self, run: &Run, name: &str) -> Vec<Series> {
         let points = self.points(run);
         if self.is_noisy() && points.len() > 40 {
@@ -93,42 +98,71 @@ impl Curve {
     }
 }
 
-/// What the loss of a run is a mean over.
-fn unit_of_loss(run: &Run) -> &'static str {
-    let task = run.settings.iter().find(|(key, _)| key == "task").map_or("", |(_, task)| task);
-    match task {
-        "classify" => "nats a text",
-        "bert" => "nats a hidden word",
-        _ => "nats a token",
-    }
-}
-
-/// The charts of one run; those without points are left out.
+/// The charts of one run: its loss, the metric of its task, then how the training went. Charts
+/// without points are left out.
 pub(super) fn of_run(run: &Run) -> Vec<Chart> {
-    let step = || Axis::linear("step");
-    let mut charts = Vec::new();
-    let losses: Vec<Series> = [(Curve::TrainLoss, "training"), (Curve::ValidationLoss, "validation")]
-        .into_iter()
-        .filter(|(curve, _)| !curve.points(run).is_empty())
-        .flat_map(|(curve, name)| curve.series(run, name))
-        .collect();
-    if !losses.is_empty() {
-        charts.push(Chart::new("Loss", step(), Axis::linear(unit_of_loss(run)), losses));
-    }
-    for curve in &Curve::ALL[2..] {
+    let mut charts: Vec<Chart> = loss(run).into_iter().collect();
+    let metrics: &[Curve] = match run.task() {
+        Some(RunTask::Classification) => &[Curve::Accuracy, Curve::MacroF1],
+        Some(RunTask::MaskedLanguageModel) => &[Curve::Accuracy, Curve::Perplexity],
+        Some(RunTask::LanguageModel) => &[Curve::Perplexity],
+        Some(RunTask::Translation) => &[Curve::Bleu, Curve::Perplexity],
+        None => &[Curve::Bleu, Curve::Accuracy, Curve::MacroF1, Curve::Perplexity],
+    };
+    let training = [Curve::LearningRate, Curve::GradientNorm, Curve::Throughput];
+    for curve in metrics.iter().copied().chain(training) {
         if !curve.points(run).is_empty() {
-            charts.push(Chart::new(curve.title(), step(), curve.y(), curve.series(run, "")));
+            let (x, series) = (Axis::linear("step"), curve.series(run, ""));
+            charts.push(Chart::new(curve.title(), x, curve.y(), series));
         }
     }
     charts
 }
 
-/// The charts of several runs, each a line in each; those without points are left out.
+/// Training and validation loss. With label smoothing they are different quantities: the names say
+/// so, because the training loss then lies above the validation loss however well a model fits.
+fn loss(run: &Run) -> Option<Chart> {
+    let smoothing = run.setting("train.label_smoothing").and_then(|text| text.parse::<f64>().ok());
+    let smoothing = smoothing.filter(|smoothing| *smoothing > 0.0);
+    let names = match smoothing {
+        Some(smoothing) => {
+            [format!("training (label smoothing {smoothing})"), "validation (unsmoothed)".into()]
+        }
+        None => ["training".to_string(), "validation".to_string()],
+    };
+    let series: Vec<Series> = [Curve::TrainLoss, Curve::ValidationLoss]
+        .into_iter()
+        .zip(&names)
+        .filter(|(curve, _)| !curve.points(run).is_empty())
+        .flat_map(|(curve, name)| curve.series(run, name))
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let y = match run.task() {
+        Some(RunTask::Classification) => "cross-entropy loss (nats per text)",
+        Some(RunTask::MaskedLanguageModel) => "cross-entropy loss (nats per masked token)",
+        _ => "cross-entropy loss (nats per token)",
+    };
+    let mut chart = Chart::new("Loss", Axis::linear("step"), Axis::linear(y), series);
+    if smoothing.is_some() && names.iter().all(|name| has_series(&chart, name)) {
+        chart.subtitle = "The training loss includes label smoothing, the validation loss does \
+                          not: their heights are not comparable."
+            .into();
+    }
+    Some(chart)
+}
+
+fn has_series(chart: &Chart, name: &str) -> bool {
+    chart.series.iter().any(|series| series.name == name)
+}
+
+/// The charts of several runs, one line per run; charts without points are left out.
 pub(super) fn of_runs(runs: &[Run], names: &[String]) -> Vec<Chart> {
     let with_points =
         Curve::ALL.into_iter().filter(|curve| runs.iter().any(|run| !curve.points(run).is_empty()));
     let chart = |curve: Curve| {
-        // Faint lines of several runs would hide each other: the averages alone.
+        // Faint lines of several runs would hide each other: only the averages are drawn.
         let series = runs.iter().zip(names).flat_map(|(run, name)| curve.series(run, name));
         let series = series.filter(|series| series.mark != Mark::Faint).collect();
         Chart::new(curve.title(), Axis::linear("step"), curve.y(), series)
@@ -136,9 +170,9 @@ pub(super) fn of_runs(runs: &[Run], names: &[String]) -> Vec<Chart> {
     with_points.map(chart).collect()
 }
 
-/// The average of the neighbours within a fiftieth of the curve, as many before as after: it does not lag behind.
+/// A centred moving average over 4% of the curve: it does not lag behind.
 fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    // sums[i]: of the numbers among the first i points, and how many they are.
+    // sums[i]: sum and count of the finite values among the first i points.
     let mut sums = vec![(0.0, 0.0)];
     for (i, &(_, y)) in points.iter().enumerate() {
         let (sum, count) = sums[i];
@@ -149,13 +183,15 @@ fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let (before, after) = (sums[i - reach], sums[i + reach + 1]);
         (after.0 - before.0) / (after.1 - before.1)
     };
-    // What is no number stays a gap.
-    let smoothed = |(i, &(x, y)): (usize, &(f64, f64))| (x, if y.is_finite() { mean(i) } else { y });
+    // A value that is not finite stays a gap.
+    let smoothed =
+        |(i, &(x, y)): (usize, &(f64, f64))| (x, if y.is_finite() { mean(i) } else { y });
     points.iter().enumerate().map(smoothed).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::Metric;
     use super::*;
 
     #[test]
@@ -173,12 +209,57 @@ mod tests {
         assert!(mean[40..1000].iter().chain(&mean[1001..1960]).all(|p| (p.1 - 0.5).abs() < 0.05));
     }
 
+    fn train(step: u64) -> Metric {
+        Metric::Train(Train { step, loss: 2.0, lr: Some(0.1), ..Train::default() })
+    }
+
+    fn run_of(task: &str, metrics: Vec<Metric>) -> Run {
+        let settings = vec![
+            ("task".to_string(), task.to_string()),
+            ("train.label_smoothing".to_string(), "0.1".to_string()),
+        ];
+        Run { metrics, settings, ..Run::default() }
+    }
+
+    fn titles(run: &Run) -> Vec<String> {
+        of_run(run).into_iter().map(|chart| chart.title).collect()
+    }
+
     #[test]
     fn a_run_without_a_curve_has_no_chart_of_it() {
-        let train = Train { step: 1, loss: 2.0, lr: Some(0.1), ..Train::default() };
-        let run = Run { metrics: vec![super::super::run::Metric::Train(train)], ..Run::default() };
-        let titles: Vec<String> = of_run(&run).into_iter().map(|chart| chart.title).collect();
-        assert_eq!(titles, ["Loss", "Learning rate"]);
+        let run = Run { metrics: vec![train(1)], ..Run::default() };
+        assert_eq!(titles(&run), ["Loss", "Learning rate"]);
         assert!(of_run(&Run::default()).is_empty());
+    }
+
+    #[test]
+    fn the_metric_of_the_task_is_drawn() {
+        let validation = Metric::Validation(Validation {
+            step: 1,
+            loss: 1.0,
+            perplexity: Some(2.7),
+            bleu: Some(20.0),
+            accuracy: Some(0.5),
+            macro_f1: Some(0.4),
+            ..Validation::default()
+        });
+        let titles = |task| titles(&run_of(task, vec![validation.clone()]));
+        assert_eq!(titles("gpt"), ["Loss", "Validation perplexity"]);
+        assert_eq!(titles("translate"), ["Loss", "Validation BLEU", "Validation perplexity"]);
+        assert_eq!(titles("classify"), ["Loss", "Validation accuracy", "Validation macro F1"]);
+        assert_eq!(titles("bert"), ["Loss", "Validation accuracy", "Validation perplexity"]);
+    }
+
+    #[test]
+    fn a_smoothed_training_loss_is_told_from_an_unsmoothed_validation_loss() {
+        let validation =
+            Metric::Validation(Validation { step: 1, loss: 1.0, ..Validation::default() });
+        let both = &of_run(&run_of("translate", vec![train(1), validation]))[0];
+        let names: Vec<&str> = both.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["training (label smoothing 0.1)", "validation (unsmoothed)"]);
+        assert!(both.subtitle.contains("not comparable"), "{}", both.subtitle);
+        assert_eq!(both.y.label, "cross-entropy loss (nats per token)");
+        // Without the other curve there is nothing to compare.
+        assert!(of_run(&run_of("translate", vec![train(1)]))[0].subtitle.is_empty());
     }
 }

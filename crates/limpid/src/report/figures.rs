@@ -1,4 +1,4 @@
-//! The figures that a run comes down to.
+//! The key figures of a run.
 
 use super::run::Run;
 use super::scale::short_number;
@@ -7,15 +7,15 @@ use serde_json::Value;
 /// A figure with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// The number, or a text of `summary.json`.
     pub value: Value,
-    /// As one reads it.
+    /// The value as text.
     pub shown: String,
 }
 
-/// How a number is read.
+/// How a number is formatted.
 #[derive(Clone, Copy)]
 enum Kind {
     Count,
@@ -23,7 +23,7 @@ enum Kind {
     Time,
 }
 
-/// What the metrics come down to: the end of training, the best of validation, its speed.
+/// Key figures of the metrics: length and end of training, best validation, throughput.
 pub fn figures(run: &Run) -> Vec<Figure> {
     let mut found = Vec::new();
     let mut add = |name: &str, value: Option<f64>, kind: Kind| {
@@ -37,62 +37,68 @@ pub fn figures(run: &Run) -> Vec<Figure> {
             shown: show(value, kind),
         }));
     };
-    let steps = run.train().map(|line| line.step).chain(run.validation().map(|line| line.step)).max();
+    let steps =
+        run.train().map(|line| line.step).chain(run.validation().map(|line| line.step)).max();
     add("steps", steps.map(|step| step as f64), Kind::Count);
     add("epochs", run.train().filter_map(|line| line.epoch).last(), Kind::Measure);
     add("tokens", run.train().filter_map(|line| line.tokens).last().map(|n| n as f64), Kind::Count);
-    add("time of training", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
+    add("training time", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
     let mut speeds: Vec<f64> = run.train().filter_map(|line| line.tokens_per_second).collect();
     speeds.sort_by(f64::total_cmp);
-    add("tokens a second, median", speeds.get(speeds.len() / 2).copied(), Kind::Count);
-    add("training loss, last", run.train().last().map(|line| line.loss), Kind::Measure);
-    let best = run.validation().filter(|line| line.loss.is_finite()).min_by(|a, b| a.loss.total_cmp(&b.loss));
-    add("validation loss, best", best.map(|line| line.loss), Kind::Measure);
-    // The mean of some checkpoints may be better than any step.
-    let of_a_step =
-        run.validation().filter(|line| line.loss.is_finite() && line.checkpoints_averaged.is_none());
+    add("tokens per second (median)", speeds.get(speeds.len() / 2).copied(), Kind::Count);
+    add("training loss (last)", run.train().last().map(|line| line.loss), Kind::Measure);
+    let best = run
+        .validation()
+        .filter(|line| line.loss.is_finite())
+        .min_by(|a, b| a.loss.total_cmp(&b.loss));
+    add("best validation loss", best.map(|line| line.loss), Kind::Measure);
+    // Averaged checkpoints may be better than any step.
+    let of_a_step = run
+        .validation()
+        .filter(|line| line.loss.is_finite() && line.checkpoints_averaged.is_none());
     let best_step = of_a_step.min_by(|a, b| a.loss.total_cmp(&b.loss)).map(|line| line.step as f64);
     add("best step", best_step, Kind::Count);
     let averaged = best.and_then(|line| line.checkpoints_averaged).map(|k| k as f64);
     add("checkpoints averaged at best", averaged, Kind::Count);
     add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
-    add("bits a character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
+    add("bits per character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
     let highest = |value: fn(&super::run::Validation) -> Option<f64>| {
         run.validation().filter_map(value).filter(|v| v.is_finite()).max_by(f64::total_cmp)
     };
-    add("BLEU on validation, best", highest(|line| line.bleu), Kind::Measure);
-    add("accuracy on validation, best", highest(|line| line.accuracy), Kind::Measure);
-    add("macro F1 on validation, best", highest(|line| line.macro_f1), Kind::Measure);
-    add("order of pairs on validation, best", highest(|line| line.pair_accuracy), Kind::Measure);
+    add("best validation BLEU", highest(|line| line.bleu), Kind::Measure);
+    add("best validation accuracy", highest(|line| line.accuracy), Kind::Measure);
+    add("best validation macro F1", highest(|line| line.macro_f1), Kind::Measure);
+    add("best next-sentence accuracy", highest(|line| line.pair_accuracy), Kind::Measure);
     found
 }
 
-/// Keys of `summary.json` that say what a figure of the metrics says already.
-pub(super) const TWICE: [(&str, &str); 7] = [
+/// Keys of `summary.json` that repeat a figure of the metrics.
+pub(super) const REPEATED: [(&str, &str); 7] = [
     ("best_step", "best step"),
-    ("seconds", "time of training"),
-    ("validation_loss", "validation loss, best"),
+    ("seconds", "training time"),
+    ("validation_loss", "best validation loss"),
     ("validation_perplexity", "perplexity at best"),
-    ("validation_accuracy", "accuracy on validation, best"),
-    ("validation_macro_f1", "macro F1 on validation, best"),
-    ("validation_pair_accuracy", "order of pairs on validation, best"),
+    ("validation_accuracy", "best validation accuracy"),
+    ("validation_macro_f1", "best validation macro F1"),
+    ("validation_pair_accuracy", "best next-sentence accuracy"),
 ];
 
-/// All of a run's figures. What the summary calls otherwise and says the same of is there once.
+/// All figures of a run, without those of the summary that repeat one of the metrics.
 pub fn all_figures(run: &Run) -> Vec<Figure> {
     let mut found = figures(run);
-    let said = |figure: &Figure| {
-        let name = TWICE.iter().find(|(key, _)| *key == figure.name).map(|(_, name)| *name);
-        found
-            .iter()
-            .any(|known| Some(known.name.as_str()) == name && known.value.as_f64() == figure.value.as_f64())
+    let is_repeated = |figure: &Figure| {
+        let name = REPEATED.iter().find(|(key, _)| *key == figure.name).map(|(_, name)| *name);
+        found.iter().any(|known| {
+            Some(known.name.as_str()) == name && known.value.as_f64() == figure.value.as_f64()
+        })
     };
-    let new: Vec<Figure> = summary(run).into_iter().filter(|figure| !said(figure)).collect();
+    let new: Vec<Figure> = summary(run).into_iter().filter(|figure| !is_repeated(figure)).collect();
     found.extend(new);
     found
 }
 
-/// Numbers, texts and truths of `summary.json`, by their keys; `a.b` for b inside a. Lists are left out.
+/// Numbers, strings and booleans of `summary.json` by their keys, `a.b` for b inside a, without
+/// lists.
 pub fn summary(run: &Run) -> Vec<Figure> {
     let mut found = Vec::new();
     walk("", &Value::Object(run.summary.clone()), &mut found);
@@ -103,7 +109,9 @@ fn walk(name: &str, value: &Value, found: &mut Vec<Figure>) {
     let shown = match value {
         Value::Object(inside) => {
             let dot = if name.is_empty() { "" } else { "." };
-            return inside.iter().for_each(|(key, value)| walk(&format!("{name}{dot}{key}"), value, found));
+            return inside
+                .iter()
+                .for_each(|(key, value)| walk(&format!("{name}{dot}{key}"), value, found));
         }
         Value::Array(_) | Value::Null => return,
         Value::Number(number) => match (number.as_u64(), number.as_f64()) {
@@ -129,7 +137,7 @@ fn show(value: f64, kind: Kind) -> String {
     }
 }
 
-/// So many of them: "1 step", "1,000 steps".
+/// A number with its noun: "1 step", "1,000 steps".
 pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
@@ -177,44 +185,61 @@ mod tests {
             validation(3700, 2.75, Some(29.0)),
             validation(3700, f64::NAN, None),
         ];
-        let summary = serde_json::json!({"bleu": 31.25, "note": "done", "lines": 12345, "test": {"chrf": 50.0}, "l": [1]});
+        let summary = serde_json::json!({
+            "bleu": 31.25, "note": "done", "lines": 12345, "test": {"chrf": 50.0}, "l": [1],
+        });
         Run { metrics, summary: summary.as_object().unwrap().clone(), ..Run::default() }
     }
 
     #[test]
     fn figures_are_the_last_of_training_and_the_best_of_validation() {
-        let shown: Vec<(String, String)> = figures(&run()).into_iter().map(|f| (f.name, f.shown)).collect();
+        let shown: Vec<(String, String)> =
+            figures(&run()).into_iter().map(|f| (f.name, f.shown)).collect();
         let expected = [
             ("steps", "3,700"),
             ("tokens", "3,700,000"),
-            ("time of training", "1 h 1 min"),
-            ("tokens a second, median", "1,000"),
-            ("training loss, last", "2"),
-            ("validation loss, best", "2.5"),
+            ("training time", "1 h 1 min"),
+            ("tokens per second (median)", "1,000"),
+            ("training loss (last)", "2"),
+            ("best validation loss", "2.5"),
             ("best step", "200"),
             ("perplexity at best", "12.182"),
-            ("BLEU on validation, best", "30"),
+            ("best validation BLEU", "30"),
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a.to_string(), b.to_string())));
         assert!(figures(&Run::default()).is_empty());
     }
 
     #[test]
-    fn the_mean_of_checkpoints_is_no_step() {
+    fn averaged_checkpoints_are_no_step() {
         let validation = |step, loss, checkpoints_averaged| {
-            Metric::Validation(Validation { step, loss, checkpoints_averaged, ..Validation::default() })
+            Metric::Validation(Validation {
+                step,
+                loss,
+                checkpoints_averaged,
+                ..Validation::default()
+            })
         };
-        let metrics =
-            vec![validation(100, 4.0, None), validation(200, 4.5, None), validation(200, 3.5, Some(8))];
+        let metrics = vec![
+            validation(100, 4.0, None),
+            validation(200, 4.5, None),
+            validation(200, 3.5, Some(8)),
+        ];
         let run = Run { metrics, ..Run::default() };
-        let shown: Vec<String> = figures(&run).iter().map(|f| format!("{} {}", f.name, f.shown)).collect();
+        let shown: Vec<String> =
+            figures(&run).iter().map(|f| format!("{} {}", f.name, f.shown)).collect();
         assert_eq!(
             shown,
-            ["steps 200", "validation loss, best 3.5", "best step 100", "checkpoints averaged at best 8"]
+            [
+                "steps 200",
+                "best validation loss 3.5",
+                "best step 100",
+                "checkpoints averaged at best 8"
+            ]
         );
         assert!(
             super::super::html(&run)
-                .contains("best validation loss 3.5, of the mean of the last 8 checkpoints")
+                .contains("best validation loss 3.5 (average of the last 8 checkpoints)")
         );
     }
 

@@ -1,39 +1,51 @@
-//! `report.html`: a run on one page, a single file that needs no network and runs no script.
+//! `report.html`: a run on one page, a single offline file without scripts.
 
 use super::bars::{Bar, Bars};
-use super::figures::{Figure, figures, summary};
+use super::figures::{Figure, counted, figures, summary, thousands};
 use super::run::{LengthBleu, Run, Sample};
+use super::scale::short_number;
 use super::{curves, escape};
+use serde_json::Value;
 use std::fmt::Write;
 
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1c2024;--soft:#5c6670;--line:#d8dde3;--page:#fff;--card:#f5f7f9}\
-@media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--soft:#a4adb8;--line:#363d46;--page:#14171b;--card:#1d2228}}\
-*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:76rem;background:var(--page);color:var(--ink);\
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#5c6670;--line:#d8dde3;--page:#fff;\
+--card:#f5f7f9}\
+@media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--soft:#a4adb8;--line:#363d46;\
+--page:#14171b;--card:#1d2228}}\
+*{box-sizing:border-box}\
+body{margin:0 auto;padding:1rem;max-width:76rem;background:var(--page);color:var(--ink);\
 font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
-h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}h2{font-size:1.2rem;margin:2rem 0 .7rem}\
+h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}\
+h2{font-size:1.2rem;margin:2rem 0 .7rem}\
 h3{font-size:1rem;margin:1.2rem 0 .4rem;overflow-wrap:anywhere;white-space:pre-wrap}\
-p{margin:.3rem 0 .8rem;color:var(--soft)}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.6rem;margin:0}\
+p{margin:.3rem 0 .8rem;color:var(--soft)}\
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.6rem;margin:0}\
 .figures div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}\
-.figures dt{color:var(--soft);font-size:.85rem}.figures dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
+.figures dt{color:var(--soft);font-size:.85rem}\
+.figures dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1rem}\
 .charts svg{width:100%;height:auto;background:var(--card);border-radius:.5rem;padding:.4rem}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
-td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
-th{font-weight:600}thead th{overflow-wrap:normal}.words td:first-child{overflow-wrap:normal}.text td:last-child{white-space:pre-wrap}\
-.text th[scope=row],.text td:first-child:not(:last-child){width:1%;padding-right:1.5rem;white-space:nowrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
-pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer;color:var(--soft)}\
-.note{border-left:4px solid #c58a1a;padding-left:.7rem}";
+td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;\
+vertical-align:top;overflow-wrap:anywhere}\
+th{font-weight:600}thead th{overflow-wrap:normal}.words td:first-child{overflow-wrap:normal}\
+.text td:last-child{white-space:pre-wrap}\
+.text th[scope=row],.text td:first-child:not(:last-child){width:1%;padding-right:1.5rem;\
+white-space:nowrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
+pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}\
+summary{cursor:pointer;color:var(--soft)}.note{border-left:4px solid #c58a1a;padding-left:.7rem}";
 
-/// Samples of one prompt that are shown at once; the others are folded away.
+/// Samples shown per prompt; the others are folded away.
 const SAMPLES_SHOWN: usize = 6;
 
-/// A page with this title and these parts.
-pub(crate) fn page(title: &str, body: &str) -> String {
+/// An HTML page with this title and body.
+pub fn page(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n\
+         <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escape(title)
     )
 }
@@ -48,8 +60,11 @@ pub fn html(run: &Run) -> String {
     body += &figure_cards(&figures(run));
     let charts: Vec<String> = curves::of_run(run).iter().map(super::Chart::svg).collect();
     body += &section("Curves", &chart_grid(&charts));
+    let (by_length, table) = bleu_by_length(&run.bleu_by_length());
+    let scores: Vec<String> =
+        [test_scores(run), by_length].into_iter().filter(|chart| !chart.is_empty()).collect();
+    body += &section("Scores", &(chart_grid(&scores) + &table));
     body += &section("Summary", &summary_table(&summary(run)));
-    body += &section("BLEU by sentence length", &bleu_by_length(&run.bleu_by_length()));
     body += &section("Samples over time", &samples(run));
     if !run.config.is_empty() {
         body += &section("Configuration", &format!("<pre>{}</pre>\n", escape(&run.config)));
@@ -57,43 +72,50 @@ pub fn html(run: &Run) -> String {
     page(&run.name, &body)
 }
 
-/// One sentence: how far it came, and how good.
+/// One sentence: length of the training and its best scores.
 fn headline(run: &Run) -> String {
     let all = figures(run);
-    let shown =
-        |name: &str| all.iter().find(|figure| figure.name == name).map(|figure| figure.shown.as_str());
-    let mut text = match (shown("steps"), shown("time of training")) {
+    let shown = |name: &str| {
+        all.iter().find(|figure| figure.name == name).map(|figure| figure.shown.as_str())
+    };
+    let mut text = match (shown("steps"), shown("training time")) {
         (Some(steps), Some(time)) => format!("{steps} steps in {time}"),
         (Some(steps), None) => format!("{steps} steps"),
-        _ => return "Nothing was measured yet.".to_string(),
+        _ => return "No metrics yet.".to_string(),
     };
-    if let (Some(loss), Some(step)) = (shown("validation loss, best"), shown("best step")) {
+    if let (Some(loss), Some(step)) = (shown("best validation loss"), shown("best step")) {
         let _ = match shown("checkpoints averaged at best") {
-            Some(k) => write!(text, "; best validation loss {loss}, of the mean of the last {k} checkpoints"),
+            Some(k) => {
+                write!(text, "; best validation loss {loss} (average of the last {k} checkpoints)")
+            }
             None => write!(text, "; best validation loss {loss} at step {step}"),
         };
     }
-    let said = |key: &str| run.summary.get(key);
-    if let Some(bleu) = said("bleu").and_then(serde_json::Value::as_f64) {
-        let on = said("judged_on").and_then(serde_json::Value::as_str);
-        let on = on.map_or(String::new(), |on| format!(" on {on}"));
-        let _ = match said("rouge_l").and_then(serde_json::Value::as_f64) {
-            Some(rouge) => write!(text, "; ROUGE-L {rouge:.4}{on}"),
-            None => write!(text, "; BLEU {bleu:.2}{on}"),
-        };
-    }
+    let number = |key: &str| run.summary.get(key).and_then(Value::as_f64);
+    let on = scored_on(run).map_or(String::new(), |split| format!(" on {split}"));
+    let shown_metric =
+        [("best validation accuracy", "accuracy"), ("best validation macro F1", "F1")];
+    let _ = match (number("rouge_l"), number("bleu")) {
+        (Some(rouge), _) => write!(text, "; ROUGE-L {rouge:.4}{on}"),
+        (None, Some(bleu)) => write!(text, "; BLEU {bleu:.2}{on}"),
+        (None, None) => shown_metric.iter().try_for_each(|(name, metric)| match shown(name) {
+            Some(value) => write!(text, "; best {metric} {value} on validation"),
+            None => Ok(()),
+        }),
+    };
     text + "."
 }
 
-/// A part of a page; nothing if it is empty.
-pub(crate) fn section(title: &str, content: &str) -> String {
+/// A section of a page; empty if its content is.
+pub fn section(title: &str, content: &str) -> String {
     if content.is_empty() {
         return String::new();
     }
     format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escape(title))
 }
 
-pub(crate) fn chart_grid(charts: &[String]) -> String {
+/// Charts side by side, as many per row as fit.
+pub fn chart_grid(charts: &[String]) -> String {
     if charts.is_empty() {
         return String::new();
     }
@@ -101,7 +123,9 @@ pub(crate) fn chart_grid(charts: &[String]) -> String {
 }
 
 fn figure_cards(figures: &[Figure]) -> String {
-    let card = |f: &Figure| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&f.name), escape(&f.shown));
+    let card = |f: &Figure| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&f.name), escape(&f.shown))
+    };
     format!("<dl class=\"figures\">\n{}</dl>\n", figures.iter().map(card).collect::<String>())
 }
 
@@ -110,8 +134,8 @@ fn summary_table(figures: &[Figure]) -> String {
     table("text", &[], &figures.iter().map(row).collect::<Vec<_>>())
 }
 
-/// A table; nothing if it has no rows. The first cell of a row is its head.
-pub(crate) fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> String {
+/// A table; empty without rows. The first cell of a row is its header.
+pub fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -122,31 +146,81 @@ pub(crate) fn table(class: &str, head: &[String], rows: &[Vec<String>]) -> Strin
         let _ = writeln!(text, "<thead><tr>{cells}</tr></thead>");
     }
     for row in rows {
-        let cells: String = row[1..].iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        let cells: String =
+            row[1..].iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
         let _ = writeln!(text, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(&row[0]));
     }
     text + "</table></div>\n"
 }
 
-fn bleu_by_length(groups: &[LengthBleu]) -> String {
-    if groups.is_empty() {
+/// Scores of the kept model as bars: BLEU of a translator beside that after the last step, ROUGE-L
+/// of a summarizer beside that of the first sentences.
+fn test_scores(run: &Run) -> String {
+    let number = |key: &str| run.summary.get(key).and_then(Value::as_f64);
+    let lead = run.summary.get("lead").and_then(|lead| lead.get("rouge_l")).and_then(Value::as_f64);
+    let (metric, all) = match number("rouge_l") {
+        Some(rouge) => ("ROUGE-L", [("model", Some(rouge)), ("first sentence", lead)]),
+        None => (
+            "BLEU",
+            [
+                ("best model", number("bleu")),
+                ("after the last step", number("bleu_after_last_step")),
+            ],
+        ),
+    };
+    let bars: Vec<Bar> = all
+        .into_iter()
+        .filter_map(|(name, height)| Some((name, height.filter(|height| height.is_finite())?)))
+        .map(|(name, height)| Bar {
+            name: name.into(),
+            height,
+            interval: None,
+            about: format!("{name}: {metric} {}", short_number(height)),
+        })
+        .collect();
+    if bars.len() < 2 {
+        // One number is a figure, not a chart.
         return String::new();
     }
+    let title = scored_on(run).map_or(metric.to_string(), |split| format!("{metric} on {split}"));
+    Bars { title, x: String::new(), y: metric.into(), bars }.svg()
+}
+
+/// The split that the scores of the summary are of.
+fn scored_on(run: &Run) -> Option<&str> {
+    run.summary.get("scored_on").and_then(Value::as_str)
+}
+
+/// BLEU by source length: a chart, and a table with the number of sentences of each group, because
+/// BLEU of a few sentences says little.
+fn bleu_by_length(groups: &[LengthBleu]) -> (String, String) {
+    if groups.is_empty() {
+        return (String::new(), String::new());
+    }
+    let words = |group: &LengthBleu| {
+        group.to.map_or(format!("{}+", group.from), |to| format!("{}–{to}", group.from))
+    };
     let bar = |group: &LengthBleu| {
-        let name = group.to.map_or(format!("{}+", group.from), |to| format!("{}–{to}", group.from));
-        let about = format!("{name} words: BLEU {:.1}, {} sentences", group.bleu, group.sentences);
+        let (name, sentences) = (words(group), counted(group.sentences, "sentence"));
+        let about = format!("{name} words: BLEU {:.1}, {sentences}", group.bleu);
+        let name = format!("{name}\nn = {}", thousands(group.sentences));
         Bar { name, height: group.bleu, interval: None, about }
     };
     let bars = Bars {
-        title: "BLEU by sentence length".to_string(),
-        x: "words of the source".to_string(),
+        title: "BLEU by source length".to_string(),
+        x: "words in the source, number of sentences".to_string(),
         y: "BLEU".to_string(),
         bars: groups.iter().map(bar).collect(),
     };
-    chart_grid(&[bars.svg()])
+    let row = |group: &LengthBleu| {
+        vec![words(group), thousands(group.sentences), format!("{:.1}", group.bleu)]
+    };
+    let head = ["words in the source", "sentences", "BLEU"].map(String::from);
+    let rows: Vec<Vec<String>> = groups.iter().map(row).collect();
+    (bars.svg(), table("", &head, &rows))
 }
 
-/// For each prompt, in the order they first came, what was written at which step.
+/// The samples of each prompt by step, in order of first occurrence.
 fn samples(run: &Run) -> String {
     let mut prompts: Vec<(&str, Vec<&Sample>)> = Vec::new();
     for sample in run.samples() {
@@ -163,7 +237,7 @@ fn samples_of(prompt: &str, found: &[&Sample]) -> String {
     let shown = if prompt.trim().is_empty() { "(no prompt)" } else { prompt.trim() };
     let mut text = format!("<h3>{}</h3>\n", escape(shown));
     if let Some(reference) = found.iter().rev().find_map(|sample| sample.reference.as_deref()) {
-        let _ = writeln!(text, "<p>Expected: {}</p>", escape(reference));
+        let _ = writeln!(text, "<p>Reference: {}</p>", escape(reference));
     }
     let rows = |samples: &[&Sample]| -> String {
         let row = |s: &&Sample| {
@@ -171,8 +245,9 @@ fn samples_of(prompt: &str, found: &[&Sample]) -> String {
         };
         samples.iter().map(row).collect()
     };
-    let table =
-        |rows: String| format!("<div class=\"scroll\"><table class=\"text\">\n{rows}</table></div>\n");
+    let table = |rows: String| {
+        format!("<div class=\"scroll\"><table class=\"text\">\n{rows}</table></div>\n")
+    };
     text += &table(rows(&spread(found, SAMPLES_SHOWN)));
     if found.len() > SAMPLES_SHOWN {
         let all = table(rows(found));

@@ -1,6 +1,7 @@
-//! A run folder as its trainer left it, or leaves it just now: `metrics.jsonl`, `config.toml`, `summary.json`.
+//! A run folder, of a finished or a running training: `metrics.jsonl`, `config.toml`,
+//! `summary.json`.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ReportError, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -9,23 +10,24 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Metric {
-    /// Of training, every few steps.
+    /// A logging step of training.
     Train(Train),
-    /// Of text that is not trained on.
+    /// An evaluation on the validation split.
     Validation(Validation),
-    /// What the model wrote.
+    /// A generated text.
     Sample(Sample),
 }
 
-/// Of training. What a trainer does not know is left out.
+/// A logging step of training; unknown values are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Train {
     /// Steps so far.
     pub step: u64,
-    /// Nats a token, of this step or since the last line; null in the file, NaN here, if it is not a number.
+    /// Cross-entropy loss in nats per token, label smoothing included, averaged since the last
+    /// line; null in the file, NaN here, if it is not finite.
     #[serde(deserialize_with = "null_is_nan")]
     pub loss: f64,
-    /// Times through the data so far.
+    /// Epochs so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<f64>,
     /// Tokens so far.
@@ -34,26 +36,26 @@ pub struct Train {
     /// The learning rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr: Option<f64>,
-    /// Norm of the gradient, before clipping.
+    /// Gradient norm before clipping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grad_norm: Option<f64>,
-    /// Time so far.
+    /// Seconds of training so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Speed, since the last line.
+    /// Throughput since the last line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_second: Option<f64>,
 }
 
-/// Of text that is not trained on.
+/// An evaluation on the validation split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     /// Steps so far.
     pub step: u64,
-    /// Nats a token.
+    /// Cross-entropy loss in nats per token, without label smoothing.
     #[serde(deserialize_with = "null_is_nan")]
     pub loss: f64,
-    /// e to the loss.
+    /// exp(loss); not for classifiers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
     /// Of language models.
@@ -62,33 +64,33 @@ pub struct Validation {
     /// Of translators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bleu: Option<f64>,
-    /// Of classifiers, and of encoders at hidden words.
+    /// Of classifiers, and of masked language models on masked tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
-    /// Of classifiers: the mean of the F1 of the classes.
+    /// Of classifiers: macro-averaged F1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub macro_f1: Option<f64>,
-    /// Of encoders that read pairs of lines: how often it is known whether the second follows the first.
+    /// Of next-sentence prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair_accuracy: Option<f64>,
-    /// Whether it was the best until then.
+    /// Whether it is the best so far.
     #[serde(default)]
     pub best: bool,
-    /// At the end: of the mean of the weights of so many checkpoints, not of those of this step.
+    /// At the end: of the averaged weights of so many checkpoints, not of this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints_averaged: Option<usize>,
 }
 
-/// What the model wrote.
+/// A generated text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Steps so far.
     pub step: u64,
-    /// What it was given.
+    /// The prompt or source.
     pub prompt: String,
-    /// What it wrote.
+    /// The generated text.
     pub text: String,
-    /// What was expected.
+    /// The reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -98,7 +100,7 @@ fn null_is_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D
     Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-/// What is in a run folder.
+/// The contents of a run folder.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The name of the folder.
@@ -107,13 +109,13 @@ pub struct Run {
     pub folder: PathBuf,
     /// `metrics.jsonl`, in its order.
     pub metrics: Vec<Metric>,
-    /// `config.toml`, as it stands there; empty if there is none.
+    /// The text of `config.toml`; empty if there is none.
     pub config: String,
     /// The same as keys (`train.steps`) and values.
     pub settings: Vec<(String, String)>,
-    /// `summary.json`; empty while the run goes on.
+    /// `summary.json`; empty while the run is in progress.
     pub summary: Map<String, Value>,
-    /// What was passed over, in words.
+    /// Warnings: files that are missing, a line that was skipped.
     pub notes: Vec<String>,
 }
 
@@ -121,8 +123,9 @@ impl Run {
     /// Reads a run folder.
     ///
     /// # Errors
-    /// If there is no `metrics.jsonl`, or something in a file is not what it should be: with the file and the line. Only
-    /// the last line of `metrics.jsonl` may be half there, as a killed run leaves it; `notes` says so.
+    /// [`ReportError::NotARun`] if there is no `metrics.jsonl`; other variants, with file and line,
+    /// if a file is malformed. Only the last line of `metrics.jsonl` may be incomplete, as a killed
+    /// run leaves it; `notes` mentions it.
     pub fn read(folder: &Path) -> Result<Self> {
         let name = folder
             .canonicalize()
@@ -131,13 +134,11 @@ impl Run {
         let name = name.unwrap_or_else(|| folder.display().to_string());
         let mut run = Self { name, folder: folder.to_path_buf(), ..Self::default() };
         let path = folder.join("metrics.jsonl");
-        let bytes = std::fs::read(&path).map_err(|e| {
-            let error = Error::io("read", &path, &e);
-            if e.kind() == std::io::ErrorKind::NotFound {
-                error.hint("a run folder, made by `limpid train`, has it")
-            } else {
-                error
+        let bytes = std::fs::read(&path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound if folder.is_dir() => {
+                ReportError::NotARun { folder: folder.to_path_buf() }.into()
             }
+            _ => Error::io("read", &path, e),
         })?;
         let (metrics, torn) = parse_metrics(&bytes, &path)?;
         run.metrics = metrics;
@@ -147,28 +148,43 @@ impl Run {
             run.config = text;
         }
         if let Some(text) = run.optional("summary.json")? {
-            let wrong = |e| {
-                Error::format(&folder.join("summary.json"), format!("not an object in JSON: {e}"))
-                    .hint("remove it: limpid train … --resume writes it again")
-            };
-            run.summary = serde_json::from_str(&text).map_err(wrong)?;
+            run.summary = serde_json::from_str(&text).map_err(|e| ReportError::File {
+                path: folder.join("summary.json"),
+                reason: format!("not a JSON object: {e}"),
+            })?;
         }
         Ok(run)
     }
 
-    /// A file that need not be there; `notes` says if it is not.
+    /// An optional file; `notes` mentions if it is missing.
     fn optional(&mut self, name: &str) -> Result<Option<String>> {
         let path = self.folder.join(name);
         match std::fs::read(&path) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text)),
-                Err(_) => Err(Error::format(&path, "not text in UTF-8")),
+                Err(_) => Err(ReportError::File { path, reason: "not UTF-8".into() }.into()),
             },
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 self.notes.push(format!("There is no {name}."));
                 Ok(None)
             }
-            Err(e) => Err(Error::io("read", &path, &e)),
+            Err(e) => Err(Error::io("read", &path, e)),
+        }
+    }
+
+    /// A value of the configuration by its key, such as `train.steps`.
+    pub fn setting(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    /// What was trained, if the configuration says so.
+    pub fn task(&self) -> Option<RunTask> {
+        match self.setting("task")? {
+            "gpt" => Some(RunTask::LanguageModel),
+            "translate" => Some(RunTask::Translation),
+            "bert" => Some(RunTask::MaskedLanguageModel),
+            "classify" => Some(RunTask::Classification),
+            _ => None,
         }
     }
 
@@ -189,32 +205,52 @@ impl Run {
 
     /// The samples.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
-        self.metrics
-            .iter()
-            .filter_map(|metric| if let Metric::Sample(sample) = metric { Some(sample) } else { None })
+        self.metrics.iter().filter_map(|metric| {
+            if let Metric::Sample(sample) = metric { Some(sample) } else { None }
+        })
     }
 
-    /// `bleu_by_length` of the summary: the longest length (none in the last group), the number of sentences, BLEU.
+    /// `bleu_by_length` of the summary.
     pub fn bleu_by_length(&self) -> Vec<LengthBleu> {
         let groups = self.summary.get("bleu_by_length").and_then(Value::as_array);
-        groups.into_iter().flatten().filter_map(|group| LengthBleu::deserialize(group).ok()).collect()
+        groups
+            .into_iter()
+            .flatten()
+            .filter_map(|group| LengthBleu::deserialize(group).ok())
+            .collect()
     }
 }
 
-/// BLEU of sentences of about one length.
+/// What a run trains: decides which metric its report draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunTask {
+    /// A causal language model: perplexity.
+    LanguageModel,
+    /// A translator: BLEU. Or a summarizer: ROUGE.
+    Translation,
+    /// A masked language model: accuracy on masked tokens.
+    MaskedLanguageModel,
+    /// A classifier: accuracy and macro F1.
+    Classification,
+}
+
+/// BLEU of sentences of similar length.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LengthBleu {
-    /// The shortest source.
+    /// Words of the shortest source.
     pub from: u64,
-    /// The longest; none in the last group.
+    /// Words of the longest; none in the last group.
     pub to: Option<u64>,
-    /// How many there are.
+    /// The number of sentences.
     pub sentences: u64,
     /// Their BLEU.
     pub bleu: f64,
 }
 
-/// The lines of `metrics.jsonl`, and a note if the last one is half there. `path` is for errors.
+/// The lines of `metrics.jsonl`, and a note if the last one is incomplete. `path` is for errors.
+///
+/// # Errors
+/// [`ReportError::Metric`] for a line that is not a metric.
 pub fn parse_metrics(bytes: &[u8], path: &Path) -> Result<(Vec<Metric>, Option<String>)> {
     let mut metrics = Vec::new();
     for (i, line) in bytes.split_inclusive(|&b| b == b'\n').enumerate() {
@@ -223,22 +259,24 @@ pub fn parse_metrics(bytes: &[u8], path: &Path) -> Result<(Vec<Metric>, Option<S
         }
         match serde_json::from_slice(line) {
             Ok(metric) => metrics.push(metric),
-            // Lines are written with their line feed: without it, the run was killed while it wrote.
+            // Lines are written with their line feed: without it, the run was killed mid-write.
             Err(_) if !line.ends_with(b"\n") => {
-                let note =
-                    format!("The last line of metrics.jsonl, {}, is half-written and was left out.", i + 1);
+                let note = format!(
+                    "The last line of metrics.jsonl, {}, is incomplete and was skipped.",
+                    i + 1
+                );
                 return Ok((metrics, Some(note)));
             }
             Err(e) => {
-                return Err(Error::format(path, format!("line {}: {}", i + 1, without_line(&e)))
-                    .hint("docs/formats.md says what a line of metrics.jsonl holds"));
+                let (path, reason) = (path.to_path_buf(), without_line(&e));
+                return Err(ReportError::Metric { path, line: i + 1, reason }.into());
             }
         }
     }
     Ok((metrics, None))
 }
 
-/// The parser knows one line only: its "at line 1" would contradict ours.
+/// The parser sees one line only: its "at line 1" would contradict the real number.
 fn without_line(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -247,10 +285,12 @@ fn without_line(error: &serde_json::Error) -> String {
     }
 }
 
-/// Keys with dots (`train.steps`) and their values, in the order of the keys.
+/// Dotted keys (`train.steps`) and their values, sorted.
 pub(crate) fn parse_settings(text: &str, path: &Path) -> Result<Vec<(String, String)>> {
-    let table: toml::Table =
-        text.parse().map_err(|e: toml::de::Error| Error::format(path, e.to_string().trim_end()))?;
+    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| ReportError::File {
+        path: path.to_path_buf(),
+        reason: e.to_string().trim_end().to_string(),
+    })?;
     let mut settings = Vec::new();
     flatten("", &table, &mut settings);
     settings.sort();

@@ -1,15 +1,15 @@
-//! Axes: from numbers to places, and which numbers are worth a tick.
+//! Axes: positions of numbers, and the choice of ticks.
 
 use serde::Deserialize;
 
-/// How places on an axis follow from numbers.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Equal differences are equally far apart.
+    /// Linear: equal differences are equally far apart.
     #[default]
     Linear,
-    /// Equal ratios are equally far apart; only numbers above zero have a place.
+    /// Logarithmic: equal ratios are equally far apart; only positive numbers are drawn.
     Log,
 }
 
@@ -17,20 +17,20 @@ pub enum Scale {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What is measured, with its unit.
+    /// The quantity and its unit.
     pub label: String,
-    /// Linear unless told otherwise.
+    /// The scale, linear by default.
     #[serde(default)]
     pub scale: Scale,
-    /// A number that the axis shows even if no point is there: 0, where lengths are to be compared.
+    /// A number that the axis includes even without a point: 0, where heights are compared.
     #[serde(default)]
     pub include: Option<f64>,
-    /// Where to put ticks; round numbers if empty.
+    /// The ticks; round numbers if empty.
     #[serde(default)]
     pub ticks: Vec<f64>,
 }
 
-/// Where an axis ends.
+/// The ends of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     /// At the smallest and the largest number.
@@ -65,7 +65,7 @@ impl Axis {
         self
     }
 
-    /// The limits and ticks for these numbers, of which those without a place are passed over.
+    /// The limits and ticks for these numbers; numbers that cannot be drawn are ignored.
     pub(super) fn fit(&self, numbers: impl Iterator<Item = f64>, ends: Ends) -> Fitted {
         let all = numbers.chain(self.include).chain(self.ticks.iter().copied());
         let (mut low, mut high) = all
@@ -91,13 +91,14 @@ impl Axis {
         {
             (low, high) = (low.min(first), high.max(last));
         }
-        let given: Vec<f64> = self.ticks.iter().copied().filter(|&v| has_place(self.scale, v)).collect();
+        let given: Vec<f64> =
+            self.ticks.iter().copied().filter(|&v| has_place(self.scale, v)).collect();
         Fitted { scale: self.scale, low, high, ticks: if given.is_empty() { round } else { given } }
     }
 }
 
 impl Fitted {
-    /// How far along the axis, 0 to 1; nothing for a number that has no place on it.
+    /// The position on the axis, 0 to 1; none for a number that cannot be drawn.
     pub(super) fn place(&self, number: f64) -> Option<f64> {
         let along = |f: fn(f64) -> f64| (f(number) - f(self.low)) / (f(self.high) - f(self.low));
         has_place(self.scale, number).then(|| match self.scale {
@@ -116,14 +117,21 @@ fn has_place(scale: Scale, number: f64) -> bool {
 fn linear_ticks(low: f64, high: f64, ends: Ends) -> Vec<f64> {
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|&s| s >= rough).unwrap_or(10.0 * power);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|m| m * power)
+        .into_iter()
+        .find(|&s| s >= rough)
+        .unwrap_or(10.0 * power);
     // A tick at the very end must not be lost to rounding.
     let (first, last) = match ends {
         Ends::Exact => ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor()),
         Ends::Round => ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil()),
     };
-    (0..20).map(|i| first + f64::from(i)).take_while(|&i| i <= last).map(|i| multiple(i, step)).collect()
+    (0..20)
+        .map(|i| first + f64::from(i))
+        .take_while(|&i| i <= last)
+        .map(|i| multiple(i, step))
+        .collect()
 }
 
 /// i·step without the rounding of step: 3 · 0.1 is 0.3.
@@ -131,8 +139,8 @@ fn multiple(i: f64, step: f64) -> f64 {
     if step < 1.0 { i / (1.0 / step).round() } else { i * step }
 }
 
-/// Powers of ten; 2 and 5 times as well, where they are few, and more within a decade; as on a linear axis within a
-/// fraction of it.
+/// Powers of ten; 2 and 5 times as well, where they are few, and more within a decade; as on a
+/// linear axis within a fraction of it.
 fn log_ticks(low: f64, high: f64, ends: Ends) -> Vec<f64> {
     let (first, last) = ((low.log10() + 1e-9).floor() as i32, (high.log10() - 1e-9).ceil() as i32);
     let decades = last - first;
@@ -143,14 +151,18 @@ fn log_ticks(low: f64, high: f64, ends: Ends) -> Vec<f64> {
     };
     let stride = (decades / 8 + 1) as usize;
     let powers = (first..=last).step_by(stride);
-    let all: Vec<f64> = powers.flat_map(|power| factors.iter().map(move |f| f * ten_to(power))).collect();
-    // On rounded ends the last tick at or below the lowest number, and the first at or above the highest.
+    let all: Vec<f64> =
+        powers.flat_map(|power| factors.iter().map(move |f| f * ten_to(power))).collect();
+    // On rounded ends the last tick at or below the lowest number, and the first at or above the
+    // highest.
     let begin = match ends {
         Ends::Round => all.iter().rposition(|&v| v <= low * (1.0 + 1e-9)).unwrap_or(0),
         Ends::Exact => all.iter().position(|&v| v >= low * (1.0 - 1e-9)).unwrap_or(all.len()),
     };
     let end = match ends {
-        Ends::Round => all.iter().position(|&v| v >= high * (1.0 - 1e-9)).map_or(all.len(), |i| i + 1),
+        Ends::Round => {
+            all.iter().position(|&v| v >= high * (1.0 - 1e-9)).map_or(all.len(), |i| i + 1)
+        }
         Ends::Exact => all.iter().rposition(|&v| v <= high * (1.0 + 1e-9)).map_or(0, |i| i + 1),
     };
     if end >= begin + 3 { all[begin..end].to_vec() } else { linear_ticks(low, high, Ends::Exact) }
@@ -161,7 +173,7 @@ fn ten_to(power: i32) -> f64 {
     if power < 0 { 1.0 / 10f64.powi(-power) } else { 10f64.powi(power) }
 }
 
-/// A number as short as one says it: 0.25, 1,000, 20k, 1.5M, 3e-4.
+/// A number in short form: 0.25, 1,000, 20k, 1.5M, 3e-4.
 pub fn short_number(number: f64) -> String {
     let size = number.abs();
     match size {
@@ -180,13 +192,15 @@ pub fn short_number(number: f64) -> String {
     }
 }
 
-/// The names of ticks that stand under each other: written alike, not 0.001 over 8e-4 and 10k over 5,000.
+/// Tick labels of one axis in one style: not 0.001 over 8e-4, nor 10k over 5,000.
 pub(super) fn tick_names(ticks: &[f64]) -> Vec<String> {
     let sizes = || ticks.iter().map(|tick| tick.abs()).filter(|size| *size > 0.0);
     let (small, large) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
     let name = |&tick: &f64| match tick.abs() {
         size if small < 1e-3 && large < 0.1 && size > 0.0 => scientific(tick),
-        size if (1e4..1e6).contains(&large) && size >= 1e3 => format!("{}k", significant(tick / 1e3)),
+        size if (1e4..1e6).contains(&large) && size >= 1e3 => {
+            format!("{}k", significant(tick / 1e3))
+        }
         _ => short_number(tick),
     };
     ticks.iter().map(name).collect()
@@ -198,7 +212,7 @@ fn scientific(number: f64) -> String {
     format!("{}e{power}", trim_zeros(digits))
 }
 
-/// Five significant digits, without the zeros at their end.
+/// Five significant digits, without trailing zeros.
 fn significant(number: f64) -> String {
     let before = number.abs().log10().floor().max(-3.0) as i32 + 1;
     trim_zeros(&format!("{number:.*}", (5 - before).max(0) as usize)).to_string()
@@ -289,9 +303,12 @@ mod tests {
 
     #[test]
     fn numbers_are_said_shortly() {
-        let said =
-            [0.0, 0.25, 999.5, 1000.0, 20_000.0, 1_500_000.0, 3e9, 3e-4, -12.0, 1e16].map(short_number);
-        assert_eq!(said, ["0", "0.25", "999.5", "1,000", "20k", "1.5M", "3G", "3e-4", "-12", "1e16"]);
+        let said = [0.0, 0.25, 999.5, 1000.0, 20_000.0, 1_500_000.0, 3e9, 3e-4, -12.0, 1e16]
+            .map(short_number);
+        assert_eq!(
+            said,
+            ["0", "0.25", "999.5", "1,000", "20k", "1.5M", "3G", "3e-4", "-12", "1e16"]
+        );
         assert_eq!(short_number(0.1 + 0.2), "0.3");
         assert_eq!(short_number(f64::NAN), "–");
     }

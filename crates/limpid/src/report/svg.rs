@@ -1,18 +1,19 @@
-//! What every chart shares: the page, its title and legend, its grid; numbers and text as SVG wants them.
+//! What every chart shares: the page, title, legend and grid; numbers and text as SVG.
 
 use super::scale::{Fitted, tick_names};
 use std::fmt::Write;
 
-/// Units of the page; as a picture it is as wide as where it stands. So narrow that letters are read on a phone.
+/// Width of the page in units: narrow enough that text is readable on a phone.
 pub(super) const WIDTH: f64 = 530.0;
-/// The plot is between these.
+/// Left and right edge of the plot.
 pub(super) const LEFT: f64 = 60.0;
 pub(super) const RIGHT: f64 = 500.0;
-/// And this high.
+/// Height of the plot.
 pub(super) const HEIGHT: f64 = 280.0;
 
-/// Told apart with any of the usual kinds of colour blindness, and read on white and on black.
-const COLOURS: [&str; 7] = ["#2a86c8", "#dd6f16", "#1a9e77", "#c565a0", "#a8881a", "#7d6fd0", "#808890"];
+/// Distinguishable with the common kinds of colour blindness, on white and on black.
+const COLOURS: [&str; 7] =
+    ["#2a86c8", "#dd6f16", "#1a9e77", "#c565a0", "#a8881a", "#7d6fd0", "#808890"];
 
 /// The colour of series `i`.
 pub(super) fn colour(i: usize) -> &'static str {
@@ -26,7 +27,7 @@ pub(super) struct Style {
     pub dashes: &'static str,
 }
 
-/// Dashes, once the colours begin anew, or where a line lies on so many others.
+/// Dashes, once the colours repeat, or where a line covers others.
 pub(super) fn dashes(i: usize, under: usize) -> &'static str {
     match (i / COLOURS.len(), under) {
         (0, 0) => "",
@@ -37,12 +38,16 @@ pub(super) fn dashes(i: usize, under: usize) -> &'static str {
     }
 }
 
-// Letters are grey enough for white and for black, should a page be dark and its reader's system not; better where
-// the system says.
-const STYLE: &str = "<style>.lc{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-size:14px}\
+// Text is legible on white and on black, for pages whose theme differs from the system's.
+const STYLE: &str = "\
+<style>.lc{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-size:14px}\
 .lc text{fill:#667080}.lc .lct{fill:#56606c;font-size:17px;font-weight:600}\
 .lc .lcg{stroke:#8a929c;stroke-opacity:.28}.lc .lca{stroke:#8a929c;stroke-opacity:.9}\
-@media (prefers-color-scheme:dark){.lc text{fill:#b4bcc6}.lc .lct{fill:#eceff3}}</style>";
+.lch rect{fill:#8a929c;fill-opacity:0}.lch:hover rect{fill-opacity:.14}\
+.lch .lcb,.lch text{visibility:hidden}.lch:hover .lcb,.lch:hover text{visibility:visible}\
+.lch .lcb,.lch:hover .lcb{fill:#fff;fill-opacity:.93}\
+@media (prefers-color-scheme:dark){.lc text{fill:#b4bcc6}.lc .lct{fill:#eceff3}\
+.lch .lcb,.lch:hover .lcb{fill:#0c0f13}}</style>";
 
 /// Text in XML: markup escaped, characters that XML forbids left out.
 pub fn escape(text: &str) -> String {
@@ -63,26 +68,27 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A coordinate: hundredths are enough for any screen.
+/// A coordinate, to hundredths.
 pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_string() } else { text.to_string() }
 }
 
-/// How wide text is, about: fonts differ, and this is a little more than most need.
+/// The approximate width of text; fonts differ, so it is an upper estimate.
 pub(super) fn width_of(text: &str) -> f64 {
     7.4 * text.chars().count() as f64
 }
 
-/// About so many letters fit a line.
+/// Approximate characters per line.
 const LETTERS: usize = 68;
 
-/// Lines of words that fit the page: SVG does not break them.
+/// Text broken into lines: SVG does not wrap.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LETTERS) {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LETTERS)
+        {
             Some(line) => *line += &format!(" {word}"),
             None => lines.push(word.to_string()),
         }
@@ -90,18 +96,25 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// A picture that is being drawn.
+/// A chart under construction.
 pub(super) struct Page {
-    /// What stands inside, in order.
+    /// The elements so far.
     pub body: String,
-    /// Where the plot begins.
+    /// The top edge of the plot.
     pub top: f64,
+    /// Extra height for second label lines below the x axis.
+    below: f64,
 }
 
 impl Page {
     /// Title, subtitle, legend and the label of the y axis, each on lines of its own.
-    pub(super) fn new(title: &str, subtitle: &str, legend: &[(String, Style)], y_label: &str) -> Self {
-        let mut page = Self { body: String::new(), top: 8.0 };
+    pub(super) fn new(
+        title: &str,
+        subtitle: &str,
+        legend: &[(String, Style)],
+        y_label: &str,
+    ) -> Self {
+        let mut page = Self { body: String::new(), top: 8.0, below: 0.0 };
         page.heading(title, " class=\"lct\"", 18.0);
         for line in wrapped(subtitle) {
             page.heading(&line, "", 19.0);
@@ -140,50 +153,65 @@ impl Page {
         }
     }
 
-    /// Text that ends, begins or is centred at a place, as the attributes say.
+    /// Text anchored at a point.
     pub(super) fn text(&mut self, x: f64, y: f64, attributes: &str, text: &str) {
-        let _ =
-            write!(self.body, "<text x=\"{}\" y=\"{}\"{attributes}>{}</text>", px(x), px(y), escape(text));
+        let _ = write!(
+            self.body,
+            "<text x=\"{}\" y=\"{}\"{attributes}>{}</text>",
+            px(x),
+            px(y),
+            escape(text)
+        );
     }
 
-    /// Where the plot ends below.
+    /// The bottom edge of the plot.
     pub(super) fn bottom(&self) -> f64 {
         self.top + HEIGHT
     }
 
-    /// The height of a number on the y axis.
+    /// The y coordinate of a number.
     pub(super) fn y(&self, axis: &Fitted, number: f64) -> Option<f64> {
         axis.place(number).map(|place| self.bottom() - place * HEIGHT)
     }
 
-    /// Lines across at the ticks of the y axis, with their numbers.
+    /// Grid lines at the ticks of the y axis, with their labels.
     pub(super) fn rows(&mut self, axis: &Fitted) {
         for (&tick, name) in axis.ticks.iter().zip(tick_names(&axis.ticks)) {
-            let Some(y) = self.y(axis, tick).filter(|y| (self.top - 0.5..=self.bottom() + 0.5).contains(y))
+            let Some(y) =
+                self.y(axis, tick).filter(|y| (self.top - 0.5..=self.bottom() + 0.5).contains(y))
             else {
                 continue;
             };
             let _ = write!(self.body, "<path class=\"lcg\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(y));
             self.text(LEFT - 8.0, y + 4.5, " text-anchor=\"end\"", &name);
         }
-        let _ = write!(self.body, "<path class=\"lca\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(self.bottom()));
+        let _ =
+            write!(self.body, "<path class=\"lca\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(self.bottom()));
     }
 
-    /// A tick of the x axis with its name below.
+    /// A tick of the x axis with its label, on one line or two.
     pub(super) fn column(&mut self, x: f64, name: &str) {
         let _ = write!(self.body, "<path class=\"lca\" d=\"M{} {}v5\"/>", px(x), px(self.bottom()));
-        if !name.is_empty() {
-            self.text(x, self.bottom() + 20.0, " text-anchor=\"middle\"", name);
+        for (i, line) in name.lines().enumerate() {
+            let below = 16.0 * i as f64;
+            self.below = self.below.max(below);
+            self.text(x, self.bottom() + 20.0 + below, " text-anchor=\"middle\"", line);
         }
     }
 
-    /// The whole picture; `summary` says in words what it shows.
+    /// The finished SVG; `summary` is its text alternative.
     pub(super) fn finish(mut self, title: &str, summary: &str, x_label: &str) -> String {
-        self.text(f64::midpoint(LEFT, RIGHT), self.bottom() + 42.0, " text-anchor=\"middle\"", x_label);
+        self.text(
+            f64::midpoint(LEFT, RIGHT),
+            self.bottom() + 42.0 + self.below,
+            " text-anchor=\"middle\"",
+            x_label,
+        );
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" class=\"lc\" role=\"img\" fill=\"none\">\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" class=\"lc\" \
+             role=\"img\" fill=\"none\">\
              <title>{}</title><desc>{}</desc>{STYLE}{}</svg>\n",
-            px(self.bottom() + 54.0),
+            px(self.bottom() + 54.0 + self.below),
             escape(title),
             escape(summary),
             self.body
@@ -195,7 +223,8 @@ impl Page {
 pub(super) mod tests {
     use super::*;
 
-    /// Checks that text is one XML element: tags nest, attributes are quoted, nothing is left unescaped.
+    /// Checks that text is one XML element: tags nest, attributes are quoted, nothing is left
+    /// unescaped.
     #[track_caller]
     pub fn assert_well_formed(text: &str) {
         let (mut open, mut rest) = (Vec::new(), text.trim_end());
@@ -207,7 +236,8 @@ pub(super) mod tests {
             if let Some(name) = tag.strip_prefix('/') {
                 assert_eq!(open.pop(), Some(name.to_string()), "</{name}> closes what is open");
             } else {
-                let (inside, closed) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
+                let (inside, closed) =
+                    tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
                 let name = inside.split(' ').next().unwrap();
                 assert!(name.chars().all(char::is_alphanumeric), "{tag}");
                 // Outside quotes only ` name=`; inside them text.
@@ -220,7 +250,10 @@ pub(super) mod tests {
                         _ => assert_text(part),
                     }
                 }
-                assert!(!open.is_empty() || at == 0 && rest.len() == text.trim_end().len(), "one root");
+                assert!(
+                    !open.is_empty() || at == 0 && rest.len() == text.trim_end().len(),
+                    "one root"
+                );
                 if !closed {
                     open.push(name.to_string());
                 }
@@ -236,12 +269,18 @@ pub(super) mod tests {
             let name = part.split_once(';').expect("an entity ends").0;
             assert!(["amp", "lt", "gt", "quot", "#39"].contains(&name), "&{name};");
         }
-        assert!(!text.contains('>') && !text.contains(|c: char| c < ' ' && !"\t\n\r".contains(c)), "{text}");
+        assert!(
+            !text.contains('>') && !text.contains(|c: char| c < ' ' && !"\t\n\r".contains(c)),
+            "{text}"
+        );
     }
 
     #[test]
     fn text_cannot_become_markup() {
-        assert_eq!(escape("a<b & \"c\" 'd'>\u{0}\u{7}é\n"), "a&lt;b &amp; &quot;c&quot; &#39;d&#39;&gt;é\n");
+        assert_eq!(
+            escape("a<b & \"c\" 'd'>\u{0}\u{7}é\n"),
+            "a&lt;b &amp; &quot;c&quot; &#39;d&#39;&gt;é\n"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! TensorBoard's event files, so that its page shows our runs. The format, all numbers little-endian:
+//! TensorBoard event files. The format, all numbers little-endian:
 //!
 //! ```text
-//! record   length (u64) · masked crc32c of these 8 bytes (u32) · data · masked crc32c of the data (u32)
+//! record   length (u64) · masked crc32c of these 8 bytes · data · masked crc32c of the data
 //! masked   (crc >> 15 | crc << 17) + 0xa282ead8
 //! data     Event { 1: wall_time double, 2: step int64, 3: file_version string, 5: summary Summary }
 //! Summary  { 1: repeated Value { 1: tag string, 2: simple_value float } }      as protocol buffers
@@ -11,26 +11,29 @@
 
 use super::run::Metric;
 use crate::error::{Error, Result};
-use crate::files::write_aside;
+use crate::files::write_atomic;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What TensorBoard looks for: the name of the file of a run that began at this time (seconds since 1970).
+/// The name of the event file of a run that started at this time (Unix seconds).
 pub fn file_name(started: u64) -> String {
     format!("events.out.tfevents.{started}.limpid")
 }
 
-/// Writes the whole file from `metrics.jsonl`: after a run was cut back to a checkpoint. The same bytes as an
-/// [`Appender`] that was given the metrics one by one.
+/// Writes the whole file from `metrics.jsonl`, after a run was rolled back to a checkpoint. The
+/// same bytes as an [`Appender`] writes metric by metric.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_all(path: &Path, started: u64, metrics: &[Metric]) -> Result<()> {
     let mut clock = Clock { started: started as f64, now: started as f64 };
     let mut bytes = header(clock.now);
     metrics.iter().for_each(|metric| bytes.extend(clock.record(metric)));
-    write_aside(path, &bytes)
+    write_atomic(path, &bytes)
 }
 
-/// A file that grows with its run.
+/// An event file that is appended to during a run.
 pub struct Appender {
     file: File,
     path: PathBuf,
@@ -38,16 +41,21 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens a file to go on with, or makes it. A record that is half there, as a killed run leaves it, is cut off.
+    /// Opens or creates a file. An incomplete record at its end, as a killed run leaves it, is
+    /// truncated.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
     pub fn open(path: &Path, started: u64) -> Result<Self> {
-        let wrong = |e: std::io::Error| Error::io("write", path, &e);
+        let wrong = |e: std::io::Error| Error::io("write", path, e);
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(Error::io("read", path, &e)),
+            Err(e) => return Err(Error::io("read", path, e)),
         };
         let (whole, last) = whole_records(&bytes);
-        let mut file = File::options().write(true).create(true).truncate(false).open(path).map_err(wrong)?;
+        let mut file =
+            File::options().write(true).create(true).truncate(false).open(path).map_err(wrong)?;
         file.set_len(whole as u64).map_err(wrong)?;
         file.seek(SeekFrom::End(0)).map_err(wrong)?;
         let clock = Clock { started: started as f64, now: last.unwrap_or(started as f64) };
@@ -57,14 +65,18 @@ impl Appender {
         Ok(Self { file, path: path.to_path_buf(), clock })
     }
 
-    /// Appends one line of `metrics.jsonl`.
+    /// Appends a metric.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn append(&mut self, metric: &Metric) -> Result<()> {
         let record = self.clock.record(metric);
-        self.file.write_all(&record).map_err(|e| Error::io("write", &self.path, &e))
+        self.file.write_all(&record).map_err(|e| Error::io("write", &self.path, e))
     }
 }
 
-/// Metrics know the time since the start of the run, and validation not even that: it happens when training was last heard of.
+/// Wall times of metrics: training lines have the time since the start; validation gets that of the
+/// training line before it.
 struct Clock {
     started: f64,
     now: f64,
@@ -84,7 +96,9 @@ impl Clock {
                 (train.step, scalars("train/loss", train.loss, &optional))
             }
             // A second value of one step has no place on a curve.
-            Metric::Validation(validation) if validation.checkpoints_averaged.is_some() => return Vec::new(),
+            Metric::Validation(validation) if validation.checkpoints_averaged.is_some() => {
+                return Vec::new();
+            }
             Metric::Validation(validation) => {
                 let optional = [
                     ("validation/perplexity", validation.perplexity),
@@ -98,7 +112,7 @@ impl Clock {
             }
             Metric::Sample(_) => return Vec::new(),
         };
-        framed(&scalar_event(self.now, step, &scalars))
+        record(&scalar_event(self.now, step, &scalars))
     }
 }
 
@@ -115,7 +129,7 @@ fn scalars(
 fn header(wall_time: f64) -> Vec<u8> {
     let mut event = wall_time_field(wall_time);
     field(&mut event, 3, b"brain.Event:2");
-    framed(&event)
+    record(&event)
 }
 
 fn scalar_event(wall_time: f64, step: u64, scalars: &[(&str, f32)]) -> Vec<u8> {
@@ -150,7 +164,7 @@ fn field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     into.extend(bytes);
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// A varint: seven bits per byte, lowest first; the eighth says that more follow.
 fn varint(into: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         into.push(number as u8 | 0x80);
@@ -159,7 +173,7 @@ fn varint(into: &mut Vec<u8>, mut number: u64) {
     into.push(number as u8);
 }
 
-fn framed(data: &[u8]) -> Vec<u8> {
+fn record(data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u64).to_le_bytes();
     let mut record = Vec::with_capacity(data.len() + 16);
     record.extend(length);
@@ -169,20 +183,24 @@ fn framed(data: &[u8]) -> Vec<u8> {
     record
 }
 
-/// How many bytes of a file are whole records with right sums, and the time of the last of them.
+/// The length of the valid records of a file, and the time of the last one.
 fn whole_records(bytes: &[u8]) -> (usize, Option<f64>) {
     let (mut at, mut last) = (0, None);
     while let Some(data) = record_at(&bytes[at..]) {
         at += data.len() + 16;
-        last = data.get(1..9).and_then(|time| Some(f64::from_le_bytes(time.try_into().ok()?))).or(last);
+        last = data
+            .get(1..9)
+            .and_then(|time| Some(f64::from_le_bytes(time.try_into().ok()?)))
+            .or(last);
     }
     (at, last.filter(|time| time.is_finite()))
 }
 
-/// The data of the record that bytes begin with, if it is whole.
+/// The data of the first record, if it is complete.
 fn record_at(bytes: &[u8]) -> Option<&[u8]> {
     let length = bytes.get(..8)?;
-    let sum = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
+    let sum =
+        |at: usize| Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
     if sum(8)? != masked_crc(length) {
         return None;
     }
@@ -196,10 +214,12 @@ fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// The remainder by Castagnoli's polynomial, bit by bit: records are some hundred bytes.
+/// CRC-32C, bit by bit: records are small.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            crc >> 1 ^ (0x82f6_3b78 & (crc & 1).wrapping_neg())
+        })
     })
 }
 
@@ -208,8 +228,9 @@ mod tests {
     use super::super::run::{Sample, Train, Validation};
     use super::*;
 
-    /// TensorBoard 2.21's own `RecordWriter` and `Event`: file_version at 1700000000.25; at 1700000001.5 step 10 with
-    /// train/loss 5.125; at 1700000002 step 200 with validation/loss 3.2 and validation/perplexity 24.5.
+    /// TensorBoard 2.21's own `RecordWriter` and `Event`: file_version at 1700000000.25; at
+    /// 1700000001.5 step 10 with train/loss 5.125; at 1700000002 step 200 with validation/loss 3.2
+    /// and validation/perplexity 24.5.
     const GOLDEN: &str = "1800000000000000a37f4b220900001040fc54d9411a0d627261696e2e4576656e743a32338d2fe9\
         200000000000000029eda9500900006040fc54d941100a2a130a110a0a747261696e2f6c6f7373150000a4400c071d3d\
         440000000000000043592e9a0900008040fc54d94110c8012a360a160a0f76616c69646174696f6e2f6c6f737315cdcc4c40\
@@ -220,7 +241,7 @@ mod tests {
         let train = scalar_event(1_700_000_001.5, 10, &[("train/loss", 5.125)]);
         let both = [("validation/loss", 3.2), ("validation/perplexity", 24.5)];
         let validation = scalar_event(1_700_000_002.0, 200, &both);
-        let ours = [header(1_700_000_000.25), framed(&train), framed(&validation)].concat();
+        let ours = [header(1_700_000_000.25), record(&train), record(&validation)].concat();
         assert_eq!(ours.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), GOLDEN);
         assert_eq!(whole_records(&ours), (ours.len(), Some(1_700_000_002.0)));
     }
@@ -244,7 +265,8 @@ mod tests {
                 ..Train::default()
             })
         };
-        let validation = Validation { step: 2, loss: 3.0, bleu: Some(31.0), ..Validation::default() };
+        let validation =
+            Validation { step: 2, loss: 3.0, bleu: Some(31.0), ..Validation::default() };
         vec![
             train(0),
             train(1),

@@ -1,24 +1,26 @@
-//! Texts larger than memory: read in blocks, worked on by all threads, taken in their order.
+//! Texts larger than memory: read in blocks, processed by all threads, collected in order.
 //!
-//! Where a text is cut must not change its tokens. A line end between two visible characters is such a place for every kind of
-//! tokenizer here: none lets a token reach over it, and none joins it to other white space. Blocks end at the first one after
-//! [`BLOCK`] bytes. A text that has none for a long time is cut at a line end, or between two characters.
+//! Block boundaries must not change the tokens. A line end between two visible characters is a
+//! safe boundary for every kind of tokenizer here: no token spans it, and it does not merge with
+//! other whitespace. A block ends at the first one after [`BLOCK`] bytes; a text that has none for
+//! a long time is divided at a line end, or between two characters.
 
-use super::lines::{Text, checked};
+use super::lines::{TextReader, decode_utf8};
 use crate::error::{Error, Result};
 use limpid_tensor::team;
 use std::io::Read;
 use std::sync::Mutex;
 
-/// Bytes after which a block ends as soon as it can.
+/// Bytes after which a block ends at the next safe boundary.
 pub const BLOCK: usize = 1 << 16;
-/// Bytes after which it ends in any case.
+/// Bytes after which a block ends at any boundary.
 const LONGEST: usize = 4 * BLOCK;
 
-/// A text in blocks of about [`BLOCK`] bytes, which together are the text (without a byte order mark).
+/// A text in blocks of about [`BLOCK`] bytes; concatenated they are the text, without its byte
+/// order mark.
 pub struct Blocks {
-    text: Text,
-    /// What has been read and not yet given.
+    text: TextReader,
+    /// Bytes that were read and not yet returned.
     pending: Vec<u8>,
     /// The line in which `pending` begins.
     line: usize,
@@ -27,17 +29,17 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a text.
-    pub fn new(text: Text) -> Self {
+    /// The blocks of a text, from its beginning.
+    pub fn new(text: TextReader) -> Self {
         Self { text, pending: Vec::new(), line: 1, begun: false, ended: false }
     }
 
-    /// Reads until there are enough bytes to decide where to cut, whatever the system gives at a time.
+    /// Reads until there are enough bytes to choose a boundary, however few each read returns.
     fn fill(&mut self) -> Result<()> {
         if !self.ended && self.pending.len() <= LONGEST {
             let wanted = (2 * LONGEST - self.pending.len()) as u64;
             let read = self.text.reader.by_ref().take(wanted).read_to_end(&mut self.pending);
-            let read = read.map_err(|e| Error::io("read", &self.text.path, &e))?;
+            let read = read.map_err(|e| Error::io("read", &self.text.path, e))?;
             self.ended = (read as u64) < wanted;
         }
         if !self.begun {
@@ -54,10 +56,10 @@ impl Blocks {
         if self.pending.is_empty() {
             return Ok(None);
         }
-        let rest = self.pending.split_off(cut(&self.pending, self.ended));
+        let rest = self.pending.split_off(block_len(&self.pending, self.ended));
         let block = std::mem::replace(&mut self.pending, rest);
         let lines = block.iter().filter(|byte| **byte == b'\n').count();
-        let block = checked(&self.text.path, self.line, block)?;
+        let block = decode_utf8(&self.text.path, self.line, block)?;
         self.line += lines;
         Ok(Some(block))
     }
@@ -77,7 +79,7 @@ impl Iterator for Blocks {
 }
 
 /// How many bytes the next block takes.
-fn cut(bytes: &[u8], ended: bool) -> usize {
+fn block_len(bytes: &[u8], ended: bool) -> usize {
     if ended && bytes.len() <= BLOCK {
         return bytes.len();
     }
@@ -97,24 +99,30 @@ fn visible(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && c != '\u{feff}' && c != '\u{200b}'
 }
 
-/// Whether a character that can be seen ends before byte `at`.
+/// Whether the character that ends before byte `at` is visible.
 fn visible_before(bytes: &[u8], at: usize) -> bool {
     let start = (at.saturating_sub(4)..at).rev().find(|i| bytes[*i] & 0xC0 != 0x80);
     let text = start.and_then(|start| std::str::from_utf8(&bytes[start..at]).ok());
     text.and_then(|text| text.chars().next()).is_some_and(visible)
 }
 
-/// Whether a character that can be seen begins at byte `at`.
+/// Whether the character that begins at byte `at` is visible.
 fn visible_after(bytes: &[u8], at: usize) -> bool {
     let end = (at + 1..bytes.len().min(at + 4))
         .find(|i| bytes[*i] & 0xC0 != 0x80)
         .unwrap_or(bytes.len().min(at + 4));
-    std::str::from_utf8(&bytes[at..end]).ok().and_then(|text| text.chars().next()).is_some_and(visible)
+    std::str::from_utf8(&bytes[at..end])
+        .ok()
+        .and_then(|text| text.chars().next())
+        .is_some_and(visible)
 }
 
-/// Works on parts of a text with all threads, and hands over the results in the order of the parts, each with its part. No more than some parts
-/// a thread are held at a time.
-pub fn in_order<P: Send + Sync, T: Send>(
+/// Applies `work` to each part with all threads and passes the results to `take` in the order of
+/// the parts, each with its part. A few parts per thread are held in memory at a time.
+///
+/// # Errors
+/// The first error of `parts`, `work` or `take`; nothing after it is passed on.
+pub fn map_in_order<P: Send + Sync, T: Send>(
     parts: impl Iterator<Item = Result<P>>,
     work: impl Fn(&P) -> Result<T> + Sync,
     mut take: impl FnMut(T, P) -> Result<()>,
@@ -154,10 +162,11 @@ mod tests {
     use std::path::Path;
 
     fn blocks(bytes: Vec<u8>) -> Vec<Result<String>> {
-        Blocks::new(Text::from_reader(Path::new("a.txt"), std::io::Cursor::new(bytes))).collect()
+        Blocks::new(TextReader::from_reader(Path::new("a.txt"), std::io::Cursor::new(bytes)))
+            .collect()
     }
 
-    /// Gives what is asked for in drops.
+    /// Returns few bytes per read.
     struct Drops(std::io::Cursor<Vec<u8>>);
 
     impl Read for Drops {
@@ -168,25 +177,35 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_the_text_and_end_between_visible_characters_whatever_is_read_at_a_time() {
+    fn blocks_are_the_text_and_end_between_visible_characters_for_any_read_size() {
         let text: String = (0..40_000)
             .map(|i| if i % 5 == 0 { "\n  ".into() } else { format!("Zeile {i} — ж\n") })
             .collect();
-        let whole: Vec<String> = blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
+        let whole: Vec<String> =
+            blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
         assert!(whole.len() > 5);
         assert_eq!(whole.concat(), text);
         for (a, b) in whole.iter().zip(&whole[1..]) {
             assert!(a.len() >= BLOCK && a.len() < BLOCK + 100, "{}", a.len());
-            assert!(a.ends_with("ж\n") && b.starts_with('Z'), "{:?} | {:?}", &a[a.len() - 9..], &b[..9]);
+            assert!(
+                a.ends_with("ж\n") && b.starts_with('Z'),
+                "{:?} | {:?}",
+                &a[a.len() - 9..],
+                &b[..9]
+            );
         }
-        let drops = Text::from_reader(Path::new("a.txt"), Drops(std::io::Cursor::new(text.into_bytes())));
+        let drops = TextReader::from_reader(
+            Path::new("a.txt"),
+            Drops(std::io::Cursor::new(text.into_bytes())),
+        );
         assert_eq!(Blocks::new(drops).map(Result::unwrap).collect::<Vec<_>>(), whole);
     }
 
     #[test]
-    fn a_text_without_lines_is_cut_between_characters_and_no_block_is_larger_than_the_limit() {
+    fn a_text_without_lines_is_divided_between_characters_and_no_block_is_larger_than_the_limit() {
         let text = "жö€x".repeat(200_000);
-        let parts: Vec<String> = blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
+        let parts: Vec<String> =
+            blocks(text.clone().into_bytes()).into_iter().map(Result::unwrap).collect();
         assert_eq!(parts.concat(), text);
         assert!(parts.len() > 3 && parts.iter().all(|part| part.len() <= LONGEST));
     }
@@ -211,15 +230,15 @@ mod tests {
             seen.push(text);
             Ok(())
         };
-        in_order(blocks(), |text| Ok(text.clone()), collect).unwrap();
+        map_in_order(blocks(), |text| Ok(text.clone()), collect).unwrap();
         assert_eq!(seen, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
         let mut taken = 0;
-        let work = |text: &String| if text == "42" { Err(Error::data("no")) } else { Ok(()) };
+        let work = |text: &String| if text == "42" { Err(Error::Interrupted) } else { Ok(()) };
         let take = |(), _| {
             taken += 1;
             Ok(())
         };
-        assert!(in_order(blocks(), work, take).is_err());
+        assert!(map_in_order(blocks(), work, take).is_err());
         assert_eq!(taken, 42);
     }
 }

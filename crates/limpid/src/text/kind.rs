@@ -1,19 +1,19 @@
-//! Which tokenizers there are, and which tokens they reserve for what.
+//! The kinds of tokenizers and their special tokens.
 
-/// How a text is cut into tokens.
+/// How a text is tokenized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenizerKind {
     /// Every character (Unicode scalar value) of the training text is a token.
     Character,
-    /// Every byte is a token: 256 of them, nothing to learn.
+    /// Every byte is a token: a fixed vocabulary of 256.
     Byte,
-    /// Words and signs; what is not in the vocabulary is unknown.
+    /// Words and punctuation marks; other words become the unknown token.
     Word,
-    /// Byte-level BPE, as GPT-2: no text is unknown.
+    /// Byte-level BPE as in GPT-2; nothing is out of vocabulary.
     Bpe,
-    /// Word pieces with `##` for what continues a word, as BERT.
+    /// Word pieces, `##` marking those that continue a word, as in BERT.
     WordPiece,
-    /// Pieces of words with probabilities; the likeliest segmentation is taken (Kudo 2018).
+    /// Word pieces with probabilities; the most likely segmentation wins (Kudo 2018).
     Unigram,
 }
 
@@ -22,8 +22,8 @@ impl TokenizerKind {
     pub const ALL: [TokenizerKind; 6] =
         [Self::Character, Self::Byte, Self::Word, Self::Bpe, Self::WordPiece, Self::Unigram];
 
-    /// In a few words.
-    pub fn words(self) -> &'static str {
+    /// Its name.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Character => "characters",
             Self::Byte => "bytes",
@@ -34,13 +34,13 @@ impl TokenizerKind {
         }
     }
 
-    /// Whether a text may hold what the vocabulary has no token for.
+    /// Whether a text can be out of vocabulary.
     pub(super) fn has_unknown(self) -> bool {
         !matches!(self, Self::Byte | Self::Bpe)
     }
 
-    /// What the kind is mostly used for.
-    pub fn usual_purpose(self) -> Purpose {
+    /// What the kind is mostly used for, as in the original papers.
+    pub fn default_purpose(self) -> Purpose {
         match self {
             Self::Character | Self::Byte | Self::Bpe => Purpose::LanguageModel,
             Self::Word | Self::Unigram => Purpose::Translation,
@@ -49,21 +49,22 @@ impl TokenizerKind {
     }
 }
 
-/// What the tokens are for: decides which special tokens there are, and what is put around a text.
+/// What the tokens are for: decides the special tokens and the post-processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A language model as GPT: `<|endoftext|>` between documents, and `<unk>` where a text may hold something unknown.
+    /// A language model like GPT: `<|endoftext|>` between documents, and `<unk>` for the kinds that
+    /// can be out of vocabulary.
     LanguageModel,
-    /// Translation as Marian: `<pad>` 0 (which also starts a translation), `</s>` 1, `<unk>` 2.
+    /// Translation like Marian: `<pad>` 0 (also the decoder's start token), `</s>` 1, `<unk>` 2.
     Translation,
-    /// An encoder as BERT: `[PAD]` 0, `[UNK]` 1, `[CLS]` 2, `[SEP]` 3, `[MASK]` 4.
+    /// An encoder like BERT: `[PAD]` 0, `[UNK]` 1, `[CLS]` 2, `[SEP]` 3, `[MASK]` 4.
     Encoder,
-    /// No special tokens, except `<unk>` where a text may hold something unknown.
+    /// No special tokens, except `<unk>` for the kinds that can be out of vocabulary.
     Bare,
 }
 
 impl Purpose {
-    /// The special tokens, in the order of their ids, which begin at 0.
+    /// The special tokens; their ids are 0, 1, …
     pub fn special_tokens(self, kind: TokenizerKind) -> Vec<&'static str> {
         let unknown = kind.has_unknown().then_some("<unk>");
         match self {
@@ -74,7 +75,7 @@ impl Purpose {
         }
     }
 
-    /// The token for what is not in the vocabulary, where that can happen.
+    /// The unknown token, for the kinds that have one.
     pub(super) fn unknown(self, kind: TokenizerKind) -> Option<&'static str> {
         kind.has_unknown().then_some(match self {
             Self::Encoder => "[UNK]",
@@ -83,12 +84,12 @@ impl Purpose {
     }
 }
 
-/// What happens to capital letters.
+/// Whether the tokenizer distinguishes upper and lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Case {
-    /// They stay.
+pub enum Casing {
+    /// Case is preserved.
     #[default]
-    Keep,
-    /// All letters are made small; as in BERT, accents go with them for [`TokenizerKind::WordPiece`].
-    Lower,
+    Cased,
+    /// Text is lowercased; [`TokenizerKind::WordPiece`] also strips accents, as BERT does.
+    Uncased,
 }

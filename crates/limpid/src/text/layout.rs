@@ -1,19 +1,20 @@
-//! The parts of a `tokenizer.json` around its vocabulary: how text is normalised, cut, put together again, and what is put around it.
+//! The parts of a `tokenizer.json` around its vocabulary: normalizer, pre-tokenizer, decoder and
+//! post-processor.
 
-use super::kind::{Case, Purpose, TokenizerKind};
+use super::kind::{Casing, Purpose, TokenizerKind};
 use super::tokenizer::Tokenizer;
 use crate::error::Result;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Marks a space in a token.
+/// Marks a space in a token, as SentencePiece does.
 pub(super) const SPACE: char = '▁';
 
-/// The file of a tokenizer with this model (the part that holds the vocabulary).
+/// A tokenizer around this model (the part of the file that holds the vocabulary).
 pub(super) fn assemble(
     kind: TokenizerKind,
     purpose: Purpose,
-    case: Case,
+    casing: Casing,
     model: &Value,
 ) -> Result<Tokenizer> {
     let special = |(id, token): (usize, &&str)| {
@@ -22,12 +23,14 @@ pub(super) fn assemble(
             "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
         })
     };
+    let special: Vec<Value> =
+        purpose.special_tokens(kind).iter().enumerate().map(special).collect();
     let json = json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": purpose.special_tokens(kind).iter().enumerate().map(special).collect::<Vec<_>>(),
-        "normalizer": normalizer(kind, case),
+        "added_tokens": special,
+        "normalizer": normalizer(kind, casing),
         "pre_tokenizer": pre_tokenizer(kind),
         "post_processor": post_processor(purpose),
         "decoder": decoder(kind),
@@ -36,29 +39,42 @@ pub(super) fn assemble(
     Tokenizer::from_json(Path::new("tokenizer.json"), &json.to_string())
 }
 
-/// A tokenizer whose vocabulary is its special tokens: it cuts text as the trained one will.
-pub(super) fn untrained(kind: TokenizerKind, purpose: Purpose, case: Case) -> Result<Tokenizer> {
+/// A tokenizer whose vocabulary is its special tokens: it pre-tokenizes as the trained one will.
+pub(super) fn untrained(
+    kind: TokenizerKind,
+    purpose: Purpose,
+    casing: Casing,
+) -> Result<Tokenizer> {
     let unknown = purpose.unknown(kind).unwrap_or("<unk>");
     let special = purpose.special_tokens(kind);
     let vocabulary: serde_json::Map<String, Value> =
         special.iter().enumerate().map(|(id, token)| (token.to_string(), json!(id))).collect();
-    assemble(kind, purpose, case, &json!({ "type": "WordLevel", "vocab": vocabulary, "unk_token": unknown }))
+    assemble(
+        kind,
+        purpose,
+        casing,
+        &json!({ "type": "WordLevel", "vocab": vocabulary, "unk_token": unknown }),
+    )
 }
 
 fn replace(pattern: &str, content: &str) -> Value {
     json!({ "type": "Replace", "pattern": { "Regex": pattern }, "content": content })
 }
 
-fn normalizer(kind: TokenizerKind, case: Case) -> Value {
-    let lower = || (case == Case::Lower).then(|| json!({ "type": "Lowercase" }));
-    // Marks without width are nothing; at the beginning a space, since the first word is told by its place in the text as it was.
-    // No spaces are taken from the left: behind a special token a space tells a word from a sign that follows at once.
+fn normalizer(kind: TokenizerKind, casing: Casing) -> Value {
+    let lower = || (casing == Casing::Uncased).then(|| json!({ "type": "Lowercase" }));
+    // Zero-width marks are removed; at the beginning they become a space, because the first word
+    // is recognised by its offset in the original text. Spaces are not stripped on the left: after
+    // a special token a space distinguishes a word from punctuation.
     let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
     let sequence = |parts: Vec<Value>| json!({ "type": "Sequence", "normalizers": parts });
     match kind {
-        // These give back what they were given, to the last byte: nothing is changed but the case that is asked for.
-        TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe => lower().unwrap_or(Value::Null),
-        // Typed in other ways, it is the same text: composed letters, straight apostrophes, plain spaces.
+        // These decode to the input, byte for byte: nothing but the case may change.
+        TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe => {
+            lower().unwrap_or(Value::Null)
+        }
+        // Different spellings of one text become the same: composed letters, straight apostrophes,
+        // plain spaces.
         TokenizerKind::Word => sequence(
             [json!({ "type": "NFC" })]
                 .into_iter()
@@ -74,10 +90,11 @@ fn normalizer(kind: TokenizerKind, case: Case) -> Value {
         ),
         TokenizerKind::WordPiece => json!({
             "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
-            // null: accents go when letters are made small.
-            "strip_accents": null, "lowercase": case == Case::Lower,
+            // null: accents are stripped if and only if text is lowercased.
+            "strip_accents": null, "lowercase": casing == Casing::Uncased,
         }),
-        // Compatible forms are one (ﬁ is fi, full width is plain), as SentencePiece does by default.
+        // Compatibility forms are unified (ﬁ is fi, full width is half width), SentencePiece's
+        // default.
         TokenizerKind::Unigram => sequence(
             [json!({ "type": "NFKC" })]
                 .into_iter()
@@ -93,17 +110,26 @@ fn normalizer(kind: TokenizerKind, case: Case) -> Value {
     }
 }
 
-/// A space belongs to the word behind it. The first word of a text has one, too; what follows a special token has one only if it is there.
+/// A space belongs to the word that follows it. The first word of a text gets one, too; a word
+/// after a special token only if the text has it.
 fn metaspace() -> Value {
     json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "first", "split": true })
 }
 
-fn byte_level(cut: bool) -> Value {
-    json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": cut })
+fn byte_level(split_words: bool) -> Value {
+    json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+        "use_regex": split_words,
+    })
 }
 
 fn pre_tokenizer(kind: TokenizerKind) -> Value {
-    let isolate = |pattern: &str, behavior: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": behavior, "invert": false });
+    let isolate = |pattern: &str, behavior: &str| {
+        json!({
+            "type": "Split", "pattern": { "Regex": pattern }, "behavior": behavior,
+            "invert": false,
+        })
+    };
     match kind {
         TokenizerKind::Character => Value::Null,
         TokenizerKind::Byte => byte_level(false),
@@ -112,7 +138,7 @@ fn pre_tokenizer(kind: TokenizerKind) -> Value {
             "type": "Sequence",
             "pretokenizers": [
                 metaspace(),
-                // Punctuation is a token of its own; an apostrophe stays with the word it shortens.
+                // Punctuation is a token of its own; an apostrophe stays with its word.
                 isolate("[.,;:!?]", "Isolated"),
                 isolate("'", "MergedWithPrevious"),
             ],
@@ -131,15 +157,20 @@ fn decoder(kind: TokenizerKind) -> Value {
     }
 }
 
-/// What other programs put around a text when they are asked for special tokens; our own code adds what it needs itself.
+/// Special tokens that other programs add to a text; our own code adds what it needs itself.
 fn post_processor(purpose: Purpose) -> Value {
     let text = |id: &str, kind: usize| json!({ "Sequence": { "id": id, "type_id": kind } });
-    let token = |token: &str, kind: usize| json!({ "SpecialToken": { "id": token, "type_id": kind } });
-    let known =
-        |token: &str, id: usize| (token.to_string(), json!({ "id": token, "ids": [id], "tokens": [token] }));
+    let token =
+        |token: &str, kind: usize| json!({ "SpecialToken": { "id": token, "type_id": kind } });
+    let known = |token: &str, id: usize| {
+        (token.to_string(), json!({ "id": token, "ids": [id], "tokens": [token] }))
+    };
     let template = |single: Vec<Value>, pair: Vec<Value>, tokens: Vec<(String, Value)>| {
         let tokens: serde_json::Map<String, Value> = tokens.into_iter().collect();
-        json!({ "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens })
+        json!({
+            "type": "TemplateProcessing", "single": single, "pair": pair,
+            "special_tokens": tokens,
+        })
     };
     match purpose {
         Purpose::LanguageModel | Purpose::Bare => Value::Null,
@@ -150,7 +181,13 @@ fn post_processor(purpose: Purpose) -> Value {
         ),
         Purpose::Encoder => template(
             vec![token("[CLS]", 0), text("A", 0), token("[SEP]", 0)],
-            vec![token("[CLS]", 0), text("A", 0), token("[SEP]", 0), text("B", 1), token("[SEP]", 1)],
+            vec![
+                token("[CLS]", 0),
+                text("A", 0),
+                token("[SEP]", 0),
+                text("B", 1),
+                token("[SEP]", 1),
+            ],
             vec![known("[CLS]", 2), known("[SEP]", 3)],
         ),
     }

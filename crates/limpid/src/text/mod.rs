@@ -1,4 +1,17 @@
-//! From text to tokens and back.
+//! Text to token ids and back.
+//!
+//! [`Tokenizer`] reads and writes Hugging Face's `tokenizer.json`; [`train`] learns one from text;
+//! [`TextReader`] and [`Blocks`] read files line by line or in blocks larger than memory allows.
+//!
+//! ```
+//! use limpid::text::word_tokenizer;
+//!
+//! let tokenizer = word_tokenizer(["The cat sat.", "The dog sat."])?;
+//! let ids = tokenizer.encode("The cat sat.")?;
+//! assert_eq!(tokenizer.decode(&ids)?, "The cat sat.");
+//! assert_eq!(tokenizer.unknown_words("The bird sat.")?, ["bird"]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod blocks;
 mod kind;
@@ -8,9 +21,9 @@ mod tokenizer;
 pub mod train;
 mod words;
 
-pub use blocks::{BLOCK, Blocks, in_order};
-pub use kind::{Case, Purpose, TokenizerKind};
-pub(crate) use lines::checked;
-pub use lines::{Lines, Text, each_line, is_blank, lines_of, one_line, text_size};
+pub use blocks::{BLOCK, Blocks, map_in_order};
+pub use kind::{Casing, Purpose, TokenizerKind};
+pub(crate) use lines::decode_utf8;
+pub use lines::{Lines, TextReader, each_line, is_blank, nonblank_lines, one_line, text_size};
 pub use tokenizer::{Offsets, Tokenizer};
 pub use words::{word_tokenizer, word_tokenizer_for};

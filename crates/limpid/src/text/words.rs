@@ -1,7 +1,7 @@
-//! A word-level tokenizer for the built-in corpora: every word form is a token, and the text can be put together again.
+//! A word-level tokenizer: every word form is a token, and decoding restores the text.
 //!
 //! ```text
-//! "L'homme est là."  ->  ▁L'  homme  ▁est  ▁là  .          ▁ marks where a space was
+//! "L'homme est là."  ->  ▁L'  homme  ▁est  ▁là  .          ▁ marks a space
 //! ```
 
 use super::Tokenizer;
@@ -9,18 +9,25 @@ use super::kind::{Purpose, TokenizerKind};
 use super::train::{TokenizerSpec, train};
 use crate::error::Result;
 
-/// Makes a tokenizer for translation whose vocabulary is every word of `texts`, the frequent ones first; ties in alphabetical order,
-/// so that the same texts give the same ids everywhere.
+/// A tokenizer for translation with every word of `texts`, the most frequent first; ties are in
+/// alphabetical order, so that the same texts give the same ids on every machine.
+///
+/// # Errors
+/// If the library cannot tokenize the texts.
 pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Tokenizer> {
-    word_tokenizer_for(texts, TokenizerKind::Word.usual_purpose())
+    word_tokenizer_for(texts, TokenizerKind::Word.default_purpose())
 }
 
 /// The same with the special tokens of another purpose.
+///
+/// # Errors
+/// If the library cannot tokenize the texts.
 pub fn word_tokenizer_for<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     purpose: Purpose,
 ) -> Result<Tokenizer> {
-    let spec = TokenizerSpec { purpose, min_frequency: 1, ..TokenizerSpec::new(TokenizerKind::Word) };
+    let spec =
+        TokenizerSpec { purpose, min_frequency: 1, ..TokenizerSpec::new(TokenizerKind::Word) };
     Ok(train(&spec, texts.into_iter().map(|text| Ok(text.to_string())))?.tokenizer)
 }
 
@@ -28,10 +35,11 @@ pub fn word_tokenizer_for<'a>(
 mod tests {
     use super::*;
 
-    const TEXTS: [&str; 3] = ["L'homme est là.", "Est-ce que l'homme n'est pas là?", "Oui, il est là!"];
+    const TEXTS: [&str; 3] =
+        ["L'homme est là.", "Est-ce que l'homme n'est pas là?", "Oui, il est là!"];
 
     #[test]
-    fn a_text_of_known_words_comes_back_as_it_was() {
+    fn a_text_of_known_words_decodes_to_itself() {
         let tokenizer = word_tokenizer(TEXTS).unwrap();
         for text in TEXTS.into_iter().chain(["Oui, l'homme est là."]) {
             let ids = tokenizer.encode(text).unwrap();
@@ -44,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ways_of_typing_the_same_text_give_the_same_ids() {
+    fn different_spellings_of_one_text_give_the_same_ids() {
         let tokenizer = word_tokenizer(TEXTS).unwrap();
         let ids = tokenizer.encode("L'homme est là.").unwrap();
         for text in [
@@ -60,7 +68,7 @@ mod tests {
     #[test]
     fn a_mask_is_one_token_wherever_it_stands() {
         let tokenizer = word_tokenizer_for(["The cat sat on the mat."], Purpose::Encoder).unwrap();
-        let (mask, _) = tokenizer.mask().unwrap();
+        let (mask, _) = tokenizer.mask_token().unwrap();
         let text = tokenizer.encode("The cat sat on the mat.").unwrap();
         let words = ["The", "cat", "sat", "on", "the", "mat"];
         for (i, word) in words.iter().enumerate() {

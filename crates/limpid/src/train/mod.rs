@@ -1,37 +1,35 @@
-//! Training: batches in, a better model out.
+//! Training: from a dataset to a better model.
+//!
+//! | | |
+//! |---|---|
+//! | [`Trainer`] | the training loop: steps, callbacks; an example |
+//! | [`dataset`] | micro-batches as a function of seed and step |
+//! | [`setup::open`], [`Run`] | a run in a folder: settings, metrics, validation, checkpoints |
+//! | [`checkpoint`] | saving and restoring a run |
+//! | [`evaluate`] | loss, metrics and scores on held-out examples |
+//! | [`lr_finder`] | a suggestion for the learning rate |
+//! | [`config`], [`plan`] | what a run is, and what it needs |
 
 pub mod checkpoint;
 pub mod config;
-mod documents;
-mod examples;
-pub mod find_rate;
-mod folder;
-mod from;
-pub mod labelled;
-mod lines;
-mod masked;
-mod memory;
-mod mend;
+pub mod dataset;
+mod disk;
+pub mod evaluate;
+pub mod lr_finder;
 mod metrics;
-mod pairs;
 pub mod plan;
-mod replace;
+mod pretrained;
 mod run;
+mod run_folder;
 pub mod setup;
-mod step;
-mod text;
-mod translate;
+mod trainer;
 mod vocabulary;
-mod windows;
+mod warning;
 
 pub use config::{RunConfig, TaskKind};
-pub use examples::{Batch, Examples, Validation};
-pub(crate) use from::take_over;
-pub use labelled::LabelledExamples;
-pub use masked::MaskedExamples;
-pub use memory::{MemorySettings, train_classifier, train_gpt, train_masked};
-pub use pairs::PairExamples;
-pub use run::{Ended, Judged, JudgedOn, News, Run, Signal};
-pub use step::{StepReport, Stepper};
-pub use text::TextExamples;
-pub use translate::{Progress, TranslateSettings, train_translator};
+pub use dataset::{Batch, Dataset, RunDataset};
+pub use evaluate::{ScoredSplit, TestScores, Validation};
+pub use run::{OnEvent, Run, TrainEvent};
+pub use run_folder::RunFolder;
+pub use trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
+pub use warning::{MetricsLoss, RunWarning};

@@ -1,54 +1,52 @@
-//! What a run is going to need, before it begins.
+//! Memory that a run needs, estimated before it starts.
 
-use super::config::{RunConfig, TaskKind, Unit};
-use crate::error::{Error, Result};
+use super::config::{
+    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerModel,
+    TranslatorModel, Unit,
+};
+use crate::error::{MemoryRemedy, PlanError, Result};
 use crate::text::text_size;
 
-/// Bytes of a model's weights, gradients, moments and average, and of what one batch leaves on the tape.
+/// Bytes of a model's weights, gradients, moments and moving average, and of the activations of one
+/// micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// 28 bytes a parameter, 36 with an average: 12 or 16 of them for the checkpoint while a run that goes on reads it, which is more than what
-    /// saving takes.
+    /// 28 bytes per parameter, 36 with a moving average: 12 or 16 of them for the checkpoint while
+    /// a resumed run reads it, which is more than saving takes.
     pub parameters: f64,
-    /// Of one batch.
+    /// Of one micro-batch.
     pub batch: f64,
 }
 
 impl Memory {
-    /// An estimate for a vocabulary of this size, on the safe side.
-    pub fn of(config: &RunConfig, vocab: usize) -> Result<Self> {
-        let each = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
-        let model = &config.model;
-        let (c, f) = (model.width as f64, model.ffn.unwrap_or(4 * model.width) as f64);
-        // What a layer keeps for the way back: q, k, v, the mixed values, two sums, two norms, and the feed-forward layer before and after its
-        // activation; a decoder's second attention as much as its first.
-        let layer = 8.0 * c + 2.0 * f;
-        let (parameters, tokens, layers) = match config.task {
-            TaskKind::Gpt => (
-                config.gpt(vocab)?.parameters_about(),
-                tokens_of_batch(config) as f64,
-                model.layers as f64 * layer,
-            ),
-            TaskKind::Translate => (
-                config.translator(vocab)?.parameters_about(),
-                tokens_of_batch(config) as f64,
-                match config.is_recurrent()? {
-                    false => model.layers as f64 * (layer + 3.0 * c),
-                    // Gates, states and memories of both ways, the states side by side; a context and a query.
-                    true => model.layers as f64 * 2.0 * (4.0 + 4.0) * c + 4.0 * c,
-                },
-            ),
-            TaskKind::Bert | TaskKind::Classify => {
-                let head = config.head(&["a".into(), "b".into()])?;
-                let tokens = tokens_of_batch(config);
-                let about = config.bert(vocab, head)?.parameters_about();
-                (about, tokens as f64, model.layers as f64 * layer)
+    /// An upper estimate for a vocabulary of this size.
+    ///
+    /// # Errors
+    ///
+    /// The configuration describes no model.
+    pub fn of(config: &RunConfig, vocab_size: usize) -> Result<Self> {
+        let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
+        let (parameters, sizes) = match &config.task {
+            Task::Gpt(task) => (config.decoder(vocab_size)?.parameters_about(), sizes(&task.model)),
+            Task::Translate(task) => {
+                (config.translator(vocab_size)?.parameters_about(), translator_sizes(&task.model))
+            }
+            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+                let head = config.head(&["a".into(), "b".into()]);
+                let parameters = config.encoder(vocab_size, head)?.parameters_about();
+                let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
+                (parameters, (c, f, model.layers as f64 * layer(c, f)))
             }
         };
-        // Gradients under way, and rows of logits of the output layer.
+        let (c, f, layers) = sizes;
+        // Gradients in flight, and rows of logits of the output layer.
         let working = 6.0 * c + 2.0 * f;
-        let logits = 256.0 * vocab as f64;
-        Ok(Self { parameters: parameters * each, batch: 4.0 * (tokens * (layers + working) + logits) })
+        let logits = 256.0 * vocab_size as f64;
+        let tokens = tokens_of_batch(config) as f64;
+        Ok(Self {
+            parameters: parameters * per_parameter,
+            batch: 4.0 * (tokens * (layers + working) + logits),
+        })
     }
 
     /// All of it.
@@ -57,28 +55,48 @@ impl Memory {
     }
 }
 
-/// Which key says how large a batch is.
-fn batch_key(config: &RunConfig) -> &'static str {
-    match config.task {
-        TaskKind::Gpt | TaskKind::Bert if config.unit().is_ok_and(|unit| unit != Unit::Lines) => {
-            "train.batch"
+/// Numbers that a layer keeps per token for the backward pass: q, k, v, the attention's output, two
+/// sums, two norms, and the feed-forward layer before and after its activation.
+fn layer(c: f64, f: f64) -> f64 {
+    8.0 * c + 2.0 * f
+}
+
+/// c, f, and what all layers keep per token.
+fn sizes(model: &TransformerModel) -> (f64, f64, f64) {
+    let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
+    (c, f, model.layers as f64 * layer(c, f))
+}
+
+fn translator_sizes(model: &TranslatorModel) -> (f64, f64, f64) {
+    match model {
+        // A decoder's cross-attention keeps as much as its self-attention.
+        TranslatorModel::Transformer(model) => {
+            let (c, f, layers) = sizes(model);
+            (c, f, layers + model.layers as f64 * 3.0 * c)
         }
-        TaskKind::Gpt | TaskKind::Translate | TaskKind::Bert | TaskKind::Classify => "train.batch_tokens",
+        // Gates, states and memories of both directions, the states side by side; a context and a
+        // query.
+        TranslatorModel::Recurrent(model) => {
+            let c = model.hidden_size as f64;
+            (c, 4.0 * c, model.layers as f64 * 2.0 * (4.0 + 4.0) * c + 4.0 * c)
+        }
     }
 }
 
 fn tokens_of_batch(config: &RunConfig) -> usize {
-    match batch_key(config) {
-        "train.batch" => config.train.batch.saturating_mul(config.model.context),
-        // No more than there are: a token is a byte at least, and a line has two of its own at most.
-        _ => match text_size(&config.learnt_from()) {
-            Ok(bytes) => config.train.batch_tokens.min(3 * bytes as usize),
-            Err(_) => config.train.batch_tokens,
+    match config.train.batch {
+        BatchSize::Sequences(size) => size.saturating_mul(config.context_length()),
+        // No more than there are: a token has at least one byte, and a line at most two tokens of
+        // its own.
+        BatchSize::Tokens { tokens, .. } => match text_size(&config.training_files()) {
+            Ok(bytes) => tokens.min(3 * bytes as usize),
+            Err(_) => tokens,
         },
     }
 }
 
-/// Bytes that this process may still take, where the system tells: what the machine has free, less if a limit (`ulimit -v`) or a control group allows less.
+/// Bytes that this process may still allocate, where the system tells: what the machine has free,
+/// or less if a limit (`ulimit -v`) or a control group allows less.
 pub fn available_memory() -> Option<f64> {
     [free_memory(), address_space(), control_groups()].into_iter().flatten().reduce(f64::min)
 }
@@ -104,133 +122,207 @@ fn control_groups() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = std::path::Path::new("/sys/fs/cgroup");
-    let number = |path: std::path::PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<f64>().ok();
+    let number =
+        |path: std::path::PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<f64>().ok();
     let room = |group: &std::path::Path| {
         let limit = number(group.join("memory.max"))?;
         Some((limit - number(group.join("memory.current"))?).max(0.0))
     };
-    root.join(own).ancestors().take_while(|group| group.starts_with(root)).filter_map(room).reduce(f64::min)
+    root.join(own)
+        .ancestors()
+        .take_while(|group| group.starts_with(root))
+        .filter_map(room)
+        .reduce(f64::min)
 }
 
-/// Refuses what cannot fit, with the setting that would.
-pub(super) fn check_memory(config: &RunConfig, vocab: usize) -> Result<()> {
+/// Refuses a run that does not fit into memory, with a change that would.
+pub(super) fn check_memory(config: &RunConfig, vocab_size: usize) -> Result<()> {
     check_context(config)?;
     match available_memory() {
-        Some(available) => fits(config, vocab, available),
+        Some(available) => fits(config, vocab_size, available),
         None => Ok(()),
     }
 }
 
-/// A window that is longer than the text (a token has a byte at least) would need memory for nothing.
+/// A window longer than the text (a token has at least one byte) would take memory for nothing.
 fn check_context(config: &RunConfig) -> Result<()> {
-    let is_text = matches!(config.task, TaskKind::Gpt | TaskKind::Bert);
-    if !is_text || config.unit()? != Unit::Windows {
+    let (Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. })) = &config.task else {
+        return Ok(());
+    };
+    if data.unit != Unit::Windows {
         return Ok(());
     }
-    let bytes: u64 = config.data.text.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    let context = config.model.context;
-    // [CLS] and [SEP] are no text, and a file may have an end of its own.
-    if context as u64 <= bytes + 2 + config.data.text.len() as u64 {
+    let bytes: u64 = data.text.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let context_length = config.context_length();
+    // [CLS] and [SEP] are not text, and a file may have an end token of its own.
+    if context_length as u64 <= bytes + 2 + data.text.len() as u64 {
         return Ok(());
     }
-    Err(Error::data(format!("{bytes} bytes of text are too few for a context of {context}"))
-        .hint(format!("--set model.context={}, or more text", (bytes / 8).clamp(4, 128))))
+    let suggested = (bytes / 8).clamp(4, 128);
+    Err(PlanError::ContextLength { bytes, context_length, suggested }.into())
 }
 
-fn fits(config: &RunConfig, vocab: usize, available: f64) -> Result<()> {
-    let memory = Memory::of(config, vocab)?;
-    if memory.bytes() <= available {
+fn fits(config: &RunConfig, vocab_size: usize, available: f64) -> Result<()> {
+    let memory = Memory::of(config, vocab_size)?;
+    let needed = memory.bytes();
+    if needed <= available {
         return Ok(());
     }
-    let room = available - memory.parameters;
-    let error = Error::config(format!(
-        "this run needs about {:.1} GB, and {:.1} GB are free for it",
-        memory.bytes() / 1e9,
-        available / 1e9
-    ));
-    // The batch in parts that fit, if anything fits beside the model.
-    let parts = (memory.batch / room.max(1.0)).ceil();
-    let key = batch_key(config);
-    let size = if key == "train.batch" { config.train.batch } else { tokens_of_batch(config) };
+    let remedy = remedy(config, vocab_size, &memory, available);
+    Err(PlanError::Memory { needed, available, remedy }.into())
+}
+
+/// Micro-batches, if anything fits beside the model; else a smaller model.
+fn remedy(config: &RunConfig, vocab: usize, memory: &Memory, available: f64) -> MemoryRemedy {
+    let left = available - memory.parameters;
+    let parts = (memory.batch / left.max(1.0)).ceil();
+    let size = match config.train.batch {
+        BatchSize::Sequences(size) => size,
+        BatchSize::Tokens { .. } => tokens_of_batch(config),
+    };
     let part = (size as f64 / parts).floor() as usize;
-    Err(error.hint(if room > 0.0 && part > 0 {
+    if left > 0.0 && part > 0 {
         let parts = size.div_ceil(part);
-        let (part, accumulate) = (size.div_ceil(parts), parts * config.train.accumulate);
-        format!("--set {key}={part} --set train.accumulate={accumulate} is a step of that size, in parts")
-    } else if config.model.from.is_some() {
-        "begin with a smaller model, or free memory: its sizes are its own".to_string()
-    } else if let Some(context) = context_that_fits(config, vocab, available) {
-        format!("--set model.context={context} fits")
-    } else {
-        match width_that_fits(config, vocab, available) {
-            Some(width) => format!("--set model.width={width} fits"),
-            None => "use a smaller vocabulary: --set tokenizer.vocab=…".to_string(),
-        }
-    }))
+        return MemoryRemedy::Accumulate {
+            key: config.train.batch.key(),
+            size: size.div_ceil(parts),
+            steps: parts * config.train.gradient_accumulation_steps,
+        };
+    }
+    if config.pretrained.is_some() {
+        return MemoryRemedy::SmallerPretrained;
+    }
+    if let Some(context) = context_that_fits(config, vocab, available) {
+        return MemoryRemedy::ContextLength(context);
+    }
+    hidden_size_that_fits(config, vocab, available)
+        .map_or(MemoryRemedy::Vocabulary, MemoryRemedy::HiddenSize)
 }
 
-/// If positions are what does not fit: half as many, or a quarter, and so on, down to what is usual.
+/// If positions are what does not fit: half as many, or a quarter, and so on, down to the default.
 fn context_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
-    let usual = RunConfig::new(config.task).model.context;
-    let fits = |context: usize| {
+    let fits = |length: usize| {
         let mut config = config.clone();
-        config.model.context = context;
+        *config.sizes().context_length = length;
         Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
     };
-    let halves = std::iter::successors(Some(config.model.context / 2), |context| Some(context / 2));
-    halves.take_while(|context| *context >= usual).find(|context| fits(*context))
+    let halves =
+        std::iter::successors(Some(config.context_length() / 2), |length| Some(length / 2));
+    halves.take_while(|length| *length >= CONTEXT_LENGTH).find(|length| fits(*length))
 }
 
-/// The widest model with as many heads that fits as it is otherwise, its batch included.
-fn width_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
-    let heads = config.model.heads.max(1);
-    let fits = |width: usize| {
+/// The largest hidden size with as many heads that fits, the batch included.
+fn hidden_size_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
+    let mut asked = config.clone();
+    let Sizes { heads, hidden_size, .. } = asked.sizes();
+    let (heads, hidden_size) = (heads.max(1), *hidden_size);
+    let fits = |size: usize| {
         let mut config = config.clone();
-        config.model.width = width;
+        config.sizes().set_hidden_size(size);
         Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
     };
-    (1..config.model.width / heads).rev().map(|n| n * heads).find(|width| fits(*width))
+    (1..hidden_size / heads).rev().map(|n| n * heads).find(|size| fits(*size))
+}
+
+/// The sizes of a model that a remedy changes.
+struct Sizes<'a> {
+    heads: usize,
+    hidden_size: &'a mut usize,
+    context_length: &'a mut usize,
+    /// Another size, and how many times the hidden size it is by default.
+    dependent: (&'a mut usize, usize),
+}
+
+impl Sizes<'_> {
+    /// A size that has its default follows.
+    fn set_hidden_size(self, size: usize) {
+        let (dependent, times) = self.dependent;
+        if *dependent == *self.hidden_size * times {
+            *dependent = size * times;
+        }
+        *self.hidden_size = size;
+    }
+}
+
+impl RunConfig {
+    fn sizes(&mut self) -> Sizes<'_> {
+        let (heads, hidden_size, context_length, dependent) = match &mut self.task {
+            Task::Gpt(GptTask { model: m, .. }) => {
+                (m.heads, &mut m.hidden_size, &mut m.context_length, (&mut m.intermediate_size, 4))
+            }
+            Task::Bert(BertTask { model: m, .. })
+            | Task::Classify(ClassifyTask { model: m, .. }) => {
+                (m.heads, &mut m.hidden_size, &mut m.context_length, (&mut m.intermediate_size, 4))
+            }
+            Task::Translate(task) => match &mut task.model {
+                TranslatorModel::Transformer(m) => (
+                    m.heads,
+                    &mut m.hidden_size,
+                    &mut m.context_length,
+                    (&mut m.intermediate_size, 4),
+                ),
+                TranslatorModel::Recurrent(m) => {
+                    (1, &mut m.hidden_size, &mut m.context_length, (&mut m.embedding_size, 1))
+                }
+            },
+        };
+        Sizes { heads, hidden_size, context_length, dependent }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
+
+    fn gpt(set: &[&str]) -> RunConfig {
+        let text = "task = \"gpt\"\n[data]\ntext = [\"a\"]\n[model]\ncontext_length = 1024\n";
+        let set: Vec<String> = set.iter().map(|set| set.to_string()).collect();
+        RunConfig::parse(text, &set).unwrap()
+    }
+
+    fn remedy_for(config: &RunConfig, vocab_size: usize, available: f64) -> MemoryRemedy {
+        match fits(config, vocab_size, available) {
+            Err(Error::Plan(PlanError::Memory { remedy, .. })) => remedy,
+            other => panic!("it fits, or fails otherwise: {other:?}"),
+        }
+    }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_parts_that_do() {
-        let text = "task = \"gpt\"\n[data]\ntext = [\"a\"]\n[model]\ncontext = 1024\n[train]\nbatch = 64\n";
-        let config = RunConfig::parse(text, &[]).unwrap();
+    fn a_batch_that_does_not_fit_gets_micro_batches_that_do() {
+        let config = gpt(&["train.batch_size=64"]);
         let memory = Memory::of(&config, 1000).unwrap();
         assert!(fits(&config, 1000, memory.bytes() + 1.0).is_ok());
         let available = memory.parameters + memory.batch / 3.5;
-        let error = fits(&config, 1000, available).unwrap_err();
-        assert_eq!(
-            error.hint_text(),
-            Some("--set train.batch=16 --set train.accumulate=4 is a step of that size, in parts")
-        );
-        // A batch is no larger than the text.
+        let expected = MemoryRemedy::Accumulate { key: "train.batch_size", size: 16, steps: 4 };
+        assert_eq!(remedy_for(&config, 1000, available), expected);
+        assert!(fits(&gpt(&["train.batch_size=16"]), 1000, available).is_ok());
+    }
+
+    #[test]
+    fn a_batch_is_not_larger_than_the_text() {
         let file = std::env::temp_dir().join(format!("limpid-plan-{}", std::process::id()));
         std::fs::write(&file, "x".repeat(1000)).unwrap();
-        let set = [
-            format!("data.text=[{file:?}]"),
-            "data.unit=lines".into(),
-            "train.batch_tokens=1000000000".into(),
-        ];
-        let little = config.with(&set).unwrap();
-        assert_eq!(tokens_of_batch(&little), 3000);
-        let memory = Memory::of(&little, 1000).unwrap();
-        let error = fits(&little, 1000, memory.parameters + memory.batch / 1.5).unwrap_err();
-        assert!(error.hint_text().unwrap().starts_with("--set train.batch_tokens=1500 "), "{error:?}");
+        let text = format!("data.text={file:?}");
+        let config = gpt(&[&text, "data.unit=lines", "train.batch_tokens=1000000000"]);
+        assert_eq!(tokens_of_batch(&config), 3000);
+        let memory = Memory::of(&config, 1000).unwrap();
+        let available = memory.parameters + memory.batch / 1.5;
+        assert!(matches!(
+            remedy_for(&config, 1000, available),
+            MemoryRemedy::Accumulate { key: "train.batch_tokens", size: 1500, .. }
+        ));
         std::fs::remove_file(file).unwrap();
-        let smaller = config.with(&["train.batch=16".into()]).unwrap();
-        assert!(fits(&smaller, 1000, available).is_ok());
-        let wide = config.with(&["model.width=8192".into(), "train.batch=1".into()]).unwrap();
-        let error = fits(&wide, 1000, 4e9).unwrap_err();
-        let width = error.hint_text().unwrap().strip_prefix("--set model.width=").unwrap();
-        let width: usize = width.strip_suffix(" fits").unwrap().parse().unwrap();
-        let set = |width: usize| wide.with(&[format!("model.width={width}")]).unwrap();
-        assert!(fits(&set(width), 1000, 4e9).is_ok());
-        assert!(fits(&set(width + config.model.heads), 1000, 4e9).is_err());
-        assert!(fits(&config, 1 << 30, 1e9).unwrap_err().hint_text().unwrap().contains("vocabulary"));
+    }
+
+    #[test]
+    fn a_model_that_does_not_fit_gets_the_largest_hidden_size_that_does() {
+        let wide = |size: usize| gpt(&[&format!("model.hidden_size={size}"), "train.batch_size=1"]);
+        let MemoryRemedy::HiddenSize(size) = remedy_for(&wide(8192), 1000, 4e9) else {
+            panic!("another remedy")
+        };
+        assert!(fits(&wide(size), 1000, 4e9).is_ok());
+        assert!(fits(&wide(size + 4), 1000, 4e9).is_err());
+        assert_eq!(remedy_for(&wide(128), 1 << 30, 1e9), MemoryRemedy::Vocabulary);
     }
 }

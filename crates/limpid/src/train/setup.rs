@@ -1,319 +1,315 @@
-//! From a configuration and a folder to a run that is ready to go on.
+//! From a configuration and a folder to a run that is ready to train.
 
 use super::checkpoint::{self, Checkpoint};
-use super::config::{RunConfig, TaskKind};
-use super::examples::Examples;
-pub use super::folder::FIND_LR;
-use super::folder::{LOCK, check_folder, clear, events, is_within, lock};
-use super::from::{adopt, new_heads};
-use super::mend::{lost_metrics, mend};
+use super::config::{PATHS, PairSource, RunConfig, Task};
+use super::dataset::RunDataset;
 use super::plan;
-use super::replace;
+use super::pretrained::new_heads;
 use super::run::Run;
-use super::vocabulary::{in_a_run, tokenizer};
+use super::run_folder::repair::{lost_metrics, repair};
+use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite_pending};
+pub use super::run_folder::{Contents, FIND_LR, RunStart};
+use super::vocabulary::tokenizer;
+use super::warning::RunWarning;
 use crate::data::table::TableFormat;
-use crate::error::{Error, Result};
-use crate::files::{create_folder, write_aside};
+use crate::error::{Error, Result, RunError, SettingChange};
+use crate::files::{create_folder, write_atomic};
 use crate::hash::hash_file;
 use crate::hub;
 use crate::report::parse_settings;
 use crate::text::train::Stage;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to do with a folder that holds a run already.
+/// What is being prepared before training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
-    /// Leave it alone: an error.
-    Fresh,
-    /// Go on from its newest checkpoint; begin if there is none.
-    Resume,
-    /// Replace it, once the new one has a checkpoint.
-    Force,
-}
-
-/// What is being prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preparing {
-    /// A vocabulary is learnt.
+pub enum SetupProgress {
+    /// A tokenizer is trained.
     Vocabulary(Stage),
-    /// Text becomes tokens; bytes that are done.
+    /// Text is tokenized: bytes done so far.
     Tokens(u64),
 }
 
 /// A run, and what was noticed while it was opened.
 pub struct Opened {
-    /// Ready to go on.
+    /// Ready to train. It holds the lock of its folder.
     pub run: Run,
-    /// What was damaged, and what was done about it.
-    pub damaged: Vec<Error>,
-    /// Held while the run lives: nobody else may write into its folder.
-    pub lock: File,
+    /// What was damaged and repaired, and what is unusual.
+    pub warnings: Vec<RunWarning>,
 }
 
-/// Keys that may differ when a run goes on: how long and how often, not what.
+/// Keys that may differ when a run is resumed: how long it trains and what is saved, not what is
+/// trained.
 const MAY_CHANGE: [&str; 13] = [
     "train.steps",
     "train.epochs",
     "train.checkpoint_every",
-    "train.keep",
+    "train.keep_checkpoints",
     "train.patience",
-    "train.average_last",
+    "train.average_checkpoints",
     "data.test_source",
     "data.test_target",
     "data.test_pairs",
     "score.targets",
-    "score.beams",
+    "score.num_beams",
     "score.lowercase",
-    "score.sentences",
+    "score.max_sentences",
 ];
 
-/// Keys that say where something lies.
-const PATHS: [&str; 10] = [
-    "data.text",
-    "data.source",
-    "data.target",
-    "data.pairs",
-    "data.validation_text",
-    "data.validation_source",
-    "data.validation_target",
-    "data.validation_pairs",
-    "tokenizer.from",
-    "model.from",
-];
-
-/// What is said when `--force` was ended too early.
-const PUT_BACK: &str = "the run that --force was to replace has been put back, for the new one was ended before its first checkpoint";
-
-/// Opens `folder` for a run. Paths in `config` must not be relative: the run may go on from elsewhere.
+/// Opens `folder` for a run: checks the settings and the data, trains a tokenizer and tokenizes the
+/// text where that was not done yet, and finds the newest checkpoint. Paths in `config` must be
+/// absolute: the run may be resumed from another directory.
+///
+/// # Errors
+/// If the settings, the data or the folder cannot be used. A folder that held no run is left as it
+/// was, and so is a run that was to be overwritten.
 pub fn open(
     config: RunConfig,
     folder: &Path,
-    beginning: Beginning,
-    progress: &mut dyn FnMut(Preparing),
+    start: RunStart,
+    progress: &mut dyn FnMut(SetupProgress),
 ) -> Result<Opened> {
     config.validate()?;
-    let config = adopt(config)?;
-    let saved = folder.join("config.toml");
-    // One that was to be replaced is put back first, and that takes the lock.
-    if !replace::is_waiting(folder) {
-        check_folder(folder, beginning)?;
+    // An overwrite that was killed is rolled back first, and that takes the lock.
+    if !overwrite_pending(folder) {
+        Contents::of(folder)?.check(folder, start)?;
     }
-    let given = [&config.model.from, &config.tokenizer.from];
-    let within = given.into_iter().flatten().find(|from| is_within(from, folder));
-    if let Some(from) = within.filter(|_| beginning != Beginning::Resume) {
-        let (from, folder) = (from.display(), folder.display());
-        return Err(Error::config(format!(
-            "the run is to begin with {from}, and to replace what is in {folder}"
-        ))
-        .hint("give another folder with --out DIR"));
-    }
+    check_inputs_outside(&config, folder, start)?;
     let sources = hash_sources(&config)?;
-    let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
-    let above: Vec<&Path> = folder.ancestors().skip(1).take_while(is_made).collect();
-    create_folder(folder)?;
-    let lock = lock(folder)?;
-    let was_put_back = replace::put_back(folder)?;
-    let told = |error: Error| match was_put_back {
-        true => error.hint(format!("{PUT_BACK}: look at it, or type the same with --force again")),
+    let is_new = |parent: &&Path| !parent.as_os_str().is_empty() && !parent.exists();
+    let new_parents: Vec<&Path> = folder.ancestors().skip(1).take_while(is_new).collect();
+    let opened = RunFolder::open(folder)?;
+    let restored = opened.was_restored();
+    let after_restore = |error: Error| match restored {
+        true => RunError::AfterRestore { source: Box::new(error) }.into(),
         false => error,
     };
-    // Again: somebody may have trained here while the files were read.
-    let is_run = check_folder(folder, beginning).map_err(told)?;
-    if is_run && beginning == Beginning::Force {
-        // Put back if the new one fails, gone with its first checkpoint.
-        replace::set_aside(folder)?;
+    // Again, with the lock: another process may have trained here meanwhile.
+    let contents = opened.contents().and_then(|found| Ok(found.check(folder, start)?));
+    let is_run = contents.map_err(after_restore)? != Contents::Empty;
+    let resumes = is_run && start == RunStart::Resume;
+    if is_run && start == RunStart::Overwrite {
+        opened.begin_overwrite()?;
     }
-    let goes_on = is_run && beginning == Beginning::Resume;
-    if goes_on {
+    if resumes {
         // A kill may have come between two renames: then the only checkpoint has another name.
-        checkpoint::mend(folder)?;
-        let then = RunConfig::read(&saved, &[])?;
-        check_same(&then, &config, || learnt_from_the_same(folder, &sources)).map_err(told)?;
-        check_not_finished_for_good(folder)?;
+        checkpoint::recover(folder)?;
+        let saved = RunConfig::read_saved(&folder.join(CONFIG))?;
+        check_settings(&saved, &config, || has_same_data(folder, &sources))
+            .map_err(after_restore)?;
+        opened.check_resumable()?;
     }
-    let prepared = prepare(config, folder, sources, progress);
-    if prepared.is_err() && !goes_on {
-        // A mistake in the data leaves no half-made run behind.
-        let _ = clear(folder);
-        // A run that was to be replaced stays what it was; where that fails now, whoever opens the folder next puts it back.
-        let _ = replace::put_back(folder);
-        let _ = fs::remove_file(folder.join(LOCK));
-        let _ = fs::remove_dir(folder);
-        // And the folders around it that had to be made.
-        above.into_iter().for_each(|above| drop(fs::remove_dir(above)));
+    match prepare(config, &opened, sources, progress) {
+        Ok((mut run, mut warnings)) => {
+            if restored && resumes {
+                warnings.push(RunWarning::Restored);
+            }
+            run.hold(opened);
+            Ok(Opened { run, warnings })
+        }
+        Err(error) => {
+            if !resumes {
+                // Bad data leaves no half-made run behind; where restoring the old one fails now,
+                // opening the folder again does it.
+                let _ = opened.roll_back();
+                opened.remove_if_empty();
+                new_parents.into_iter().for_each(|parent| drop(fs::remove_dir(parent)));
+            }
+            Err(error)
+        }
     }
-    let (run, mut damaged) = prepared?;
-    if was_put_back && goes_on {
-        damaged.push(Error::data(PUT_BACK));
+}
+
+/// The pretrained model and the tokenizer must not lie in a folder that is going to be replaced.
+fn check_inputs_outside(config: &RunConfig, folder: &Path, start: RunStart) -> Result<()> {
+    let inputs = [config.pretrained.as_ref(), config.tokenizer_folder()];
+    match inputs.into_iter().flatten().find(|input| is_within(input, folder)) {
+        Some(input) if start != RunStart::Resume => {
+            let (input, folder) = (input.clone(), folder.to_path_buf());
+            Err(RunError::InputInside { input, folder }.into())
+        }
+        _ => Ok(()),
     }
-    Ok(Opened { run, damaged, lock })
 }
 
 fn prepare(
     config: RunConfig,
-    folder: &Path,
+    opened: &RunFolder,
     sources: Vec<(String, u64)>,
-    progress: &mut dyn FnMut(Preparing),
-) -> Result<(Run, Vec<Error>)> {
-    let saved = folder.join("config.toml");
-    let text = config.to_toml();
-    // From now on this is a run's folder; that of a run that goes on keeps its settings until it can.
+    progress: &mut dyn FnMut(SetupProgress),
+) -> Result<(Run, Vec<RunWarning>)> {
+    let folder = opened.path();
+    let (saved, text) = (folder.join(CONFIG), config.to_toml());
+    // From now on this is a run's folder. One that is resumed keeps its settings until all is well.
     if !saved.is_file() {
-        write_aside(&saved, text.as_bytes())?;
+        write_atomic(&saved, text.as_bytes())?;
     }
-    let mut noticed = mend(folder)?;
-    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress).map_err(in_a_run)?;
+    let mut warnings = repair(folder)?;
+    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress)?;
     plan::check_memory(&config, tokenizer.vocab_size())?;
     let cache = folder.join("cache");
     create_folder(&cache)?;
-    let examples =
-        Examples::read(&config, &tokenizer, &cache, &mut |bytes| progress(Preparing::Tokens(bytes)))?;
-    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
-    if checkpoint.is_none() && !damaged.is_empty() {
-        let all: Vec<String> = damaged.iter().map(|(_, error)| error.to_string()).collect();
-        let message = format!("no checkpoint of {} is undamaged: {}", folder.display(), all.join("; "));
-        return Err(Error::data(message).hint("--force begins the run anew"));
+    let dataset = RunDataset::read(&config, &tokenizer, &cache, &mut |bytes| {
+        progress(SetupProgress::Tokens(bytes))
+    })?;
+    let (checkpoint, damaged) = newest_checkpoint(folder)?;
+    if checkpoint.is_none() && has_metrics(folder) {
+        warnings.push(RunWarning::NoCheckpoint { folder: folder.to_path_buf() });
     }
-    if checkpoint.is_none() && fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0) {
-        let message = format!("{} holds no checkpoint: the run begins again", folder.display());
-        noticed.push(Error::data(message));
-    }
-    let passed_over = |(_, error): &(PathBuf, Error)| {
-        Error::data(format!("{error}; an older checkpoint is used, and this one renamed"))
-    };
-    noticed.extend(damaged.iter().map(passed_over));
     let lost = match &checkpoint {
-        Some(there) => lost_metrics(folder, there.state.metrics_bytes)?,
-        None => None,
+        Some(checkpoint) => lost_metrics(folder, checkpoint.state.metrics_bytes)?,
+        None => {
+            // Curves of a start that is not continued.
+            event_files(folder).iter().for_each(|path| drop(fs::remove_file(path)));
+            None
+        }
     };
-    if checkpoint.is_none() {
-        // Curves of a beginning that is not gone on with.
-        events(folder).iter().for_each(|path| drop(fs::remove_file(path)));
-    }
-    let begun = match &config.model.from {
+    let pretrained = match &config.pretrained {
         Some(from) if checkpoint.is_none() => {
-            let (model, warnings) = hub::load(from)?;
-            noticed.extend(warnings.iter().map(|warning| Error::data(warning.to_string())));
+            let (model, noticed) = hub::load(from)?;
+            let warning = |message: String| RunWarning::Pretrained { message };
+            warnings.extend(noticed.iter().map(|noticed| warning(noticed.to_string())));
             Some(model)
         }
         _ => None,
     };
-    let mut run = Run::open(config, folder, tokenizer, examples, sources, checkpoint, begun.as_ref())?;
-    if let Some(begun) = &begun {
-        noticed.extend(new_heads(run.model(), begun));
+    let mut run =
+        Run::new(config, folder, tokenizer, dataset, sources, checkpoint, pretrained.as_ref())?;
+    run.check_disk_space()?;
+    if let Some(pretrained) = &pretrained {
+        let heads = new_heads(run.model(), pretrained);
+        let warning = |head: &Error| RunWarning::Pretrained { message: head.to_string() };
+        warnings.extend(heads.iter().map(warning));
     }
-    damaged.iter().try_for_each(|(place, _)| checkpoint::set_apart(place))?;
+    for (path, source) in damaged {
+        checkpoint::quarantine(&path)?;
+        warnings.push(RunWarning::CheckpointSkipped { source });
+    }
     if let Some(lost) = lost {
-        // So that nobody who goes on from here counts bytes that are gone.
-        run.checkpoint()?;
-        noticed.push(lost);
+        // So that whoever resumes from here does not count bytes that are gone.
+        run.save_checkpoint()?;
+        warnings.push(lost);
     }
-    noticed.extend(run.mend_model()?);
-    write_aside(&saved, text.as_bytes())?;
-    Ok((run, noticed))
+    warnings.extend(run.repair_model()?);
+    write_atomic(&saved, text.as_bytes())?;
+    Ok((run, warnings))
 }
 
-/// A run that has come to its end and has lost its checkpoints cannot go on, and is not begun again: its model would be overwritten.
-fn check_not_finished_for_good(folder: &Path) -> Result<()> {
-    if !folder.join("summary.json").is_file() || !checkpoint::list(folder)?.is_empty() {
-        return Ok(());
-    }
-    let usable = if folder.join("model").join("model.safetensors").is_file() {
-        "its model can be used as it is; "
-    } else {
-        ""
-    };
-    Err(Error::data(format!(
-        "{} holds a finished run without its checkpoints: it cannot go on",
-        folder.display()
-    ))
-    .hint(format!("{usable}--force begins anew, --out DIR names another folder")))
+fn has_metrics(folder: &Path) -> bool {
+    fs::metadata(folder.join("metrics.jsonl")).is_ok_and(|file| file.len() > 0)
 }
 
-/// Whether the newest checkpoint says that files of the same contents were learnt from, wherever they lay.
-fn learnt_from_the_same(folder: &Path, sources: &[(String, u64)]) -> Result<bool> {
+/// The newest undamaged checkpoint and the damaged ones after it; an error if all are damaged.
+fn newest_checkpoint(folder: &Path) -> Result<(Option<Checkpoint>, checkpoint::Damaged)> {
+    let (checkpoint, damaged) = Checkpoint::newest(folder)?;
+    if checkpoint.is_none() && !damaged.is_empty() {
+        let problems = damaged.iter().map(|(_, error)| error.to_string()).collect();
+        let folder = folder.to_path_buf();
+        return Err(RunError::AllCheckpointsDamaged { folder, problems }.into());
+    }
+    Ok((checkpoint, damaged))
+}
+
+/// Whether the newest checkpoint was trained on files of the same content, whatever their paths.
+fn has_same_data(folder: &Path, sources: &[(String, u64)]) -> Result<bool> {
     let hashes = |of: &[(String, u64)]| of.iter().map(|(_, hash)| *hash).collect::<Vec<u64>>();
     let newest = Checkpoint::newest(folder)?.0;
-    Ok(newest.is_some_and(|there| hashes(&there.state.sources) == hashes(sources)))
+    Ok(newest.is_some_and(|saved| hashes(&saved.state.sources) == hashes(sources)))
 }
 
-/// Contents are compared in the order of the files; so this must not differ: how many texts are learnt from, how many validated on, and what
-/// the name of a table says of its format, where nothing else does.
-fn how_files_are_read(config: &RunConfig) -> ([usize; 2], Vec<Option<TableFormat>>) {
-    let data = &config.data;
-    let texts = [&data.text, &data.validation_text];
-    let labelled = texts.into_iter().flatten().filter(|_| config.task == TaskKind::Classify);
-    let tables = labelled.chain(&data.pairs).chain(&data.validation_pairs);
-    let by_name =
-        |path: &PathBuf| config.table.format.is_none().then(|| TableFormat::of(path).ok()).flatten();
-    (texts.map(Vec::len), tables.map(by_name).collect())
-}
-
-/// Every key that differs and may not. Paths may, if `same_contents`: who moves his files need not begin again.
-fn check_same(then: &RunConfig, now: &RunConfig, same_contents: impl FnOnce() -> Result<bool>) -> Result<()> {
-    let settings = |config: &RunConfig| parse_settings(&config.to_toml(), Path::new("config.toml"));
-    let reads_alike = how_files_are_read(then) == how_files_are_read(now);
-    let (then, now) = (settings(then)?, settings(now)?);
-    let of = |side: &[(String, String)], key: &str| {
-        side.iter().find(|(k, _)| k == key).map_or("nothing".to_string(), |(_, value)| value.clone())
+/// Contents are compared in the order of the files, so this must not differ: how many texts each
+/// split has, and the format of a table where only its name tells it.
+fn file_roles(config: &RunConfig) -> ([usize; 2], Vec<Option<TableFormat>>) {
+    let (tables, format): (Vec<&PathBuf>, _) = match &config.task {
+        Task::Gpt(_) | Task::Bert(_) => (Vec::new(), None),
+        Task::Classify(task) => {
+            let data = &task.data;
+            (data.text.iter().chain(&data.validation_text).collect(), data.format)
+        }
+        Task::Translate(task) => {
+            let sources = [Some(&task.data.train), task.data.validation.as_ref()];
+            let tables = sources.into_iter().flatten().filter_map(PairSource::table);
+            (tables.collect(), task.data.table.format)
+        }
     };
-    let mut keys: Vec<&String> = then.iter().chain(&now).map(|(key, _)| key).collect();
+    let by_name =
+        |path: &PathBuf| format.is_none().then(|| TableFormat::from_extension(path).ok()).flatten();
+    let counts = [config.training_files().len(), config.validation_files().len()];
+    (counts, tables.into_iter().map(by_name).collect())
+}
+
+/// Refuses settings that differ and may not. Paths may, if the content is the same: files can be
+/// moved.
+fn check_settings(
+    saved: &RunConfig,
+    given: &RunConfig,
+    has_same_data: impl FnOnce() -> Result<bool>,
+) -> Result<()> {
+    let settings = |config: &RunConfig| parse_settings(&config.to_toml(), Path::new(CONFIG));
+    let same_roles = file_roles(saved) == file_roles(given);
+    let (saved, given) = (settings(saved)?, settings(given)?);
+    let value = |side: &[(String, String)], key: &str| {
+        side.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone())
+    };
+    let mut keys: Vec<&String> = saved.iter().chain(&given).map(|(key, _)| key).collect();
     keys.sort();
     keys.dedup();
-    keys.retain(|key| !MAY_CHANGE.contains(&key.as_str()) && of(&then, key) != of(&now, key));
-    let is_said = |key: &str| [&then, &now].iter().all(|side| side.iter().any(|(k, _)| k == key));
-    let has_moved = |key: &&String| PATHS.contains(&key.as_str()) && is_said(key);
-    if keys.is_empty() || (reads_alike && keys.iter().all(has_moved) && same_contents()?) {
+    let differs = |key: &&String| value(&saved, key) != value(&given, key);
+    keys.retain(|key| !MAY_CHANGE.contains(&key.as_str()) && differs(key));
+    let has_moved = |key: &&String| {
+        let is_set = [&saved, &given].iter().all(|side| value(side, key).is_some());
+        PATHS.contains(&key.as_str()) && is_set
+    };
+    if keys.is_empty() || (same_roles && keys.iter().all(has_moved) && has_same_data()?) {
         return Ok(());
     }
-    let changed: Vec<String> = keys
-        .into_iter()
-        .map(|key| format!("{key} was {} and is now {}", of(&then, key), of(&now, key)))
-        .collect();
-    Err(Error::config(format!("this is not the run that was begun: {}", changed.join("; ")))
-        .hint("resume with the same settings, or begin another run with --out DIR"))
+    let change = |key: &String| SettingChange {
+        key: key.clone(),
+        saved: value(&saved, key),
+        given: value(&given, key),
+    };
+    Err(RunError::SettingsChanged { changes: keys.into_iter().map(change).collect() }.into())
 }
 
-/// Name and hash of every file the run learns from.
+/// Name and content hash of every training file.
 fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut config = config.clone();
-    // Nothing is learnt from these.
-    (config.data.test_source, config.data.test_target, config.data.test_pairs) = (None, None, None);
+    // Test files are not trained on.
+    if let Task::Translate(task) = &mut config.task {
+        task.data.test = None;
+    }
     config.each_path(|path| files.push(path.clone()));
-    files.extend(config.model.from.iter().map(|from| from.join("model.safetensors")));
+    files.extend(config.pretrained.iter().map(|from| from.join("model.safetensors")));
     files
         .iter()
         .map(|path| {
-            let is_model =
-                [&config.tokenizer.from, &config.model.from].iter().any(|from| from.as_ref() == Some(path));
-            if path.is_dir() && !is_model {
-                return Err(Error::data(format!("{} is a folder, not a file to learn from", path.display()))
-                    .hint("name the files in it: --data a.txt b.txt"));
-            }
-            let file = if path.is_dir() { tokens_of(path, &config)? } else { path.clone() };
-            if fs::metadata(&file).is_ok_and(|there| !there.is_file()) {
-                return Err(Error::data(format!(
-                    "{} is no file that can be read more than once",
-                    path.display()
-                ))
-                .hint("save it to a file first, and give its name"));
+            let file = source_file(path, &config)?;
+            if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+                return Err(RunError::DataNotRegular { path: path.clone() }.into());
             }
             Ok((path.display().to_string(), hash_file(&file, 0)?.1))
         })
         .collect()
 }
 
-/// What of a model's folder says how text is cut; nothing of it, if another folder does.
-fn tokens_of(folder: &Path, config: &RunConfig) -> Result<PathBuf> {
-    let file = folder.join("tokenizer.json");
-    if file.is_file() || config.model.from.as_deref() != Some(folder) {
+/// The file that stands for a path of the configuration: of a model folder, its tokenizer.
+fn source_file(path: &Path, config: &RunConfig) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_path_buf());
+    }
+    let is = |from: Option<&PathBuf>| from.is_some_and(|from| from == path);
+    let is_model = is(config.pretrained.as_ref());
+    if !is(config.tokenizer_folder()) && !is_model {
+        return Err(RunError::DataIsFolder { path: path.to_path_buf() }.into());
+    }
+    let file = path.join("tokenizer.json");
+    if file.is_file() || !is_model {
         return Ok(file);
     }
-    match config.tokenizer.from {
-        Some(_) => Ok(folder.join("config.json")),
-        None => Err(Error::data(format!("{} has no tokenizer.json", folder.display()))
-            .hint("--set tokenizer.from=DIR names the folder of the tokenizer it was trained with")),
+    match config.tokenizer_folder() {
+        // Another folder has the tokenizer.
+        Some(_) => Ok(path.join("config.json")),
+        None => Err(RunError::TokenizerMissing { folder: path.to_path_buf() }.into()),
     }
 }

@@ -1,4 +1,5 @@
-//! Mutated files, the same ones every time: what parses a file must refuse or accept them, and never panic.
+//! Mutated files, the same ones every time: what parses a file must refuse or accept them, and
+//! never panic.
 //!
 //! A harness is a list of valid seeds and a function that parses bytes:
 //! ```text
@@ -69,27 +70,36 @@ fn peak_mib() -> Option<u64> {
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }
 
-/// Memory that all cases together may add to the most there was: seeds are some kilobytes, and a number in a file must not be believed
-/// before it is compared with the file. (A caught panic that prints its backtrace reads the program's symbols, 150 MiB.)
+/// Memory that all cases together may add to the most there was: seeds are some kilobytes, and a
+/// number in a file must not be believed before it is compared with the file. (A caught panic that
+/// prints its backtrace reads the program's symbols, 150 MiB.)
 const MOST_MIB: u64 = 512;
 
-/// Parses `cases` mutations of `seeds`, and the seeds themselves. A panic fails the test with the number of the case and its bytes, and so does
-/// memory that is out of proportion.
+/// Parses `cases` mutations of `seeds`, and the seeds themselves. A panic fails the test with the
+/// number of the case and its bytes, and so does memory that is out of proportion.
 pub fn never_panics(name: &str, seeds: &[Vec<u8>], cases: u64, parse: impl Fn(&[u8])) {
     let before = peak_mib();
     let mutations = (0..cases).map(|case| mutate(seeds, &mut Stream::new(2024, case)));
     for (case, bytes) in mutations.chain(seeds.iter().cloned()).enumerate() {
         let result = catch_unwind(AssertUnwindSafe(|| parse(&bytes)));
-        assert!(result.is_ok(), "{name}: case {case} panicked:\n{:?}", String::from_utf8_lossy(&bytes));
+        assert!(
+            result.is_ok(),
+            "{name}: case {case} panicked:\n{:?}",
+            String::from_utf8_lossy(&bytes)
+        );
         if case % 1000 == 0
             && let (Some(before), Some(now)) = (before, peak_mib())
         {
-            assert!(now < before + MOST_MIB, "{name}: {before} MiB before, {now} MiB by case {case}");
+            assert!(
+                now < before + MOST_MIB,
+                "{name}: {before} MiB before, {now} MiB by case {case}"
+            );
         }
     }
 }
 
-/// A folder of a harness, in memory where the system has such: ten thousand files that are written and flushed would take minutes elsewhere.
+/// A folder of a harness, in memory where the system has such: ten thousand files that are written
+/// and flushed would take minutes elsewhere.
 pub fn scratch(name: &str) -> PathBuf {
     let shared = PathBuf::from("/dev/shm");
     let base = if shared.is_dir() { shared } else { std::env::temp_dir() };

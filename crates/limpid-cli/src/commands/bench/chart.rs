@@ -1,14 +1,14 @@
-//! `limpid bench chart`: numbers as a picture.
+//! `limpid bench chart`: plots a file of measurements.
 
 use crate::args::BenchChart;
-use limpid::error::Result;
-use limpid::files::write_aside;
+use crate::error::Result;
+use limpid::files::write_atomic;
 use limpid::report::Chart;
 
-/// Draws a file and says where the picture is.
+/// Writes the chart and prints its path.
 pub fn run(args: &BenchChart) -> Result<()> {
     let svg = Chart::read(&args.numbers)?.svg();
-    write_aside(&args.out, svg.as_bytes())?;
+    write_atomic(&args.out, svg.as_bytes())?;
     println!("{}", args.out.display());
     Ok(())
 }

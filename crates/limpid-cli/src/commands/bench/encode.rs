@@ -1,12 +1,12 @@
-//! `limpid bench encode`: an encoder stack over a batch of sequences of equal or mixed length.
+//! `limpid bench encode`: an encoder over a batch of sequences of equal or mixed length.
 
 use super::interactive::{About, Timed, memory_mb, repeat, serve};
 use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
 use crate::args::BenchEncode;
-use limpid::config::Seq2SeqConfig;
+use crate::error::Result;
 use limpid::data::batch::Packed;
-use limpid::error::Result;
-use limpid::model::{Architecture, Model, Seq2Seq};
+use limpid::model::config::EncoderDecoderConfig;
+use limpid::model::{EncoderDecoder, Model, Stack};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::Tape;
@@ -14,27 +14,27 @@ use limpid_tensor::team;
 use serde_json::json;
 use std::time::Instant;
 
-/// Encodes the same batch again and again.
+/// Encodes the same batch repeatedly.
 pub fn run(args: &BenchEncode) -> Result<()> {
     check_seconds(args.seconds)?;
     check_positive(&[("batch", args.batch), ("length", args.length)])?;
-    let config = Seq2SeqConfig {
+    let config = EncoderDecoderConfig {
         encoder_layers: args.layers,
         decoder_layers: 1,
         max_position_embeddings: args.length,
         activation_function: Activation::Gelu,
-        ..Seq2SeqConfig::new(args.vocab, args.layers, args.heads, args.width, args.ffn)
+        ..EncoderDecoderConfig::new(args.vocab, args.layers, args.heads, args.width, args.ffn)
     };
     config.validate()?;
     check_memory(config.parameters_about() / 4.0)?;
     let own_mb = memory_mb("VmRSS");
-    let model = Model::seq2seq(&config, 1)?;
-    let Architecture::Seq2Seq(seq2seq) = &model.architecture else { unreachable!("an encoder was made") };
+    let model = Model::new(&config, 1)?;
+    let Stack::EncoderDecoder(seq2seq) = &model.stack else { unreachable!("an encoder was made") };
     let source = Packed::new(&sequences(args));
     encode(&model, seq2seq, &source);
     if args.interactive {
-        // The decoder is there because the model needs one, and does nothing here.
-        let of_decoder = |name: &str| name.starts_with("model.decoder.");
+        // The model has a decoder, which is not part of this benchmark.
+        let of_decoder = |name: &str| name.starts_with("decoder.");
         let parameters = model.params.count()
             - model
                 .params
@@ -43,17 +43,21 @@ pub fn run(args: &BenchEncode) -> Result<()> {
                 .map(|(_, s)| s.shape.len())
                 .sum::<usize>();
         return serve(About { parameters, own_mb }, |seconds| {
-            Ok(Timed { step_ms: repeat(seconds, || vec![encode(&model, seq2seq, &source)]), loss: None })
+            Ok(Timed {
+                step_ms: repeat(seconds, || vec![encode(&model, seq2seq, &source)]),
+                loss: None,
+            })
         });
     }
-    let (median, best) = median_and_best(repeat(args.seconds, || vec![encode(&model, seq2seq, &source)]));
+    let (median, best) =
+        median_and_best(repeat(args.seconds, || vec![encode(&model, seq2seq, &source)]));
     let rate = source.tokens() as f64 / median * 1e3;
     if args.json {
         println!(
             "{}",
             json!({
-                "median_ms": median, "best_ms": best, "tokens": source.tokens(), "tokens_per_second": rate,
-                "threads": team::threads(),
+                "median_ms": median, "best_ms": best, "tokens": source.tokens(),
+                "tokens_per_second": rate, "threads": team::threads(),
             })
         );
         return Ok(());
@@ -76,8 +80,8 @@ fn sequences(args: &BenchEncode) -> Vec<Vec<u32>> {
     (0..args.batch).map(|i| random_ids(&mut rng, length(i), args.vocab)).collect()
 }
 
-/// The milliseconds of one pass.
-fn encode(model: &Model, seq2seq: &Seq2Seq, source: &Packed) -> f64 {
+/// Milliseconds of one forward pass.
+fn encode(model: &Model, seq2seq: &EncoderDecoder, source: &Packed) -> f64 {
     let before = Instant::now();
     let mut tape = Tape::inference(&model.params);
     std::hint::black_box(seq2seq.encode(&mut tape, source));

@@ -1,30 +1,31 @@
-//! The protocol of side-by-side runs: one line in, one line out, and idle in between. See docs/formats.md.
+//! The protocol of side-by-side benchmarks: one line in, one line out, idle in between. See
+//! docs/formats.md.
 
 use super::check_seconds;
-use limpid::error::{Error, Result};
+use crate::error::{Error, Result};
 use limpid_tensor::team;
 use serde_json::json;
 use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
-/// What a driver is told at the start.
+/// What a driver reads at the start.
 pub struct About {
-    /// Of what is computed with: contenders must agree.
+    /// Number of parameters: contenders must agree.
     pub parameters: usize,
-    /// Resident size before the model was made, where the system tells.
+    /// Resident set before the model was created, where the system reports it.
     pub own_mb: Option<f64>,
 }
 
-/// What one run gives.
+/// The result of one `run`.
 pub struct Timed {
-    /// The time of each step, token or batch.
+    /// Milliseconds of each step, token or batch.
     pub step_ms: Vec<f64>,
     /// The last loss, where there is one.
     pub loss: Option<f32>,
 }
 
-/// Answers `run SECONDS` until `quit` or the end of input. The job must be warm.
+/// Answers `run SECONDS` until `quit` or the end of input. The caller has warmed up.
 pub fn serve(about: About, mut run: impl FnMut(f64) -> Result<Timed>) -> Result<()> {
     println!(
         "{}",
@@ -34,11 +35,12 @@ pub fn serve(about: About, mut run: impl FnMut(f64) -> Result<Timed>) -> Result<
         })
     );
     for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|e| Error::io("read", Path::new("standard input"), &e))?;
+        let line = line.map_err(|e| Error::io("read", Path::new("standard input"), e))?;
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["run", seconds] => {
                 let seconds = seconds.parse().map_err(|_| {
-                    Error::data(format!("'{line}': a number of seconds was expected")).hint("run 2.0")
+                    Error::data(format!("'{line}': a number of seconds was expected"))
+                        .hint("run 2.0")
                 })?;
                 check_seconds(seconds)?;
                 let timed = run(seconds)?;
@@ -48,13 +50,17 @@ pub fn serve(about: About, mut run: impl FnMut(f64) -> Result<Timed>) -> Result<
                 }
             }
             ["quit"] => break,
-            _ => return Err(Error::data(format!("'{line}' is not a command")).hint("run 2.0, or quit")),
+            _ => {
+                return Err(
+                    Error::data(format!("'{line}' is not a command")).hint("run 2.0, or quit")
+                );
+            }
         }
     }
     Ok(())
 }
 
-/// Calls `once`, which gives the times it took, until the seconds are over, at least one time.
+/// Calls `once`, which returns times, until the seconds are over, at least once.
 pub fn repeat(seconds: f64, mut once: impl FnMut() -> Vec<f64>) -> Vec<f64> {
     let (begin, mut times) = (Instant::now(), Vec::new());
     while times.is_empty() || begin.elapsed().as_secs_f64() < seconds {
@@ -63,7 +69,7 @@ pub fn repeat(seconds: f64, mut once: impl FnMut() -> Vec<f64>) -> Vec<f64> {
     times
 }
 
-/// A size of this process as the system tells it: `VmRSS` now, `VmHWM` the largest so far.
+/// Memory of this process in MB: `VmRSS` is the resident set, `VmHWM` its peak.
 pub fn memory_mb(key: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.split(':').next() == Some(key))?;

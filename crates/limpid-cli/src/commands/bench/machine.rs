@@ -1,7 +1,7 @@
-//! `limpid bench machine`: the limits everything else is measured against.
+//! `limpid bench machine`: the limits that other benchmarks are compared with.
 
 use crate::args::BenchMachine;
-use limpid::error::Result;
+use crate::error::Result;
 use limpid_tensor::machine::{self, LinearShape, Pass};
 use limpid_tensor::{simd, team};
 use serde_json::json;
@@ -39,8 +39,12 @@ fn mkn(shape: LinearShape, pass: Pass) -> (usize, usize, usize) {
 /// Measures multiply-adds, memory, and products of the given width and tokens.
 pub fn run(args: &BenchMachine) -> Result<()> {
     super::check_seconds(args.seconds)?;
-    super::check_positive(&[("width", args.width), ("tokens", args.tokens), ("vocab", args.vocab)])?;
-    // Three limits and fifteen products share the time, limits with more of it.
+    super::check_positive(&[
+        ("width", args.width),
+        ("tokens", args.tokens),
+        ("vocab", args.vocab),
+    ])?;
+    // Three limits and fifteen products share the time; a limit gets more of it.
     let (limits, each) = (args.seconds / 8.0, args.seconds * 5.0 / 8.0 / 15.0);
     let peak = machine::fma_peak(limits);
     let (read, update) = (machine::read_bandwidth(limits), machine::update_bandwidth(limits));
@@ -54,13 +58,15 @@ pub fn run(args: &BenchMachine) -> Result<()> {
             .iter()
             .map(|(name, shape, pass, rate)| {
                 let (m, k, n) = mkn(*shape, *pass);
-                json!({ "name": name, "pass": name_of(*pass), "m": m, "k": k, "n": n, "gflops": rate })
+                let pass = name_of(*pass);
+                json!({ "name": name, "pass": pass, "m": m, "k": k, "n": n, "gflops": rate })
             })
             .collect();
         println!(
             "{}",
             json!({
-                "instruction_set": format!("{:?}", simd::level()), "threads": team::threads(), "fma_peak_gflops": peak,
+                "instruction_set": format!("{:?}", simd::level()), "threads": team::threads(),
+                "fma_peak_gflops": peak,
                 "read_gb_per_second": read, "update_gb_per_second": update, "products": products,
             })
         );
@@ -77,7 +83,11 @@ pub fn run(args: &BenchMachine) -> Result<()> {
     for (name, shape, pass, rate) in products {
         let (m, k, n) = mkn(shape, pass);
         let share = peak.map_or(String::new(), |peak| format!("{:.0}%", 100.0 * rate / peak));
-        println!("{name:<18}{:<18}{:>18}{rate:>12.1}{share:>10}", name_of(pass), format!("{m},{k},{n}"));
+        println!(
+            "{name:<18}{:<18}{:>18}{rate:>12.1}{share:>10}",
+            name_of(pass),
+            format!("{m},{k},{n}")
+        );
     }
     Ok(())
 }

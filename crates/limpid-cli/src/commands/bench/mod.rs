@@ -1,19 +1,20 @@
-//! `limpid bench`: how fast this machine is, and where the time goes.
+//! `limpid bench`: throughput on this machine, and where the time goes.
 
 mod chart;
 mod decode;
 mod encode;
 mod interactive;
 mod machine;
+mod models;
 mod recurrent;
 mod step;
 
 use crate::args::Bench;
-use limpid::error::{Error, Result};
+use crate::error::{Error, Result};
 use limpid::train::plan::available_memory;
 use limpid_tensor::rng::Stream;
 
-/// Measures what was asked for.
+/// Runs the chosen benchmark.
 pub fn run(args: Bench) -> Result<()> {
     match args {
         Bench::Step(args) => step::run(args),
@@ -26,22 +27,21 @@ pub fn run(args: Bench) -> Result<()> {
 
 fn check_positive(flags: &[(&str, usize)]) -> Result<()> {
     match flags.iter().find(|(_, value)| *value == 0) {
-        Some((flag, _)) => {
-            Err(Error::config(format!("--{flag} 0 leaves nothing to measure")).hint(format!("--{flag} 8")))
-        }
+        Some((flag, _)) => Err(Error::config(format!("--{flag} 0 leaves nothing to measure"))
+            .hint(format!("--{flag} 8"))),
         None => Ok(()),
     }
 }
 
-/// A measurement that ends.
+/// Refuses a duration outside 0 to 3600 seconds.
 fn check_seconds(seconds: f64) -> Result<()> {
     if (0.0..=3600.0).contains(&seconds) {
         return Ok(());
     }
-    Err(Error::config(format!("--seconds {seconds} is not a time to measure")).hint("use 0 to 3600"))
+    Err(Error::config(format!("--seconds {seconds} is out of range")).hint("use 0 to 3600"))
 }
 
-/// Refuses a batch that no machine holds.
+/// Refuses a batch larger than any machine's memory.
 fn check_tokens(tokens: usize) -> Result<()> {
     const MOST: usize = 4 << 20;
     if tokens <= MOST {
@@ -51,7 +51,8 @@ fn check_tokens(tokens: usize) -> Result<()> {
         .hint("use a smaller --batch or shorter sequences"))
 }
 
-/// Refuses a model whose weights, gradients and moments (16 bytes a parameter) do not fit this machine, where the system tells.
+/// Refuses a model whose weights, gradients and moments (16 bytes per parameter) exceed the
+/// available memory, where the system reports it.
 fn check_memory(parameters: f64) -> Result<()> {
     let Some(available) = available_memory() else {
         return Ok(());
@@ -70,7 +71,7 @@ fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {
     (0..count).map(|_| rng.below(vocab) as u32).collect()
 }
 
-/// The middle of some times, and the best of them, in their own unit.
+/// The median and the minimum of some times, in their own unit.
 fn median_and_best(mut times: Vec<f64>) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     (times[times.len() / 2], times[0])

@@ -1,30 +1,31 @@
-//! `limpid quiz`: asks, checks step by step, and says how it went.
+//! `limpid quiz`: asks, checks step by step, and prints the score.
 
+mod output;
 mod session;
-mod voice;
 
+use super::explain::command;
 use crate::args::Quiz;
+use crate::error::{Error, Result};
 use crate::printer;
-use limpid::error::{Error, Result};
-use limpid::inspect::quiz::{Question, quiz};
+use limpid_learn::quiz::{Question, quiz};
+use output::Output;
 use serde_json::{Value, json};
 use session::{Outcome, Session};
 use std::io::IsTerminal;
-use voice::Voice;
 
-/// Asks the questions that were chosen, or shows their answers.
+/// Asks the selected questions, or shows their answers.
 pub fn run(args: &Quiz) -> Result<()> {
     let questions = chosen(args)?;
     let terminal = std::io::stdin().is_terminal();
-    let voice = match (args.json, args.answers || !terminal) {
-        (false, _) => Voice::Output,
-        (true, false) => Voice::Error,
-        (true, true) => Voice::Silent,
+    let output = match (args.json, args.answers || !terminal) {
+        (false, _) => Output::Stdout,
+        (true, false) => Output::Stderr,
+        (true, true) => Output::None,
     };
     if args.answers {
-        questions.iter().for_each(|question| show(question, voice));
+        questions.iter().for_each(|question| show(question, output));
     }
-    let mut session = Session::new(std::io::stdin().lock(), terminal, voice);
+    let mut session = Session::new(std::io::stdin().lock(), terminal, output);
     if !args.answers {
         session.ask_all(&questions);
     }
@@ -32,7 +33,7 @@ pub fn run(args: &Quiz) -> Result<()> {
         let report = report(args.seed, &questions, &session);
         println!("{report:#}");
     } else if !args.answers {
-        tell_score(args, &session);
+        print_score(args, &session);
     }
     Ok(())
 }
@@ -50,45 +51,48 @@ fn chosen(args: &Quiz) -> Result<Vec<Question>> {
 }
 
 /// A question with all its answers.
-fn show(question: &Question, voice: Voice) {
-    voice.heading(question);
+fn show(question: &Question, output: Output) {
+    output.heading(question);
     for step in &question.steps {
-        voice.wrapped("  ", &format!("{}: {}", step.ask, step.right.shown()));
-        voice.wrapped("      ", &step.formula);
+        output.wrapped("  ", &format!("{}: {}", step.ask, step.answer));
+        output.wrapped("      ", &step.formula);
     }
-    voice.closing(question);
+    output.closing(question);
 }
 
-fn tell_score(args: &Quiz, session: &Session<impl std::io::BufRead>) {
-    let (right, steps, answered) = session.score();
+fn print_score(args: &Quiz, session: &Session<impl std::io::BufRead>) {
+    let (correct, steps, answered) = session.score();
     if steps > 0 {
-        println!("{right} of {steps} steps right, {} not answered.", steps - answered);
+        println!("{correct} of {steps} steps correct, {} not answered.", steps - answered);
     }
     let call = printer::how_to_call();
-    let remark = match (right, steps) {
-        (_, 0) => "Thank you for thinking along.",
-        _ if answered == 0 => "Nothing was answered this time; --answers shows everything.",
-        (right, steps) if right == steps => "All of them: very well done.",
-        (right, _) if right < answered => "What was missed is explained above.",
-        _ => "What you answered was right.",
+    let remark = match (correct, steps) {
+        (_, 0) => "The questions were open ones: compare your answers with the model answers.",
+        _ if answered == 0 => "No step was answered; --answers shows all answers.",
+        (correct, steps) if correct == steps => "All correct: very well done.",
+        (correct, _) if correct < answered => "The correct answers are shown above.",
+        _ => "All your answers were correct.",
     };
     if steps == 0 {
         println!("{remark}");
         return;
     }
     let chosen: String = args.numbers.iter().map(|number| format!(" {number}")).collect();
-    println!("{remark} With other numbers: {call} quiz{chosen} --seed {}", args.seed.wrapping_add(1));
+    println!(
+        "{remark} With other numbers: {call} quiz{chosen} --seed {}",
+        args.seed.wrapping_add(1)
+    );
 }
 
-/// Everything that was asked, said and right, as data.
+/// Questions, answers and score as data.
 fn report(seed: u64, questions: &[Question], session: &Session<impl std::io::BufRead>) -> Value {
-    let (right, steps, answered) = session.score();
+    let (correct, steps, answered) = session.score();
     let mut outcomes = session.outcomes.iter();
     let entry = |question: &Question| {
         let steps = question.steps.iter().map(|step| {
             let mut value = json!(step);
-            value["expects"] = step.right.expects().into();
-            // Where nothing was asked, nothing was answered.
+            value["expects"] = step.answer.expects().into();
+            // --answers prints instead of asking.
             let unasked = (Outcome::Unanswered, None);
             let (outcome, typed) = outcomes.next().unwrap_or(&unasked);
             value["answered"] = json!(typed);
@@ -97,14 +101,15 @@ fn report(seed: u64, questions: &[Question], session: &Session<impl std::io::Buf
         });
         let steps: Vec<Value> = steps.collect();
         json!({
-            "number": question.number, "title": question.title, "text": question.text, "steps": steps,
-            "answer": question.answer, "command": question.command,
+            "number": question.number, "title": question.title, "text": question.text,
+            "steps": steps,
+            "model_answer": question.model_answer, "command": command(&question.call),
         })
     };
     let questions: Vec<Value> = questions.iter().map(entry).collect();
     json!({
         "seed": seed,
         "questions": questions,
-        "score": {"right": right, "answered": answered, "steps": steps},
+        "score": {"correct": correct, "answered": answered, "steps": steps},
     })
 }

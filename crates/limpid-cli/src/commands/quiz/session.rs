@@ -1,17 +1,18 @@
-//! One sitting: questions are asked, lines are read.
+//! A session: questions are printed, lines are read and checked.
 
-use super::voice::Voice;
-use limpid::inspect::quiz::{Question, QuizStep, Verdict};
+use super::output::Output;
+use limpid_learn::quiz::{Question, QuizStep, Verdict};
 use std::io::BufRead;
 
-/// So many lines that cannot be read as an answer are forgiven at one step where somebody hears that they were not; elsewhere each step has its line.
+/// Tries per step, if lines that are not answers are reported to the user; otherwise each step has
+/// one line.
 const TRIES: usize = 3;
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Right,
-    Wrong,
+    Correct,
+    Incorrect,
     Skipped,
     Unanswered,
 }
@@ -19,43 +20,49 @@ pub enum Outcome {
 impl Outcome {
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Right => "right",
-            Outcome::Wrong => "wrong",
+            Outcome::Correct => "correct",
+            Outcome::Incorrect => "incorrect",
             Outcome::Skipped => "skipped",
             Outcome::Unanswered => "unanswered",
         }
     }
 }
 
-/// Who answers, and what has been answered.
+/// The input, the output, and the answers so far.
 pub struct Session<R> {
     input: R,
     terminal: bool,
-    voice: Voice,
-    /// Of each step in turn, what became of it and what was typed.
+    output: Output,
+    /// The outcome of each step in order, with the given answer.
     pub outcomes: Vec<(Outcome, Option<String>)>,
     ended: bool,
 }
 
 impl<R: BufRead> Session<R> {
-    pub fn new(input: R, terminal: bool, voice: Voice) -> Self {
-        Self { input, terminal, voice, outcomes: Vec::new(), ended: false }
+    pub fn new(input: R, terminal: bool, output: Output) -> Self {
+        Self { input, terminal, output, outcomes: Vec::new(), ended: false }
     }
 
-    /// Right steps, all steps, and answered ones.
+    /// The numbers of correct steps, all steps, and answered ones.
     pub fn score(&self) -> (usize, usize, usize) {
-        let count = |of: &[Outcome]| self.outcomes.iter().filter(|(outcome, _)| of.contains(outcome)).count();
-        (count(&[Outcome::Right]), self.outcomes.len(), count(&[Outcome::Right, Outcome::Wrong]))
+        let count = |of: &[Outcome]| {
+            self.outcomes.iter().filter(|(outcome, _)| of.contains(outcome)).count()
+        };
+        (
+            count(&[Outcome::Correct]),
+            self.outcomes.len(),
+            count(&[Outcome::Correct, Outcome::Incorrect]),
+        )
     }
 
-    /// Asks until all is asked, somebody types q, or there is nothing more to read.
+    /// Asks until the last question, a q, or the end of the input.
     pub fn ask_all(&mut self, questions: &[Question]) {
-        self.voice.wrapped(
+        self.output.wrapped(
             "",
-            "Numbers may be written 0.25, 1/4 or -inf, with spaces between them. ? shows the formula, an empty line goes on, \
-             q ends.",
+            "Write numbers as 0.25, 1/4 or -inf, with spaces between them. ? shows the formula, an \
+             empty line skips the step, q ends.",
         );
-        self.voice.say("");
+        self.output.line("");
         for question in questions {
             if !self.ended {
                 self.ask(question);
@@ -66,10 +73,10 @@ impl<R: BufRead> Session<R> {
     }
 
     fn ask(&mut self, question: &Question) {
-        self.voice.heading(question);
+        self.output.heading(question);
         if question.steps.is_empty() {
-            self.voice.say("  Say it in your own words, then press Enter.");
-            // Whatever is said, the model answer is what helps; after an end it would only be noise.
+            self.output.line("  Answer in your own words, then press Enter.");
+            // Any line is followed by the model answer, which is for the user to compare.
             self.line();
         }
         for step in &question.steps {
@@ -77,58 +84,58 @@ impl<R: BufRead> Session<R> {
             self.outcomes.push(outcome);
         }
         if !self.ended {
-            self.voice.closing(question);
+            self.output.closing(question);
         }
     }
 
     fn step(&mut self, step: &QuizStep) -> (Outcome, Option<String>) {
-        self.voice.wrapped("  ", &format!("{} ({})", step.ask, step.right.expects()));
-        let mut left = if self.voice == Voice::Silent { 1 } else { TRIES };
+        self.output.wrapped("  ", &format!("{} ({})", step.ask, step.answer.expects()));
+        let mut left = if self.output == Output::None { 1 } else { TRIES };
         while let Some(line) = self.line() {
             let typed = Some(line.clone());
-            match (line.as_str(), step.right.check(&line)) {
+            match (line.as_str(), step.answer.check(&line)) {
                 ("", _) => {
                     self.correct("It is", step);
                     return (Outcome::Skipped, None);
                 }
-                ("?", _) => self.voice.wrapped("  ", &step.formula),
-                (_, Verdict::Right) => {
-                    self.voice.say(&format!("  Right: {}.", step.right.shown()));
-                    return (Outcome::Right, typed);
+                ("?", _) => self.output.wrapped("  ", &step.formula),
+                (_, Verdict::Correct) => {
+                    self.output.line(&format!("  Correct: {}.", step.answer));
+                    return (Outcome::Correct, typed);
                 }
-                (_, Verdict::Wrong) => {
+                (_, Verdict::Incorrect) => {
                     self.correct("Not quite. It is", step);
-                    return (Outcome::Wrong, typed);
+                    return (Outcome::Incorrect, typed);
                 }
-                (_, Verdict::Unreadable(why)) => {
+                (_, Verdict::Invalid(why)) => {
                     left -= 1;
                     if left == 0 {
                         self.correct(&format!("{why}. It is"), step);
-                        return (Outcome::Wrong, typed);
+                        return (Outcome::Incorrect, typed);
                     }
-                    self.voice.wrapped("  ", &format!("{why}. Try again."));
+                    self.output.wrapped("  ", &format!("{why}. Try again."));
                 }
             }
         }
         (Outcome::Unanswered, None)
     }
 
-    /// The right value and how one gets it.
+    /// Prints the correct answer and its formula.
     fn correct(&self, words: &str, step: &QuizStep) {
-        self.voice.wrapped("  ", &format!("{words} {}, by {}", step.right.shown(), step.formula));
+        self.output.wrapped("  ", &format!("{words} {}, by {}", step.answer, step.formula));
     }
 
-    /// The next line without spaces around it; `None` at the end of the input, or when somebody wants to end.
+    /// The next line, trimmed; `None` at the end of the input or after q.
     fn line(&mut self) -> Option<String> {
-        self.voice.prompt("  > ");
+        self.output.prompt("  > ");
         let mut bytes = Vec::new();
-        // An input that breaks off has ended; what is no UTF-8 is no answer, but no reason to stop either.
+        // A read error ends the input; invalid UTF-8 is an invalid answer, not the end.
         let read = self.input.read_until(b'\n', &mut bytes).unwrap_or(0);
         let line = String::from_utf8_lossy(&bytes).trim().to_owned();
         self.ended = read == 0 || matches!(line.as_str(), "q" | "quit" | "exit");
         if self.ended || !self.terminal {
-            // What was typed elsewhere is repeated, so that what is printed can be read.
-            self.voice.say(&line);
+            // Piped input is echoed, so that the transcript can be read.
+            self.output.line(&line);
         }
         (!self.ended).then_some(line)
     }

@@ -4,17 +4,20 @@ mod files;
 mod print;
 
 use crate::args::{MetricName, Score, SmoothName, TokenizeName};
+use crate::error::{Error, Result};
 use crate::printer::say;
 use files::Lines;
-use limpid::error::{Error, Result};
-use limpid::eval::bleu::{OrdersCounted, Smooth};
+use limpid::eval::bleu::{NgramOrders, Smooth};
 use limpid::eval::chrf::{ChrfSmooth, Whitespace};
-use limpid::eval::lengths::{LONGEST, LengthGroup, bleu_by_length};
+use limpid::eval::lengths::{LENGTH_BOUNDS, LengthGroup, bleu_by_length};
 use limpid::eval::resample::{Bootstrap, Interval, Randomization, paired_p_value};
-use limpid::eval::{Bleu, BleuScore, Case, Chrf, Counts, Metric, Tokenizer, count_lines, signature};
+use limpid::eval::{
+    Bleu, BleuScore, BleuTokenizer, Case, Chrf, Counts, Metric, count_lines, signature,
+};
 use std::path::PathBuf;
 
-/// Resampled corpora where several systems are compared and nothing else was said; sacreBLEU's number.
+/// Resampled corpora where several systems are compared and nothing else was said; sacreBLEU's
+/// number.
 const SAMPLES: usize = 1000;
 
 /// Scores files.
@@ -22,15 +25,17 @@ pub fn run(args: Score) -> Result<()> {
     let settings = Settings::new(&args)?;
     let paths: Vec<_> = args.hyp.iter().chain(&args.references).chain(&args.source).collect();
     files::check_standard_input(&paths)?;
-    let read =
-        |paths: &[PathBuf]| -> Result<Vec<Lines>> { paths.iter().map(|path| Lines::read(path)).collect() };
+    let read = |paths: &[PathBuf]| -> Result<Vec<Lines>> {
+        paths.iter().map(|path| Lines::read(path)).collect()
+    };
     let (systems, references) = (read(&args.hyp)?, read(&args.references)?);
     for lines in systems.iter().skip(1).chain(&references) {
         lines.check_pairs_with(&systems[0])?;
     }
     let mut columns: Vec<_> = references.iter().map(Lines::iter).collect();
-    let references: Vec<Vec<&str>> =
-        (0..systems[0].len()).map(|_| columns.iter_mut().filter_map(Iterator::next).collect()).collect();
+    let references: Vec<Vec<&str>> = (0..systems[0].len())
+        .map(|_| columns.iter_mut().filter_map(Iterator::next).collect())
+        .collect();
 
     if args.sentence {
         return sentences(&settings, &systems, &references, &args);
@@ -71,8 +76,10 @@ impl Chosen {
 impl Settings {
     fn new(args: &Score) -> Result<Self> {
         if args.chrf_char_order + args.chrf_word_order == 0 {
-            return Err(Error::config("--chrf-char-order 0 and --chrf-word-order 0 leave nothing to count")
-                .hint("chrF has characters up to order 6: leave both out"));
+            return Err(Error::config(
+                "--chrf-char-order 0 and --chrf-word-order 0 leave nothing to count",
+            )
+            .hint("chrF has characters up to order 6: leave both out"));
         }
         if args.randomization.is_some() && args.hyp.len() == 1 {
             return Err(Error::config("--randomization compares systems, and there is one")
@@ -83,22 +90,30 @@ impl Settings {
         let bleu = Bleu {
             case,
             tokenizer: match args.tokenize {
-                TokenizeName::V13a => Tokenizer::V13a,
-                TokenizeName::Intl => Tokenizer::Intl,
-                TokenizeName::Char => Tokenizer::Char,
-                TokenizeName::None => Tokenizer::None,
+                TokenizeName::V13a => BleuTokenizer::V13a,
+                TokenizeName::Intl => BleuTokenizer::Intl,
+                TokenizeName::Char => BleuTokenizer::Char,
+                TokenizeName::None => BleuTokenizer::None,
             },
             smooth: smooth(args)?,
             max_order: args.max_ngram,
-            orders: if effective { OrdersCounted::Effective } else { OrdersCounted::All },
+            orders: if effective { NgramOrders::Effective } else { NgramOrders::All },
         };
         let chrf = Chrf {
             case,
             char_order: args.chrf_char_order,
             word_order: args.chrf_word_order,
             beta: args.chrf_beta,
-            whitespace: if args.chrf_whitespace { Whitespace::Counted } else { Whitespace::Ignored },
-            smooth: if args.chrf_eps_smoothing { ChrfSmooth::Epsilon } else { ChrfSmooth::EffectiveOrder },
+            whitespace: if args.chrf_whitespace {
+                Whitespace::Counted
+            } else {
+                Whitespace::Ignored
+            },
+            smooth: if args.chrf_eps_smoothing {
+                ChrfSmooth::Epsilon
+            } else {
+                ChrfSmooth::EffectiveOrder
+            },
         };
         let mut metrics: Vec<Chosen> = Vec::new();
         for name in &args.metrics {
@@ -182,9 +197,15 @@ struct Row {
     p_value: Option<f64>,
 }
 
-fn table(chosen: &Chosen, systems: &[Lines], references: &[Vec<&str>], test: Test) -> Result<Table> {
+fn table(
+    chosen: &Chosen,
+    systems: &[Lines],
+    references: &[Vec<&str>],
+    test: Test,
+) -> Result<Table> {
     let metric = chosen.metric();
-    let count = |system: &Lines| count_lines(metric, &system.iter().collect::<Vec<_>>(), references);
+    let count =
+        |system: &Lines| count_lines(metric, &system.iter().collect::<Vec<_>>(), references);
     let counts: Vec<Counts> = systems.iter().map(count).collect::<std::result::Result<_, _>>()?;
     let mut rows: Vec<Row> = counts.iter().map(|counts| row(chosen, &counts.total())).collect();
     match test {
@@ -218,10 +239,18 @@ fn row(chosen: &Chosen, total: &[u64]) -> Row {
 }
 
 /// A score for each line and metric.
-fn sentences(settings: &Settings, systems: &[Lines], references: &[Vec<&str>], args: &Score) -> Result<()> {
+fn sentences(
+    settings: &Settings,
+    systems: &[Lines],
+    references: &[Vec<&str>],
+    args: &Score,
+) -> Result<()> {
     let [system] = systems else {
-        return Err(Error::config(format!("--sentence scores one file, and there are {}", systems.len()))
-            .hint("give one file to --hyp"));
+        return Err(Error::config(format!(
+            "--sentence scores one file, and there are {}",
+            systems.len()
+        ))
+        .hint("give one file to --hyp"));
     };
     let metrics: Vec<&dyn Metric> = settings.metrics.iter().map(Chosen::metric).collect();
     // Standard output has a line for each line; what the columns are is said once, beside it.
@@ -236,7 +265,8 @@ fn sentences(settings: &Settings, systems: &[Lines], references: &[Vec<&str>], a
         if args.json {
             print::json_sentence(i + 1, &metrics, &scores);
         } else {
-            let scores: Vec<String> = scores.iter().map(|score| format!("{score:.*}", args.width)).collect();
+            let scores: Vec<String> =
+                scores.iter().map(|score| format!("{score:.*}", args.width)).collect();
             println!("{}", scores.join("\t"));
         }
     }
@@ -256,7 +286,7 @@ fn by_length(
     let source: Vec<&str> = source.iter().collect();
     let of = |system: &Lines| {
         let hypotheses: Vec<&str> = system.iter().collect();
-        bleu_by_length(bleu, bleu.tokenizer, &LONGEST, &source, &hypotheses, references)
+        bleu_by_length(bleu, bleu.tokenizer, &LENGTH_BOUNDS, &source, &hypotheses, references)
     };
     Ok(Some(systems.iter().map(of).collect::<std::result::Result<_, _>>()?))
 }

@@ -8,12 +8,18 @@ use limpid::eval::lengths::LengthGroup;
 use serde_json::{Map, Value, json};
 
 /// A line for each metric of one system; of several, a block for each metric.
-pub fn text(systems: &[Lines], tables: &[Table], groups: Option<&[Vec<LengthGroup>]>, width: usize) {
+pub fn text(
+    systems: &[Lines],
+    tables: &[Table],
+    groups: Option<&[Vec<LengthGroup>]>,
+    width: usize,
+) {
     let widest = systems.iter().map(|system| system.name.chars().count()).max().unwrap_or(0);
     for table in tables {
         let Table { name, signature, rows } = table;
         if let [row] = &rows[..] {
-            let details = row.bleu.as_ref().map_or(String::new(), |bleu| format!(" {}", bleu.details()));
+            let details =
+                row.bleu.as_ref().map_or(String::new(), |bleu| format!(" {}", bleu.details()));
             println!("{name}|{signature} = {}{details}", number(row, width));
             continue;
         }
@@ -25,7 +31,8 @@ pub fn text(systems: &[Lines], tables: &[Table], groups: Option<&[Vec<LengthGrou
     }
     if systems.len() > 1 {
         say(format_args!(
-            "p: how likely a difference from {} this large would be, were the two equally good; below 0.05 it is rarely chance",
+            "p: how likely a difference from {} this large would be, were the two equally good; \
+             below 0.05 it is rarely chance",
             systems[0].name
         ));
     }
@@ -47,7 +54,10 @@ fn number(row: &Row, width: usize) -> String {
     match row.interval {
         None => format!("{:.width$}", row.score),
         Some(interval) => {
-            format!("{:.width$} (μ = {:.width$} ± {:.width$})", row.score, interval.mean, interval.half_width)
+            format!(
+                "{:.width$} (μ = {:.width$} ± {:.width$})",
+                row.score, interval.mean, interval.half_width
+            )
         }
     }
 }
@@ -67,7 +77,8 @@ pub fn json(systems: &[Lines], tables: &[Table], groups: Option<&[Vec<LengthGrou
 }
 
 fn score(table: &Table, row: &Row) -> Value {
-    let mut object = json!({ "name": table.name, "score": row.score, "signature": table.signature });
+    let mut object =
+        json!({ "name": table.name, "score": row.score, "signature": table.signature });
     if let Some(bleu) = &row.bleu {
         object["precisions"] = json!(bleu.precisions);
         object["brevity_penalty"] = json!(bleu.brevity_penalty);

@@ -1,14 +1,14 @@
-//! Who may look where, and the queries and keys of one sequence and head.
+//! The attention mask, and the queries and keys of one sequence and head.
 
 use super::views::{Heads, Rows, Span};
 
-/// Whether a query may look at keys that come after it.
+/// Whether a query attends to later keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Causality {
     /// Every query sees every key.
     Full,
-    /// Query i of t sees key j of s if j ≤ i + (s − t). The two are aligned at the end, so training (t = s) and decoding
-    /// with cached keys (t = 1: the newest query sees all s keys) are one rule.
+    /// Query i of t sees key j of s if j ≤ i + (s − t). The two are aligned at the end, so the rule
+    /// covers training (t = s) and decoding with cached keys (t = 1: the query sees all s keys).
     Causal,
 }
 
@@ -17,32 +17,32 @@ pub enum Causality {
 pub enum Padding<'a> {
     /// No padding: packed sequences need none.
     None,
-    /// Hidden keys get weight 0; every query is answered.
+    /// Padding keys get weight 0; padding queries are computed like others.
     Keys(&'a [bool]),
-    /// Hidden keys get weight 0, and hidden queries a zero row.
+    /// Padding keys get weight 0, and padding queries a zero row.
     KeysAndQueries {
-        /// Visible keys.
+        /// Real keys.
         keys: &'a [bool],
-        /// Visible queries.
+        /// Real queries.
         queries: &'a [bool],
     },
 }
 
-/// What attention is computed: everything but the numbers.
+/// Shape, scale and mask of an attention: everything but its operands.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionSpec<'a> {
     /// h.
     pub heads: usize,
-    /// What scores are multiplied by: usually 1/√d_k.
+    /// Factor on the scores, 1/√d_k by default in the literature.
     pub scale: f32,
-    /// Whether queries see later keys.
+    /// Whether queries attend to later keys.
     pub causality: Causality,
-    /// Which rows are hidden.
+    /// Which rows are padding.
     pub padding: Padding<'a>,
     /// The rows of each sequence in q and z, in ascending order.
     pub q_spans: &'a [Span],
-    /// The rows of each sequence in k and v. In the forward pass several sequences may share keys (the hypotheses of a
-    /// beam share their source); the backward pass wants them in ascending order.
+    /// The rows of each sequence in k and v. In the forward pass several sequences may share keys
+    /// (the hypotheses of a beam share their source); the backward pass requires ascending order.
     pub k_spans: &'a [Span],
 }
 
@@ -58,14 +58,16 @@ impl<'a> AttentionSpec<'a> {
         );
         assert!(
             q.width == k.width,
-            "attention: queries have {} columns a head, keys have {}",
+            "attention: queries have {} columns per head, keys have {}",
             q.width,
             k.width
         );
         q.check("q", self.heads, self.q_spans);
         k.check("k", self.heads, self.k_spans);
         let (keys, queries) = self.padding.masks();
-        for (name, mask, spans) in [("keys", keys, self.k_spans), ("queries", queries, self.q_spans)] {
+        for (name, mask, spans) in
+            [("keys", keys, self.k_spans), ("queries", queries, self.q_spans)]
+        {
             let rows = spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
             let len = mask.map_or(rows, <[bool]>::len);
             assert!(
@@ -76,7 +78,13 @@ impl<'a> AttentionSpec<'a> {
     }
 
     /// The queries and keys of one sequence and head.
-    pub(super) fn pair(&self, q: Heads<'a>, k: Heads<'a>, sequence: usize, head: usize) -> Pair<'a> {
+    pub(super) fn pair(
+        &self,
+        q: Heads<'a>,
+        k: Heads<'a>,
+        sequence: usize,
+        head: usize,
+    ) -> Pair<'a> {
         let (q_span, k_span) = (self.q_spans[sequence], self.k_spans[sequence]);
         let (keys, queries) = self.padding.masks();
         Pair {
@@ -127,7 +135,7 @@ impl Pair<'_> {
         self.k_span.len
     }
 
-    /// Query i sees keys `0..visible(i)` as far as causality goes: one more for each later query.
+    /// The causal mask lets query i see keys `0..visible(i)`: one more for each later query.
     #[inline(always)]
     pub fn visible(&self, i: usize) -> usize {
         match self.causality {
@@ -136,7 +144,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The first query that sees key j, as far as causality goes.
+    /// The first query that sees key j by the causal mask.
     #[inline(always)]
     pub fn first_query(&self, j: usize) -> usize {
         match self.causality {
@@ -145,13 +153,14 @@ impl Pair<'_> {
         }
     }
 
-    /// Whether padding hides query i.
+    /// Whether query i is padding.
     #[inline(always)]
     pub fn is_hidden(&self, i: usize) -> bool {
         self.queries.is_some_and(|queries| !queries[i])
     }
 
-    /// Scores of query i against keys `0..scores.len()`: −∞ where padding hides the key or the query.
+    /// Masks scores of query i against keys `0..scores.len()`: −∞ where the key or the query is
+    /// padding.
     #[inline(always)]
     pub fn hide(&self, scores: &mut [f32], i: usize) {
         if self.is_hidden(i) {

@@ -4,18 +4,20 @@
 //! z = softmax(scale · q · kᵀ + mask) · v        for each sequence and each head
 //! ```
 //!
-//! Shapes, for one of b sequences and one of h heads: `q` (t, d_k), `k` (s, d_k), `v` (s, d_v), `z` (t, d_v); scores and
-//! weights (t, s). In memory the sequences follow each other as rows ([`Span`]) and the heads lie side by side as
-//! columns ([`Heads`]), so `q` of the whole batch is (Σt, h·d_k), and nothing is moved to split heads or to pad.
-//! mask is 0 where a query may look and −∞ where it may not: [`Causality`] and [`Padding`].
-//! A query that may look nowhere gets a zero row and zero gradients, never NaN.
+//! Shapes, for one of b sequences and one of h heads: `q` (t, d_k), `k` (s, d_k), `v` (s, d_v), `z`
+//! (t, d_v); scores and weights (t, s). In memory the sequences follow each other as rows
+//! ([`Span`]) and the heads are adjacent columns ([`Heads`]), so `q` of the whole batch is
+//! (Σt, h·d_k), and splitting heads or padding copies nothing. mask is 0 where a query may attend
+//! and −∞ where it may not: [`Causality`] and [`Padding`]. A fully masked query gets a zero row and
+//! zero gradients, never NaN.
 //!
-//! Saved for the backward pass: `z` and `lse` (Σt, h), the log of the sum of each row's exponentials. No (t, s)
-//! matrix is kept: forward and backward walk over blocks of 64 queries, and the backward computes the weights again
-//! from q, k and lse. References: Vaswani et al. 2017; Rabe and Staats 2021 and Dao et al. 2022 for recomputing.
+//! Saved for the backward pass: `z` and `lse` (Σt, h), the log-sum-exp of each row of scores. No
+//! (t, s) matrix is stored: forward and backward process blocks of 64 queries, and the backward
+//! pass recomputes the weights from q, k and lse. References: Vaswani et al. 2017; Rabe and Staats
+//! 2021 and Dao et al. 2022 for recomputation.
 //!
-//! One (sequence, head) is computed alike whatever else is in the batch and whichever thread does it: the same bits
-//! at any number of threads and in any batch.
+//! The computation of one (sequence, head) does not depend on the rest of the batch or on the
+//! thread: the same bits for any number of threads and in any batch.
 
 mod mask;
 mod pass;
@@ -33,8 +35,8 @@ pub use pass::{attention_backward, attention_forward};
 use views::Rows;
 pub use views::{Heads, HeadsMut, Span};
 
-/// The weights (t, s) of one sequence and one head, for looking inside: softmax(scale · q · kᵀ + mask), exactly zero
-/// where the mask hides.
+/// The attention weights (t, s) of one sequence and one head, for inspection:
+/// softmax(scale · q · kᵀ + mask), exactly zero where masked.
 ///
 /// # Panics
 /// If `weights` is not (t, s), or an operand does not have the shape that `spec` says.
@@ -69,7 +71,7 @@ pub fn attention_weights(
 }
 
 vectorized! {
-    /// One query against every key it sees, straight from where they lie: exp(score − max), 0 where it may not look.
+    /// One query against every key it sees, read in place: exp(score − max), 0 where masked.
     fn weigh(row: &mut [f32], pair: &Pair, i: usize) -> softmax::RowSum {
         let q = pair.q.row(i);
         let visible = pair.visible(i);

@@ -1,8 +1,9 @@
-//! The two passes of attention. Their tasks are (sequence, head) pairs; see the parent module for the formula.
+//! Forward and backward pass of attention. A task is some (sequence, head) pairs; the formula is in
+//! the parent module.
 
 use super::mask::Pair;
 use super::scratch::{self, lanes, right, score_width, transposed};
-use super::tile::{self, Left, Reach, TILE_ROWS};
+use super::tile::{self, Extent, LeftView, TILE_ROWS};
 use super::{AttentionSpec, Heads, HeadsMut, Rows, weigh};
 use crate::kernels::matmul::Accumulate;
 use crate::kernels::softmax::{self, RowSum};
@@ -10,26 +11,34 @@ use crate::simd::{self, LANES, vectorized};
 use crate::team::{self, Parts};
 use std::ops::Range;
 
-/// Queries whose scores are in scratch at a time: 64 x 256 scores are 64 KB, a sixteenth of the second cache.
+/// Number of queries whose scores are in scratch at a time: 64 x 256 scores are 64 KB, a sixteenth
+/// of the L2 cache.
 const BLOCK: usize = 64;
 
-/// Multiply-adds that make a task worth its hand-over: about 20 µs.
+/// Multiply-adds that outweigh the cost of scheduling a task: about 20 µs.
 const TASK_WORK: usize = 1_000_000;
 
-/// z = softmax(scale·q·kᵀ + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h): −∞ where a query may look
-/// nowhere. Rows outside the spans are left alone.
+/// z = softmax(scale·q·kᵀ + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h),
+/// which is −∞ for a fully masked query. Rows outside the spans are not written.
 ///
 /// # Panics
 /// If an operand does not have the shape that `spec` says.
 #[track_caller]
-pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: Heads, spec: &AttentionSpec) {
+pub fn attention_forward(
+    z: HeadsMut,
+    lse: &mut [f32],
+    q: Heads,
+    k: Heads,
+    v: Heads,
+    spec: &AttentionSpec,
+) {
     spec.check(q, k);
     v.check("v", spec.heads, spec.k_spans);
     z.check("z", spec.heads, v.width, spec.q_spans);
     check_lse(lse.len(), spec);
     let lse = Parts::new(lse);
     let pairs = spec.q_spans.len() * spec.heads;
-    // A few long sequences: their queries are shared out, in whole blocks.
+    // A few long sequences: their queries are split between tasks, in whole blocks.
     let blocks = spec.q_spans.iter().map(|span| span.len.div_ceil(BLOCK)).max().unwrap_or(0);
     let shares = (16 / pairs.max(1)).clamp(1, blocks.max(1));
     for_each_unit(pairs * shares, work(spec, q.width + v.width), |unit| {
@@ -41,13 +50,14 @@ pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: He
         let v = v.rows(pair.k_span, head);
         let finish = |i: usize, z_row: &[f32], sum: RowSum| {
             let row = pair.q_span.start + i;
-            // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and heads neither.
+            // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and
+            // heads neither.
             let (z, lse) = unsafe { (z.row(row, head), lse.part(row * spec.heads + head, 1)) };
             let scale = sum.normaliser();
             z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
             lse[0] = sum.log_sum_exp();
         };
-        // Transposing the keys pays from the second query on.
+        // Transposing the keys is worth its cost from the second query on.
         if pair.t() == 1 {
             forward_one(&pair, v, &finish);
         } else {
@@ -56,7 +66,7 @@ pub fn attention_forward(z: HeadsMut, lse: &mut [f32], q: Heads, k: Heads, v: He
     });
 }
 
-/// One query: decoding. Reads each key and value once, where they lie, so memory is the limit.
+/// One query, as in decoding. Reads each key and value once, in place: bound by memory bandwidth.
 fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     scratch::with([pair.s(), v.width], |[weights, z]| {
         let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
@@ -85,12 +95,17 @@ vectorized! {
 }
 
 /// Blocks of queries: scores, softmax and weighted values of a block while they are in cache.
-fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usize, &[f32], RowSum)) {
+fn forward_blocks(
+    pair: &Pair,
+    v: Rows,
+    rows: Range<usize>,
+    finish: &dyn Fn(usize, &[f32], RowSum),
+) {
     if rows.is_empty() {
         return;
     }
     let (d_k, d_v) = (pair.q.width, v.width);
-    // Keys that no query of these rows sees are not even read.
+    // Keys that none of these queries sees are not read.
     let s = pair.visible(rows.end - 1);
     let (width, out_width) = (score_width(s), lanes(d_v));
     let lens = [d_k * width, s * out_width, BLOCK * width, BLOCK * out_width];
@@ -100,15 +115,19 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
         for first in rows.clone().step_by(BLOCK) {
             let n = BLOCK.min(rows.end - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
-            let q = Left { data: pair.q.from(first).data, row_stride: pair.q.stride, col_stride: 1 };
-            tile::product(scores, width, n, q, k_t, Accumulate::Overwrite, &|tile| Reach {
+            let q = LeftView {
+                data: pair.q.from(first).data,
+                row_stride: pair.q.stride,
+                col_stride: 1,
+            };
+            tile::product(scores, width, n, q, k_t, Accumulate::Overwrite, &|tile| Extent {
                 inner: 0..d_k,
                 cols: seen(tile),
             });
             let mut sums = [RowSum { max: 0.0, sum: 0.0 }; BLOCK];
             exponentials_of_block(&mut sums[..n], scores, width, pair, first);
-            let p = Left { data: scores, row_stride: width, col_stride: 1 };
-            tile::product(out, out_width, n, p, v, Accumulate::Overwrite, &|tile| Reach {
+            let p = LeftView { data: scores, row_stride: width, col_stride: 1 };
+            tile::product(out, out_width, n, p, v, Accumulate::Overwrite, &|tile| Extent {
                 inner: 0..seen(tile),
                 cols: d_v,
             });
@@ -120,23 +139,31 @@ fn forward_blocks(pair: &Pair, v: Rows, rows: Range<usize>, finish: &dyn Fn(usiz
 }
 
 vectorized! {
-    fn exponentials_of_block(sums: &mut [RowSum], scores: &mut [f32], width: usize, pair: &Pair, first: usize) {
+    fn exponentials_of_block(
+        sums: &mut [RowSum],
+        scores: &mut [f32],
+        width: usize,
+        pair: &Pair,
+        first: usize,
+    ) {
         for (i, sum) in sums.iter_mut().enumerate() {
             let row = &mut scores[i * width..][..width];
             let visible = pair.visible(first + i);
             pair.hide(&mut row[..visible], first + i);
-            *sum = softmax::exponentials(cut(row, visible, f32::NEG_INFINITY));
+            *sum = softmax::exponentials(pad_row(row, visible, f32::NEG_INFINITY));
         }
     }
 }
 
-/// The first `visible` columns of a row, filled up with `fill` to whole lanes, followed by zeros.
+/// The first `visible` columns of a row, padded with `fill` to whole lanes; zeros are written after
+/// them.
 ///
-/// −∞ becomes 0 in the exponentials. Zeros are for the tiles: the mask cuts the rows of a tile at different lengths, less
-/// than a tile's height apart, and the tile reaches as far as its longest. (Whole vectors are read and written: a shorter
-/// write would make the next read wait for it.)
+/// −∞ becomes 0 in the exponentials. The zeros are for the tiles: under the causal mask the rows of
+/// a tile have different lengths, less than a tile's height apart, and the tile reads as far as its
+/// longest. Whole vectors are read and written: a shorter write would stall the next read
+/// (store-to-load forwarding).
 #[inline(always)]
-fn cut(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
+fn pad_row(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
     const { assert!(TILE_ROWS <= LANES) };
     // A window on ones, then zeros: LLVM would turn a comparison per lane into sixteen branches.
     const WINDOW: [u32; 2 * LANES] = {
@@ -157,10 +184,11 @@ fn cut(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
     kept
 }
 
-/// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and what the forward pass made: `z` and `lse`.
+/// The gradients of the loss by q, k and v, given `dz`, the gradient by z, and the results of the
+/// forward pass, `z` and `lse`.
 ///
-/// The rows of the spans are overwritten, the others left alone. `dq`, `dk` and `dv` may be columns of one matrix:
-/// [`HeadsMut::split`].
+/// The rows of the spans are overwritten, the others are not written. `dq`, `dk` and `dv` may be
+/// columns of one matrix: [`HeadsMut::split`].
 ///
 /// # Panics
 /// If an operand does not have the shape that `spec` says.
@@ -187,7 +215,7 @@ pub fn attention_backward(
         heads.check(name, spec.heads, spec.q_spans);
         assert!(
             heads.width == v.width,
-            "attention: {name} has {} columns a head, v has {}",
+            "attention: {name} has {} columns per head, v has {}",
             heads.width,
             v.width
         );
@@ -198,28 +226,29 @@ pub fn attention_backward(
     for_each_unit(pairs, 5 * work(spec, q.width + v.width) / 2, |unit| {
         let (sequence, head) = (unit / spec.heads, unit % spec.heads);
         let pair = spec.pair(q, k, sequence, head);
-        let given = Given {
+        let inputs = BackwardInputs {
             v: v.rows(pair.k_span, head),
             z: z.rows(pair.q_span, head),
             dz: dz.rows(pair.q_span, head),
             lse: &lse[pair.q_span.start.min(lse.len() / spec.heads) * spec.heads..],
             heads: spec.heads,
         };
-        backward_blocks(&pair, &given, |gradient, i, row, scale| {
+        backward_blocks(&pair, &inputs, |gradient, i, row, scale| {
             let (to, start) = match gradient {
-                Gradient::Queries => (&dq, pair.q_span.start),
-                Gradient::Keys => (&dk, pair.k_span.start),
-                Gradient::Values => (&dv, pair.k_span.start),
+                GradientOf::Queries => (&dq, pair.q_span.start),
+                GradientOf::Keys => (&dk, pair.k_span.start),
+                GradientOf::Values => (&dv, pair.k_span.start),
             };
-            // SAFETY: this sequence and head are this unit's alone: spans do not overlap, heads and views neither.
+            // SAFETY: this sequence and head are this unit's alone: spans do not overlap, heads and
+            // views neither.
             let to = unsafe { to.row(start + i, head) };
             to.iter_mut().zip(row).for_each(|(to, x)| *to = scale * x);
         });
     });
 }
 
-/// What one (sequence, head) of the backward pass is given besides queries and keys.
-struct Given<'a> {
+/// The inputs of the backward pass of one (sequence, head) besides queries and keys.
+struct BackwardInputs<'a> {
     v: Rows<'a>,
     z: Rows<'a>,
     dz: Rows<'a>,
@@ -228,15 +257,19 @@ struct Given<'a> {
     heads: usize,
 }
 
-/// Which gradient a finished row belongs to.
-enum Gradient {
+/// The operand whose gradient a finished row belongs to.
+enum GradientOf {
     Queries,
     Keys,
     Values,
 }
 
-fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, &[f32], f32)) {
-    let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, given.v.width);
+fn backward_blocks(
+    pair: &Pair,
+    inputs: &BackwardInputs,
+    finish: impl Fn(GradientOf, usize, &[f32], f32),
+) {
+    let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, inputs.v.width);
     let (width, k_width, v_width) = (score_width(s), lanes(d_k), lanes(d_v));
     let lens = [
         d_k * width,
@@ -252,9 +285,9 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
     ];
     scratch::with(lens, |[k_t, v_t, k_copy, p, ds, q_copy, dz_copy, dq, dk, dv]| {
         let k_t = transposed(pair.k, s, pair.scale, width, k_t);
-        let v_t = transposed(given.v, s, 1.0, width, v_t);
+        let v_t = transposed(inputs.v, s, 1.0, width, v_t);
         let k = right(pair.k, s, t, k_copy);
-        // The first block of queries overwrites the keys it sees; those it does not see begin at 0.
+        // The first block of queries overwrites the keys it sees; the others start at 0.
         let begun = if t == 0 { 0 } else { pair.visible(BLOCK.min(t) - 1) };
         dk[begun * k_width..s * k_width].fill(0.0);
         dv[begun * v_width..s * v_width].fill(0.0);
@@ -262,78 +295,88 @@ fn backward_blocks(pair: &Pair, given: &Given, finish: impl Fn(Gradient, usize, 
             let n = BLOCK.min(t - first);
             let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
             let keys = seen(0..n);
-            let (q, dz) = (pair.q.from(first), given.dz.from(first));
+            let (q, dz) = (pair.q.from(first), inputs.dz.from(first));
             let sum = if first == 0 { Accumulate::Overwrite } else { Accumulate::Add };
-            // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. P again, from the saved sums: exp(score − lse). And
-            // dP = dz·vᵀ.
-            let left = Left { data: q.data, row_stride: q.stride, col_stride: 1 };
-            tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Reach {
+            // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. So dP = dz·vᵀ. P is recomputed from
+            // the saved lse: exp(score − lse).
+            let left = LeftView { data: q.data, row_stride: q.stride, col_stride: 1 };
+            tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Extent {
                 inner: 0..d_k,
                 cols: seen(tile),
             });
-            let left = Left { data: dz.data, row_stride: dz.stride, col_stride: 1 };
-            tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Reach {
+            let left = LeftView { data: dz.data, row_stride: dz.stride, col_stride: 1 };
+            tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Extent {
                 inner: 0..d_v,
                 cols: seen(tile),
             });
-            score_gradients(p, ds, width, n, pair, given, first);
+            score_gradients(p, ds, width, n, pair, inputs, first);
             // Forward: score = scale·q·kᵀ. So dq = scale·dS·k.
-            let left = Left { data: ds, row_stride: width, col_stride: 1 };
-            tile::product(dq, k_width, n, left, k, Accumulate::Overwrite, &|tile| Reach {
+            let left = LeftView { data: ds, row_stride: width, col_stride: 1 };
+            tile::product(dq, k_width, n, left, k, Accumulate::Overwrite, &|tile| Extent {
                 inner: 0..seen(tile),
                 cols: d_k,
             });
             for i in 0..n {
-                finish(Gradient::Queries, first + i, &dq[i * k_width..][..d_k], pair.scale);
+                finish(GradientOf::Queries, first + i, &dq[i * k_width..][..d_k], pair.scale);
             }
-            // And dk = scale·dSᵀ·q; z = P·v gives dv = Pᵀ·dz. Both are sums over queries: block after block. A tile of
-            // keys begins with the first query that sees the first of them.
-            let from = |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
-            let left = Left { data: ds, row_stride: 1, col_stride: width };
+            // And dk = scale·dSᵀ·q; z = P·v gives dv = Pᵀ·dz. Both are sums over queries: block
+            // after block. A tile of keys begins with the first query that sees the first of them.
+            let from =
+                |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
+            let left = LeftView { data: ds, row_stride: 1, col_stride: width };
             let q = right(q, n, keys, q_copy);
-            tile::product(dk, k_width, keys, left, q, sum, &|tile| Reach {
+            tile::product(dk, k_width, keys, left, q, sum, &|tile| Extent {
                 inner: from(&tile)..n,
                 cols: d_k,
             });
-            let left = Left { data: p, row_stride: 1, col_stride: width };
+            let left = LeftView { data: p, row_stride: 1, col_stride: width };
             let dz = right(dz, n, keys, dz_copy);
-            tile::product(dv, v_width, keys, left, dz, sum, &|tile| Reach {
+            tile::product(dv, v_width, keys, left, dz, sum, &|tile| Extent {
                 inner: from(&tile)..n,
                 cols: d_v,
             });
         }
         for j in 0..s {
-            finish(Gradient::Keys, j, &dk[j * k_width..][..d_k], pair.scale);
-            finish(Gradient::Values, j, &dv[j * v_width..][..d_v], 1.0);
+            finish(GradientOf::Keys, j, &dk[j * k_width..][..d_k], pair.scale);
+            finish(GradientOf::Values, j, &dv[j * v_width..][..d_v], 1.0);
         }
     });
 }
 
 vectorized! {
     /// Scores become weights P, and dP becomes dS, the gradient by the scores.
-    fn score_gradients(p: &mut [f32], ds: &mut [f32], width: usize, n: usize, pair: &Pair, given: &Given, first: usize) {
+    fn score_gradients(
+        p: &mut [f32],
+        ds: &mut [f32],
+        width: usize,
+        n: usize,
+        pair: &Pair,
+        inputs: &BackwardInputs,
+        first: usize,
+    ) {
         for i in 0..n {
             let visible = pair.visible(first + i);
             let (p, ds) = (&mut p[i * width..][..width], &mut ds[i * width..][..width]);
-            let lse = given.lse[(first + i) * given.heads + pair.head];
+            let lse = inputs.lse[(first + i) * inputs.heads + pair.head];
             if lse == f32::NEG_INFINITY {
-                // The query looks nowhere: its weights are 0, not exp(−∞ − −∞).
-                cut(p, visible, 0.0).fill(0.0);
-                cut(ds, visible, 0.0).fill(0.0);
+                // A fully masked query: its weights are 0, not exp(−∞ − −∞).
+                pad_row(p, visible, 0.0).fill(0.0);
+                pad_row(ds, visible, 0.0).fill(0.0);
                 continue;
             }
             pair.hide(&mut p[..visible], first + i);
-            let p = cut(p, visible, f32::NEG_INFINITY);
+            let p = pad_row(p, visible, f32::NEG_INFINITY);
             softmax::exponentials_from(p, lse);
-            // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) = dz·z.
-            let mean = simd::dot(given.dz.row(first + i), given.z.row(first + i));
+            // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) =
+            // dz·z.
+            let mean = simd::dot(inputs.dz.row(first + i), inputs.z.row(first + i));
             ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
-            cut(ds, visible, 0.0);
+            pad_row(ds, visible, 0.0);
         }
     }
 }
 
-/// Multiply-adds of all pairs, as if nothing were masked.
+/// Multiply-adds of all pairs without a mask.
 fn work(spec: &AttentionSpec, widths: usize) -> usize {
     let scores: usize = spec.q_spans.iter().zip(spec.k_spans).map(|(q, k)| q.len * k.len).sum();
     scores * widths * spec.heads
@@ -342,7 +385,7 @@ fn work(spec: &AttentionSpec, widths: usize) -> usize {
 /// Calls `work(unit)` for each unit, several to a task when they are small.
 fn for_each_unit(units: usize, total_work: usize, work: impl Fn(usize) + Sync) {
     let enough = (TASK_WORK * units).div_ceil(total_work.max(1));
-    // At least eight tasks, so that four threads can share even a small job evenly.
+    // At least eight tasks, so that four threads can share a small loop evenly.
     let per_task = enough.clamp(1, units.div_ceil(8).max(1));
     team::run(units.div_ceil(per_task), |task| {
         (task * per_task..units.min((task + 1) * per_task)).for_each(&work);

@@ -1,28 +1,31 @@
-//! Small matrix products, straight from where the operands lie: c = a·b or c += a·b.
+//! Small matrix products on operands in place: c = a·b or c += a·b.
 //!
 //! ```text
-//! c[i][j] = Σ_k a[i][k] · b[k][j]        for the j and k that a tile of rows can reach
+//! c[i][j] = Σ_k a[i][k] · b[k][j]        for the j and k within the extent of a tile of rows
 //! ```
 //!
-//! Why not `matmul::product`: it knows only rectangles, and the causal mask cuts stairs (of a block of 64 queries and keys it
-//! leaves half); and it prepares its operands in every call, while keys and values serve all blocks of queries. On
-//! rectangles the two are close: 59 and 62 GFLOP/s for 24 x 32 x 24 with the transpose of the keys, 104 and 113 for
-//! 64 x 64 x 256 with keys already transposed (one thread, AVX-512). Here `b` has rows of whole lanes already, one element
-//! of `a` at a time is spread over a register, and each tile of up to six rows says how far it reaches.
+//! Why not `matmul::product`: it computes whole rectangles, of which the causal mask needs a
+//! staircase (half of a block of 64 queries and keys); and it packs its operands in every call,
+//! while keys and values are used by all blocks of queries. On rectangles the two are close: 59 and
+//! 62 GFLOP/s for 24 x 32 x 24 with the transpose of the keys, 104 and 113 for 64 x 64 x 256 with
+//! keys already transposed (one thread, AVX-512). Here `b` has rows of whole lanes already, one
+//! element of `a` at a time is broadcast to a register, and each tile of up to six rows has an
+//! extent of its own.
 //!
-//! Every element is summed in the order of k, whichever tile it falls into: the bits of a row of attention do not
-//! depend on what other rows there are.
+//! Every element is summed in the order of k, in whichever tile it is: the bits of a row of
+//! attention do not depend on the other rows.
 
 use crate::kernels::matmul::Accumulate;
 use crate::simd::{self, LANES, Level};
 use std::ops::Range;
 
-/// Rows of the largest tile: 6 x 32 sums fill 12 of 32 AVX-512 registers, 6 x 16 fill 12 of 16 AVX2 registers.
+/// Rows of the largest tile: 6 x 32 sums fill 12 of 32 AVX-512 registers, 6 x 16 fill 12 of 16 AVX2
+/// registers.
 pub(super) const TILE_ROWS: usize = 6;
 
 /// The left operand: a[i][k] at `i·row_stride + k·col_stride`.
 #[derive(Clone, Copy)]
-pub(super) struct Left<'a> {
+pub(super) struct LeftView<'a> {
     pub data: &'a [f32],
     pub row_stride: usize,
     pub col_stride: usize,
@@ -30,47 +33,52 @@ pub(super) struct Left<'a> {
 
 /// The right operand: rows `stride` apart, readable up to a whole number of lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Right<'a> {
+pub(super) struct RightView<'a> {
     pub data: &'a [f32],
     pub stride: usize,
 }
 
-/// What a tile of rows needs: columns `0..cols` (rounded up to lanes), summed over `inner`.
-pub(super) struct Reach {
+/// The extent of a tile of rows: columns `0..cols` (rounded up to lanes), summed over `inner`.
+pub(super) struct Extent {
     pub inner: Range<usize>,
     pub cols: usize,
 }
 
-/// `rows` rows of c, `stride` apart: `reach` says of each tile of rows which part of the product it is.
+/// `rows` rows of c, `stride` apart; `extent` gives the part of the product that each tile of rows
+/// needs.
 pub(super) fn product(
     c: &mut [f32],
     stride: usize,
     rows: usize,
-    a: Left,
-    b: Right,
+    a: LeftView,
+    b: RightView,
     accumulate: Accumulate,
-    reach: &dyn Fn(Range<usize>) -> Reach,
+    extent: &dyn Fn(Range<usize>) -> Extent,
 ) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(c: Output, a: Left, b: Right, reach: &dyn Fn(Range<usize>) -> Reach) {
-            walk::<TILE_ROWS, 1, true>(c, a, b, reach);
+        fn avx2(c: Output, a: LeftView, b: RightView, extent: &dyn Fn(Range<usize>) -> Extent) {
+            walk::<TILE_ROWS, 1, true>(c, a, b, extent);
         }
         #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        fn avx512(c: Output, a: Left, b: Right, reach: &dyn Fn(Range<usize>) -> Reach) {
-            walk::<TILE_ROWS, 2, true>(c, a, b, reach);
+        fn avx512(c: Output, a: LeftView, b: RightView, extent: &dyn Fn(Range<usize>) -> Extent) {
+            walk::<TILE_ROWS, 2, true>(c, a, b, extent);
         }
         match simd::level() {
-            // SAFETY: `level` never exceeds what this CPU has.
-            Level::Avx512 => return unsafe { avx512(Output { c, stride, rows, accumulate }, a, b, reach) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(Output { c, stride, rows, accumulate }, a, b, reach) },
+            Level::Avx512 => {
+                // SAFETY: `level` never exceeds what this CPU supports.
+                return unsafe { avx512(Output { c, stride, rows, accumulate }, a, b, extent) };
+            }
+            Level::Avx2 => {
+                // SAFETY: as above.
+                return unsafe { avx2(Output { c, stride, rows, accumulate }, a, b, extent) };
+            }
             Level::Scalar => {}
         }
     }
-    // The baseline has 16 registers of 4: two rows of 16 leave room for the operands.
-    walk::<2, 1, false>(Output { c, stride, rows, accumulate }, a, b, reach);
+    // The baseline has 16 registers of 4: two rows of 16 leave registers for the operands.
+    walk::<2, 1, false>(Output { c, stride, rows, accumulate }, a, b, extent);
 }
 
 struct Output<'a> {
@@ -80,20 +88,21 @@ struct Output<'a> {
     accumulate: Accumulate,
 }
 
-/// Tiles of R rows and V·LANES columns; column panels outside, so that a panel of b stays in the first cache.
+/// Tiles of R rows and V·LANES columns; column panels in the outer loop, so that a panel of b stays
+/// in the L1 cache.
 #[inline(always)]
 fn walk<const R: usize, const V: usize, const FUSED: bool>(
     mut out: Output,
-    a: Left,
-    b: Right,
-    reach: &dyn Fn(Range<usize>) -> Reach,
+    a: LeftView,
+    b: RightView,
+    extent: &dyn Fn(Range<usize>) -> Extent,
 ) {
     let mut col = 0;
     loop {
         let mut more = false;
         for row in (0..out.rows).step_by(R) {
             let rows = row..out.rows.min(row + R);
-            let Reach { inner, cols } = reach(rows.clone());
+            let Extent { inner, cols } = extent(rows.clone());
             if cols > col {
                 more |= cols > col + V * LANES;
                 if V == 2 && cols - col > LANES {
@@ -110,14 +119,14 @@ fn walk<const R: usize, const V: usize, const FUSED: bool>(
     }
 }
 
-/// The number of rows becomes a constant, so that their sums live in registers.
+/// Makes the number of rows a constant, so that their sums stay in registers.
 #[inline(always)]
 fn tile_of_rows<const V: usize, const FUSED: bool>(
     out: &mut Output,
     rows: Range<usize>,
     col: usize,
-    a: Left,
-    b: Right,
+    a: LeftView,
+    b: RightView,
     inner: Range<usize>,
 ) {
     match rows.len() {
@@ -131,13 +140,13 @@ fn tile_of_rows<const V: usize, const FUSED: bool>(
 }
 
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // Constant bounds are what keeps `sums` in registers.
+#[allow(clippy::needless_range_loop)] // Constant bounds keep `sums` in registers.
 fn tile<const R: usize, const V: usize, const FUSED: bool>(
     out: &mut Output,
     row: usize,
     col: usize,
-    a: Left,
-    b: Right,
+    a: LeftView,
+    b: RightView,
     inner: Range<usize>,
 ) {
     let first = row * out.stride + col;
@@ -149,7 +158,8 @@ fn tile<const R: usize, const V: usize, const FUSED: bool>(
         assert!(end <= b.data.len(), "tile outside its right operand");
     }
     let mut sums = [[[0.0_f32; LANES]; V]; R];
-    // SAFETY: the largest address of each operand was checked above; arrays of f32 need no more alignment than f32.
+    // SAFETY: the largest address of each operand was checked above; arrays of f32 need no more
+    // alignment than f32.
     unsafe {
         let c = out.c.as_mut_ptr().add(first);
         if out.accumulate == Accumulate::Add {
@@ -166,7 +176,11 @@ fn tile<const R: usize, const V: usize, const FUSED: bool>(
                     for l in 0..LANES {
                         let sum = &mut sums[r][v][l];
                         // Without the instruction, `mul_add` would be a call into the C library.
-                        *sum = if FUSED { x.mul_add(b_row[v][l], *sum) } else { x * b_row[v][l] + *sum };
+                        *sum = if FUSED {
+                            x.mul_add(b_row[v][l], *sum)
+                        } else {
+                            x * b_row[v][l] + *sum
+                        };
                     }
                 }
             }
@@ -188,8 +202,10 @@ mod tests {
         for rows in [1, 2, 5, 6, 7, 13, 64] {
             for inner in [0, 1, 3, 31] {
                 for cols in [1_usize, 16, 17, 33, 70] {
-                    let (stride, width) = (cols.next_multiple_of(LANES) + 5, cols.next_multiple_of(LANES));
-                    let mut random = |n: usize| (0..n).map(|_| rng.uniform() - 0.5).collect::<Vec<f32>>();
+                    let (stride, width) =
+                        (cols.next_multiple_of(LANES) + 5, cols.next_multiple_of(LANES));
+                    let mut random =
+                        |n: usize| (0..n).map(|_| rng.uniform() - 0.5).collect::<Vec<f32>>();
                     let (a, b, before) =
                         (random(rows * (inner + 2)), random(inner * stride), random(rows * stride));
                     for (row_stride, col_stride) in [(inner + 2, 1), (1, rows)] {
@@ -199,15 +215,18 @@ mod tests {
                                 &mut c,
                                 stride,
                                 rows,
-                                Left { data: &a, row_stride, col_stride },
-                                Right { data: &b, stride },
+                                LeftView { data: &a, row_stride, col_stride },
+                                RightView { data: &b, stride },
                                 accumulate,
-                                &|_| Reach { inner: 0..inner, cols },
+                                &|_| Extent { inner: 0..inner, cols },
                             );
                             for (at, (c, before)) in c.iter().zip(&before).enumerate() {
                                 let (i, j) = (at / stride, at % stride);
                                 if j >= width {
-                                    assert_eq!(c, before, "({rows},{inner},{cols}) wrote to ({i},{j})");
+                                    assert_eq!(
+                                        c, before,
+                                        "({rows},{inner},{cols}) wrote to ({i},{j})"
+                                    );
                                 } else if j < cols {
                                     let sum: f64 = (0..inner)
                                         .map(|k| {
@@ -215,7 +234,8 @@ mod tests {
                                                 * f64::from(b[k * stride + j])
                                         })
                                         .sum();
-                                    let kept = f64::from(*before) * f64::from(accumulate == Accumulate::Add);
+                                    let kept = f64::from(*before)
+                                        * f64::from(accumulate == Accumulate::Add);
                                     assert!((f64::from(*c) - sum - kept).abs() < 1e-6, "({i},{j})");
                                 }
                             }

@@ -1,4 +1,4 @@
-//! Where the operands of attention lie: spans of packed rows, heads side by side in columns.
+//! Views of the operands of attention: spans of packed rows, heads as adjacent columns.
 
 use crate::team::Parts;
 
@@ -7,12 +7,13 @@ use crate::team::Parts;
 pub struct Span {
     /// The first row.
     pub start: usize,
-    /// How many rows; none is legal.
+    /// Number of rows; it may be 0.
     pub len: usize,
 }
 
-/// Columns of a row-major matrix: heads lie side by side from column `first`, each `width` wide; rows are `stride`
-/// apart. The queries of a fused (n, 3c) projection are `Heads { data, stride: 3 * c, first: 0, width: d }`.
+/// Columns of a row-major matrix: heads are adjacent from column `first`, each `width` wide; rows
+/// are `stride` apart. The queries of a fused (n, 3c) projection are
+/// `Heads { data, stride: 3 * c, first: 0, width: d }`.
 #[derive(Clone, Copy)]
 pub struct Heads<'a> {
     /// The whole matrix.
@@ -26,7 +27,7 @@ pub struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// A matrix that holds nothing else: (n, h·d).
+    /// A whole matrix (n, h·d).
     pub fn new(data: &'a [f32], heads: usize, width: usize) -> Self {
         Self { data, stride: heads * width, first: 0, width }
     }
@@ -34,33 +35,41 @@ impl<'a> Heads<'a> {
     /// The rows of one sequence and one head.
     #[inline(always)]
     pub(super) fn rows(&self, span: Span, head: usize) -> Rows<'a> {
-        // A sequence without rows may lie past the end.
-        let from = if span.len == 0 { 0 } else { span.start * self.stride + self.first + head * self.width };
+        // An empty sequence may start past the end.
+        let from = if span.len == 0 {
+            0
+        } else {
+            span.start * self.stride + self.first + head * self.width
+        };
         let len = if span.len == 0 { 0 } else { (span.len - 1) * self.stride + self.width };
         Rows { data: &self.data[from..][..len], stride: self.stride, width: self.width }
     }
 }
 
-/// Like [`Heads`], to be written.
+/// Like [`Heads`], mutable.
 pub struct HeadsMut<'a> {
     parts: Parts<'a>,
     stride: usize,
     first: usize,
-    /// The columns `first..end` are this view's own.
+    /// The columns `first..end` belong to this view alone.
     end: usize,
     width: usize,
 }
 
 impl<'a> HeadsMut<'a> {
     /// Heads of `width` columns from column `first` of rows that are `stride` apart.
+    ///
+    /// # Panics
+    /// If `first` is outside the row.
     #[track_caller]
     pub fn new(data: &'a mut [f32], stride: usize, first: usize, width: usize) -> Self {
         let [view] = Self::split(data, stride, [(first, width)]);
         view
     }
 
-    /// Several views of one matrix, as the gradient of a fused projection needs: (first column, width of a head) of
-    /// each, from left to right. A view ends where the next begins, so they share no element.
+    /// Several views of one matrix, for the gradient of a fused projection: (first column, width of
+    /// a head) of each, from left to right. A view ends where the next one starts, so they share no
+    /// element.
     ///
     /// ```
     /// # use limpid_tensor::kernels::attention::HeadsMut;
@@ -84,7 +93,8 @@ impl<'a> HeadsMut<'a> {
             let end = columns.get(i + 1).map_or(stride, |next| next.0);
             assert!(
                 first <= end && end <= stride,
-                "heads: columns {first}..{end} of view {i} are not inside rows of {stride}, in ascending order"
+                "heads: columns {first}..{end} of view {i} are not inside rows of {stride}, \
+                 in ascending order"
             );
             Self { parts, stride, first, end, width }
         })
@@ -97,14 +107,21 @@ impl<'a> HeadsMut<'a> {
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub(super) unsafe fn row(&self, row: usize, head: usize) -> &mut [f32] {
-        // SAFETY: `check` made sure that heads lie inside this view's own columns, which other views do not have;
-        // the rest is the caller's promise.
+        // SAFETY: `check` made sure that the heads are inside the columns of this view alone; the
+        // rest is the caller's contract.
         unsafe { self.parts.part(row * self.stride + self.first + head * self.width, self.width) }
     }
 
     #[track_caller]
     pub(super) fn check(&self, name: &str, heads: usize, width: usize, spans: &[Span]) {
-        check(name, self.parts.len(), self.stride, self.first..self.end, (heads, self.width), spans);
+        check(
+            name,
+            self.parts.len(),
+            self.stride,
+            self.first..self.end,
+            (heads, self.width),
+            spans,
+        );
         assert!(
             self.width == width,
             "attention: {name} has heads of width {}, its operand {width}",
@@ -112,14 +129,24 @@ impl<'a> HeadsMut<'a> {
         );
         // Spans in ascending order cannot overlap: two tasks never write the same row.
         let ascending = spans.windows(2).all(|pair| pair[0].start + pair[0].len <= pair[1].start);
-        assert!(ascending, "attention: the sequences of {name} overlap or do not ascend: {spans:?}");
+        assert!(
+            ascending,
+            "attention: the sequences of {name} overlap or do not ascend: {spans:?}"
+        );
     }
 }
 
 impl Heads<'_> {
     #[track_caller]
     pub(super) fn check(&self, name: &str, heads: usize, spans: &[Span]) {
-        check(name, self.data.len(), self.stride, self.first..self.stride, (heads, self.width), spans);
+        check(
+            name,
+            self.data.len(),
+            self.stride,
+            self.first..self.stride,
+            (heads, self.width),
+            spans,
+        );
     }
 }
 
@@ -137,7 +164,12 @@ fn check(
         end <= columns.end,
         "attention: {heads} heads of width {width} do not fit columns {columns:?} of {name}"
     );
-    let rows = spans.iter().filter(|span| span.len > 0).map(|span| span.start + span.len).max().unwrap_or(0);
+    let rows = spans
+        .iter()
+        .filter(|span| span.len > 0)
+        .map(|span| span.start + span.len)
+        .max()
+        .unwrap_or(0);
     assert!(
         rows == 0 || (rows - 1) * stride + end <= len,
         "attention: the sequences end at row {rows}, {name} has {len} elements in rows of {stride}"
@@ -158,7 +190,7 @@ impl<'a> Rows<'a> {
         &self.data[i * self.stride..][..self.width]
     }
 
-    /// The same from row `i` on (which may be the end).
+    /// The rows from row `i` on, which may be the end.
     #[inline(always)]
     pub fn from(&self, i: usize) -> Rows<'a> {
         Rows { data: &self.data[(i * self.stride).min(self.data.len())..], ..*self }

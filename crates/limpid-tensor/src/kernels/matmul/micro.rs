@@ -1,13 +1,14 @@
-//! Micro-kernels: a small tile of c kept in registers while k passes by.
+//! Micro-kernels: a small tile of c is kept in registers during the loop over k.
 //!
 //! ```text
 //! s[r][j] = 0;  for p in 0..depth:  s[r][j] = s[r][j] + a[r][p]·b[p][j]      R rows of N registers
 //! c[r][j] = alpha·s[r][j]   or   c[r][j] + alpha·s[r][j]
 //! ```
 //!
-//! At each p, N registers of b are loaded and R numbers of a are spread over a register each. An edge tile is the same
-//! code with fewer rows, and a last register whose unwanted lanes are not stored: every element has the same
-//! operations in the same order wherever it lies, which is what makes the bits independent of the split.
+//! At each p, N registers of b are loaded and R elements of a are broadcast to a register each. An
+//! edge tile is the same code with fewer rows and a masked store of the last register: every
+//! element has the same operations in the same order wherever it is, which makes the bits
+//! independent of the split.
 
 use super::Accumulate;
 use super::vector::{Portable, Vector};
@@ -16,9 +17,10 @@ use crate::simd::Level;
 /// How the micro-kernel reads a.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Rows `step` apart, k contiguous: a row-major matrix as it lies.
+    /// Rows `step` apart, k contiguous: a row-major matrix in place.
     Rows,
-    /// For each k, all rows side by side; k's are `step` apart: a packed panel, or a transposed matrix as it lies.
+    /// For each k, all rows contiguous; k's are `step` apart: a packed panel, or a transposed
+    /// matrix in place.
     Interleaved,
 }
 
@@ -29,7 +31,7 @@ pub(super) struct Tile {
     pub(super) a: *const f32,
     pub(super) a_layout: Layout,
     pub(super) a_step: usize,
-    /// Whole registers can be read at every k, also where the tile's columns end.
+    /// Whole registers can be read at every k, also past the tile's last column.
     pub(super) b: *const f32,
     pub(super) b_step: usize,
     pub(super) c: *mut f32,
@@ -50,7 +52,8 @@ pub(super) struct Size {
     pub(super) lanes: usize,
 }
 
-/// AVX2 has 16 registers: 12 sums, 2 of b, 1 of a. AVX-512 has 32: 24 sums. Plain code assumes 16.
+/// AVX2 has 16 registers: 12 sums, 2 of b, 1 of a. AVX-512 has 32: 24 sums. Portable code assumes
+/// 16 registers.
 pub(super) fn size(level: Level) -> Size {
     match level {
         Level::Scalar => Size { rows: 4, cols: 8, lanes: 4 },
@@ -62,8 +65,9 @@ pub(super) fn size(level: Level) -> Size {
 /// Computes one tile.
 ///
 /// # Safety
-/// The CPU must have `level`; a must be valid for (rows, depth) in its layout, b for whole registers at each of `depth`
-/// steps, c for (rows, cols); nobody else may use that part of c.
+/// The CPU must have `level`; a must be valid for (rows, depth) in its layout, b for whole
+/// registers at each of `depth` steps, c for (rows, cols); no other reference to that part of c may
+/// be in use.
 #[inline]
 pub(super) unsafe fn tile(level: Level, tile: &Tile) {
     let size = size(level);
@@ -85,7 +89,7 @@ pub(super) unsafe fn tile(level: Level, tile: &Tile) {
 
 type Kernel = unsafe fn(&Tile);
 
-/// [`Layout`], known to the compiler.
+/// [`Layout`] as a type, known at compile time.
 trait Reads {
     /// Element (r, p) of a.
     unsafe fn at(tile: &Tile, r: usize, p: usize) -> *const f32;
@@ -95,7 +99,7 @@ struct Rows;
 impl Reads for Rows {
     #[inline(always)]
     unsafe fn at(tile: &Tile, r: usize, p: usize) -> *const f32 {
-        // SAFETY: the caller asks for an element of the tile.
+        // SAFETY: (r, p) is an element of the tile.
         unsafe { tile.a.add(r * tile.a_step + p) }
     }
 }
@@ -104,7 +108,7 @@ struct Interleaved;
 impl Reads for Interleaved {
     #[inline(always)]
     unsafe fn at(tile: &Tile, r: usize, p: usize) -> *const f32 {
-        // SAFETY: the caller asks for an element of the tile.
+        // SAFETY: (r, p) is an element of the tile.
         unsafe { tile.a.add(p * tile.a_step + r) }
     }
 }
@@ -116,12 +120,13 @@ impl Reads for Interleaved {
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // r and v count registers
 unsafe fn body<V: Vector, const R: usize, const N: usize, A: Reads>(tile: &Tile) {
-    // SAFETY: every address is one that the caller promised: (r, p) of a, N registers of b at each p, and of c the
-    // columns below `cols`.
+    // SAFETY: every address is one that the caller promised: (r, p) of a, N registers of b at each
+    // p, and of c the columns below `cols`.
     unsafe {
         let mut sums = [[V::splat(0.0); N]; R];
         for p in 0..tile.depth {
-            let b: [V; N] = std::array::from_fn(|v| V::load(tile.b.add(p * tile.b_step + v * V::LANES)));
+            let b: [V; N] =
+                std::array::from_fn(|v| V::load(tile.b.add(p * tile.b_step + v * V::LANES)));
             for r in 0..R {
                 let a = V::splat(*A::at(tile, r, p));
                 for v in 0..N {
@@ -133,7 +138,7 @@ unsafe fn body<V: Vector, const R: usize, const N: usize, A: Reads>(tile: &Tile)
         for row in &mut sums {
             *row = row.map(|s| s.times(alpha));
         }
-        // Each branch is short enough to be unrolled; otherwise the sums would live in memory, not in registers.
+        // Each branch is short enough to be unrolled; otherwise the sums would spill to memory.
         let last = tile.cols - (N - 1) * V::LANES;
         let c = |r: usize, v: usize| tile.c.add(r * tile.c_stride + v * V::LANES);
         if last < V::LANES {
@@ -141,7 +146,7 @@ unsafe fn body<V: Vector, const R: usize, const N: usize, A: Reads>(tile: &Tile)
                 for v in 0..N {
                     let n = if v == N - 1 { last } else { V::LANES };
                     let before = match tile.accumulate {
-                        Accumulate::Overwrite => V::splat(-0.0), // −0 + s is s, whatever s
+                        Accumulate::Overwrite => V::splat(-0.0), // −0 + s = s for every s
                         Accumulate::Add => V::load_first(c(r, v), n),
                     };
                     before.plus(sums[r][v]).store_first(c(r, v), n);

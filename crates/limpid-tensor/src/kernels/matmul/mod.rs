@@ -4,22 +4,34 @@
 //! c[i][j] = Σ_k a[i][k] · b[k][j]            a (m,k)   b (k,n)   c (m,n)
 //! ```
 //!
-//! Transposes are strides, not copies: `w.t()` reads the same memory with rows and columns exchanged.
-//! The derivative of a product is two more products: dA = dC·Bᵀ and dB = Aᵀ·dC.
+//! Transposes are strides, not copies: `w.t()` reads the same memory with rows and columns
+//! exchanged. The derivative of a product is two more products: dA = dC·Bᵀ and dB = Aᵀ·dC.
+//!
+//! ```
+//! use limpid_tensor::kernels::matmul::{Accumulate, Mat, MatMut, product};
+//!
+//! let (x, w) = ([1.0, 2.0], [3.0, 4.0, 5.0, 6.0]); // x (1, 2), W (2, 2)
+//! let mut y = [0.0; 2];
+//! let w_t = Mat::new(&w, 2, 2).t();
+//! product(MatMut::new(&mut y, 1, 2), Mat::new(&x, 1, 2), w_t, 1.0, Accumulate::Overwrite);
+//! assert_eq!(y, [11.0, 17.0]); // x·Wᵀ
+//! ```
 //!
 //! # How
-//! As in BLIS (Van Zee and van de Geijn 2015): `micro` keeps a tile of c in registers, `pack` copies panels of b (and of
-//! a transposed a) into the order in which it reads them, `block` is the loops around it, `small` the products with few
-//! rows; this file splits a product into tasks. On the team, b is packed once by all threads, then blocks of c are
-//! computed from it; a right factor that many products share is packed once for all of them (`packed`).
+//! As in BLIS (Van Zee and van de Geijn 2015): `micro` keeps a tile of c in registers, `pack`
+//! copies panels of b (and of a transposed a) into the order in which it reads them, `block` is the
+//! loops around it, `small` handles products with few rows; this file splits a product into tasks.
+//! On the team, b is packed once by all threads, then blocks of c are computed from it; a right
+//! operand that many products share is packed once for all of them (`packed`).
 //!
-//! # Bits
-//! k is cut into blocks of a length that depends on k alone (`block::depth_block`). Each element of c is, block by block,
-//! one chain of multiply-adds that begins with 0 and follows k, times alpha, added to c. Tiles at the edges and
-//! products with few rows do the same. So, at one instruction-set level, an element has the same bits whatever the
-//! number of threads, the other rows and columns of the product, the strides and the split: a row computed alone equals
-//! the row in a batch. Between levels the bits differ: AVX2 and AVX-512 fuse the multiply-add (and agree with each other),
-//! plain code rounds twice.
+//! # Reproducibility
+//! k is split into blocks of a length that depends on k alone (`block::depth_block`). Each element
+//! of c is, block by block, one chain of multiply-adds that starts at 0 and follows k, times alpha,
+//! added to c. Tiles at the edges and products with few rows do the same. So, at one
+//! instruction-set level, an element has the same bits for any number of threads, other rows and
+//! columns of the product, strides and split: a row computed alone equals the row in a batch.
+//! Between levels the bits differ: AVX2 and AVX-512 fuse the multiply-add (and agree with each
+//! other), portable code rounds twice.
 
 mod block;
 mod micro;
@@ -28,20 +40,20 @@ mod packed;
 mod small;
 mod vector;
 
-pub use packed::{PackedRight, Right};
+pub use packed::{PackedOperand, RightOperand};
 
 use crate::simd::{Level, level};
 use crate::team;
-use block::{CHUNK, Finish, Job, Packed, blocks, depth_block};
+use block::{CHUNK, Finish, Packed, Product, blocks, depth_block};
 use pack::{Purpose, with_scratch};
 use std::ops::Range;
 
-/// Whether a result replaces what was there or is added to it.
+/// Whether a result replaces the content of its destination or is added to it (BLAS: β = 0 or 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accumulate {
-    /// What was there is not read: it may be anything, NaN included.
+    /// The old content is not read: it may be NaN.
     Overwrite,
-    /// The result is added to what is there.
+    /// The result is added to the old content.
     Add,
 }
 
@@ -56,20 +68,26 @@ pub struct Mat<'a> {
 }
 
 impl<'a> Mat<'a> {
-    /// Rows that follow each other without a gap.
+    /// A contiguous row-major matrix.
+    ///
+    /// # Panics
+    /// If the slice is too short.
     #[track_caller]
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         Self::with_stride(data, rows, cols, cols)
     }
 
-    /// Rows that begin `row_stride` elements apart, as the columns of a wider matrix do.
+    /// Rows that start `row_stride` elements apart, as columns of a wider matrix do.
+    ///
+    /// # Panics
+    /// If the slice is too short, or rows overlap.
     #[track_caller]
     pub fn with_stride(data: &'a [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         check_fits(data.len(), rows, cols, row_stride);
         Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
-    /// The transpose, without moving anything.
+    /// The transpose, without copying.
     pub fn t(self) -> Self {
         Self {
             rows: self.cols,
@@ -90,13 +108,19 @@ pub struct MatMut<'a> {
 }
 
 impl<'a> MatMut<'a> {
-    /// Rows that follow each other without a gap.
+    /// A contiguous row-major matrix.
+    ///
+    /// # Panics
+    /// If the slice is too short.
     #[track_caller]
     pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
         Self::with_stride(data, rows, cols, cols)
     }
 
-    /// Rows that begin `row_stride` elements apart.
+    /// Rows that start `row_stride` elements apart.
+    ///
+    /// # Panics
+    /// If the slice is too short, or rows overlap.
     #[track_caller]
     pub fn with_stride(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         check_fits(data.len(), rows, cols, row_stride);
@@ -109,7 +133,8 @@ fn check_fits(len: usize, rows: usize, cols: usize, row_stride: usize) {
     let needed = if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + cols };
     assert!(
         len >= needed && (row_stride >= cols || rows <= 1),
-        "matrix ({rows},{cols}) with rows {row_stride} apart needs {needed} elements, the slice has {len}"
+        "matrix ({rows},{cols}) with rows {row_stride} apart needs {needed} elements, \
+         the slice has {len}"
     );
 }
 
@@ -128,16 +153,23 @@ fn check_shapes(c: (usize, usize), a: Mat, b: Mat) {
 }
 
 /// c = alpha·a·b, or c += alpha·a·b, on the calling thread.
+///
+/// # Panics
+/// If the shapes do not fit, naming all three.
 #[track_caller]
 pub fn product(c: MatMut, a: Mat, b: Mat, alpha: f32, accumulate: Accumulate) {
     check_shapes((c.rows, c.cols), a, b);
-    on_this_thread(&Job::new(level(), c, a, b, alpha, accumulate, None));
+    on_this_thread(&Product::new(level(), c, a, b, alpha, accumulate, None));
 }
 
-/// The same on the whole team, then `finish(row, first_column, part)` for each finished part of a row of c (bias, activation)
-/// while it is in cache: every element of c is in exactly one part.
+/// c = a·b, or c += a·b, on the team. The epilogue `finish(row, first_column, part)` is called for
+/// each finished part of a row of c (bias, activation) while it is in cache: every element of c is
+/// in exactly one part.
 ///
 /// How the product is split depends on its shape alone, and the bits do not depend on the split.
+///
+/// # Panics
+/// If the shapes do not fit, naming all three.
 #[track_caller]
 pub fn product_on_team(
     c: MatMut,
@@ -147,10 +179,10 @@ pub fn product_on_team(
     finish: impl Fn(usize, usize, &mut [f32]) + Sync,
 ) {
     check_shapes((c.rows, c.cols), a, b);
-    on_team(&Job::new(level(), c, a, b, 1.0, accumulate, Some(&finish)));
+    on_team(&Product::new(level(), c, a, b, 1.0, accumulate, Some(&finish)));
 }
 
-impl<'a> Job<'a> {
+impl<'a> Product<'a> {
     /// The shapes have been checked.
     fn new(
         level: Level,
@@ -161,13 +193,22 @@ impl<'a> Job<'a> {
         accumulate: Accumulate,
         finish: Option<Finish<'a>>,
     ) -> Self {
-        Self { level, c: c.data.as_mut_ptr(), stride: c.row_stride, a, b, alpha, accumulate, finish }
+        Self {
+            level,
+            c: c.data.as_mut_ptr(),
+            stride: c.row_stride,
+            a,
+            b,
+            alpha,
+            accumulate,
+            finish,
+        }
     }
 
     /// All rows of columns `cols` of c.
     ///
     /// # Safety
-    /// As for [`Job::compute`].
+    /// As for [`Product::compute`].
     unsafe fn compute_columns(&self, cols: Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         if self.a.rows <= FEW && self.a.cols > 0 && self.level > Level::Scalar {
@@ -179,42 +220,49 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The most rows that count as few: `small`.
+/// Up to this number of rows a product takes the path of `small`.
 const FEW: usize = 4;
 
-fn on_this_thread(job: &Job) {
-    if job.a.rows > 0 && job.b.cols > 0 {
-        // SAFETY: `check_fits` made sure that every element of the three matrices lies in its slice, and `c` is borrowed
-        // mutably for the job's lifetime, so it overlaps neither `a` nor `b` and is ours alone.
-        unsafe { job.compute_columns(0..job.b.cols) }
+fn on_this_thread(product: &Product) {
+    if product.a.rows > 0 && product.b.cols > 0 {
+        // SAFETY: `check_fits` made sure that every element of the three matrices lies in its
+        // slice, and `c` is borrowed mutably for the job's lifetime, so it overlaps neither `a` nor
+        // `b` and is ours alone.
+        unsafe { product.compute_columns(0..product.b.cols) }
     }
 }
 
-fn on_team(job: &Job) {
-    let (m, n, k) = (job.a.rows, job.b.cols, job.a.cols);
-    match Split::of(job.level, m, n, k) {
-        Split::Whole => on_this_thread(job),
+fn on_team(product: &Product) {
+    let (m, n, k) = (product.a.rows, product.b.cols, product.a.cols);
+    match Split::of(product.level, m, n, k) {
+        Split::Whole => on_this_thread(product),
         Split::Columns { cols } => team::run(n.div_ceil(cols), |task| {
             // SAFETY: as in `on_this_thread`; the columns of different tasks do not overlap.
-            unsafe { job.compute_columns(task * cols..n.min((task + 1) * cols)) }
+            unsafe { product.compute_columns(task * cols..n.min((task + 1) * cols)) }
         }),
         Split::Grid { rows, cols } => {
-            // Panels for a stretch of columns and k's that fit the scratch: almost always all of them.
-            let (width, depth) = (micro::size(job.level).cols, depth_block(k));
+            // Panels for as many columns and k's as fit the scratch: almost always all of them.
+            let (width, depth) = (micro::size(product.level).cols, depth_block(k));
             let stretch = (SHARED / depth / CHUNK * CHUNK).min(n.next_multiple_of(width));
             let deep = (SHARED / stretch / depth).max(1) * depth;
             for columns in blocks(0..n, stretch) {
                 for depths in blocks(0..k, deep) {
-                    grid(job, columns.clone(), depths, (rows, cols));
+                    grid(product, columns.clone(), depths, (rows, cols));
                 }
             }
         }
     }
 }
 
-/// Packs b's `columns` for the k's in `depths` together, then takes blocks of `(rows, cols)` of c.
-fn grid(job: &Job, columns: Range<usize>, depths: Range<usize>, (rows, cols): (usize, usize)) {
-    let (m, width) = (job.a.rows, micro::size(job.level).cols);
+/// Packs b's `columns` for the k's in `depths` on the team, then computes blocks of `(rows, cols)`
+/// of c.
+fn grid(
+    product: &Product,
+    columns: Range<usize>,
+    depths: Range<usize>,
+    (rows, cols): (usize, usize),
+) {
+    let (m, width) = (product.a.rows, micro::size(product.level).cols);
     let panels = columns.len().div_ceil(width);
     with_scratch(Purpose::SharedB, |scratch| {
         let shared = Packed {
@@ -223,45 +271,61 @@ fn grid(job: &Job, columns: Range<usize>, depths: Range<usize>, (rows, cols): (u
             first_col: columns.start,
             width: panels * width,
         };
-        let depth_block = depth_block(job.a.cols);
+        let depth_block = depth_block(product.a.cols);
         team::run(panels * depths.len().div_ceil(depth_block), |task| {
             let first = depths.start + task / panels * depth_block;
             let depth = first..depths.end.min(first + depth_block);
             let col = columns.start + task % panels * width;
             let panel_cols = col..columns.end.min(col + width);
             // SAFETY: the panel lies in the scratch, and every task has its own.
-            unsafe { pack::panel(job.level, shared.panel(&depth, col), job.b, depth, panel_cols, width) };
+            unsafe {
+                pack::panel(
+                    product.level,
+                    shared.panel(&depth, col),
+                    product.b,
+                    depth,
+                    panel_cols,
+                    width,
+                )
+            };
         });
         let row_blocks = m.div_ceil(rows);
         team::run(row_blocks * columns.len().div_ceil(cols), |task| {
             let (i, j) = (task % row_blocks * rows, columns.start + task / row_blocks * cols);
-            // SAFETY: as in `on_this_thread`; blocks of different tasks do not overlap; b's panels are packed.
+            // SAFETY: as in `on_this_thread`; blocks of different tasks do not overlap; b's panels
+            // are packed.
             unsafe {
-                job.compute(i..m.min(i + rows), j..columns.end.min(j + cols), depths.clone(), Some(&shared));
+                product.compute(
+                    i..m.min(i + rows),
+                    j..columns.end.min(j + cols),
+                    depths.clone(),
+                    Some(&shared),
+                );
             }
         });
     });
 }
 
-/// The most elements of b that are packed at a time for all tasks: 16 MB.
+/// The largest number of elements of b that are packed at a time for all tasks: 16 MB.
 const SHARED: usize = 4 << 20;
 
 /// How a product is split into tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Split {
-    /// Too small to hand over.
+    /// Not split: too small to outweigh the cost of scheduling.
     Whole,
-    /// All rows of some columns: a task packs its own part of b, or needs none packed.
+    /// All rows of some columns: a task packs its own part of b, or needs no packing.
     Columns { cols: usize },
-    /// Blocks of rows and columns, that share the packed b.
+    /// Blocks of rows and columns, which share the packed b.
     Grid { rows: usize, cols: usize },
 }
 
 impl Split {
-    /// A function of the shape (and of the sizes of the micro-kernel): never of the number of threads.
+    /// A function of the shape and of the tile size of the micro-kernel, not of the number of
+    /// threads.
     fn of(level: Level, m: usize, n: usize, k: usize) -> Self {
         let size = micro::size(level);
-        // About 90 multiplications and additions, or 20 bytes to read, a nanosecond.
+        // An estimate: 90 floating-point operations or 20 bytes of memory per nanosecond.
         let nanoseconds = m * n * k / 45 + (m * k + k * n + m * n) / 5;
         if nanoseconds < 20_000 {
             return Self::Whole;
@@ -271,18 +335,19 @@ impl Split {
             return Self::Columns { cols: (65_536 / k.max(1)).next_multiple_of(size.cols) };
         }
         if m <= 384 && n >= 12 * m {
-            // One block of rows: nobody to share panels with, and they stay in this core's L2 cache.
+            // One block of rows: panels are not shared, and stay in this core's L2 cache.
             let cols = (n / 24).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK);
             return Self::Columns { cols };
         }
         let chunks = n.div_ceil(CHUNK);
         let cols = n.div_ceil(chunks).next_multiple_of(size.cols);
-        let rows = (m * chunks / 24).next_multiple_of(size.rows).clamp(4 * size.rows, 24 * size.rows);
+        let rows =
+            (m * chunks / 24).next_multiple_of(size.rows).clamp(4 * size.rows, 24 * size.rows);
         Self::Grid { rows, cols }
     }
 }
 
 #[cfg(test)]
-mod laws;
+mod invariants;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@
 //! a panel of width w holds columns j .. j+w of b for depth k's:  panel[p·w + (j' − j)] = b[p][j']
 //! ```
 //!
-//! A panel of a is the same thing made of its transpose: rows are what lies side by side. Where the matrix ends inside
-//! a panel of b, zeros fill it up, so that whole registers can be read.
+//! A panel of a is a panel of its transpose: rows are interleaved. Where the matrix ends inside a
+//! panel of b, the panel is padded with zeros, so that whole registers can be read.
 
 use super::Mat;
 #[cfg(target_arch = "x86_64")]
@@ -14,7 +14,8 @@ use crate::simd::Level;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Memory for packed panels, 64-byte aligned, that grows and is kept: a warm product allocates nothing.
+/// Memory for packed panels, 64-byte aligned. It grows to the largest request and is reused: a warm
+/// product allocates nothing.
 #[derive(Default)]
 pub(super) struct Scratch(Vec<Line>);
 
@@ -24,7 +25,7 @@ pub(super) struct Scratch(Vec<Line>);
 struct Line([f32; 16]);
 
 impl Scratch {
-    /// At least `len` elements, of any value.
+    /// At least `len` elements with arbitrary content.
     pub(super) fn at_least(&mut self, len: usize) -> *mut f32 {
         let lines = len.div_ceil(16);
         if self.0.len() < lines {
@@ -34,7 +35,7 @@ impl Scratch {
     }
 }
 
-/// What a scratch is for: a thread may need all of them at once.
+/// The use of a scratch buffer: a thread may need all of them at once.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     /// Panels of a that one task uses.
@@ -49,7 +50,8 @@ thread_local! {
     static KEPT: [Cell<Scratch>; 3] = const { [const { Cell::new(Scratch(Vec::new())) }; 3] };
 }
 
-/// Lends this thread's scratch to `use_it`. A product inside a product (in its `finish`) gets a fresh one.
+/// Calls `use_it` with this thread's scratch. A product inside a product (in its `finish`) gets a
+/// fresh one.
 pub(super) fn with_scratch<T>(purpose: Purpose, use_it: impl FnOnce(&mut Scratch) -> T) -> T {
     let mut scratch = KEPT.with(|kept| kept[purpose as usize].take());
     let result = use_it(&mut scratch);
@@ -60,8 +62,8 @@ pub(super) fn with_scratch<T>(purpose: Purpose, use_it: impl FnOnce(&mut Scratch
 /// Packs columns `cols` of `mat` for the k's in `depth` into a panel of `width` columns at `to`.
 ///
 /// # Safety
-/// The CPU must have `level`; `to` must be valid for `depth.len() · width` elements; the ranges must lie in the matrix,
-/// with at most `width` columns.
+/// The CPU must have `level`; `to` must be valid for `depth.len() · width` elements; the ranges
+/// must lie in the matrix, with at most `width` columns.
 pub(super) unsafe fn panel(
     level: Level,
     to: *mut f32,
@@ -86,7 +88,8 @@ pub(super) unsafe fn panel(
     }
 }
 
-/// The definition, for the first `depth` k's of columns `cols` (counted in the panel); columns from `cols.end` become 0.
+/// The definition, for the first `depth` k's of columns `cols` (counted in the panel); columns from
+/// `cols.end` become 0.
 ///
 /// # Safety
 /// As for [`panel`].
@@ -111,12 +114,19 @@ unsafe fn any(
     }
 }
 
-/// Rows of b as they lie: a copy.
+/// Rows of b that are contiguous: a copy.
 ///
 /// # Safety
 /// As for [`panel`].
 #[inline(always)]
-unsafe fn contiguous(to: *mut f32, from: *const f32, stride: usize, depth: usize, cols: usize, width: usize) {
+unsafe fn contiguous(
+    to: *mut f32,
+    from: *const f32,
+    stride: usize,
+    depth: usize,
+    cols: usize,
+    width: usize,
+) {
     // SAFETY: by the caller's promise; a copy of known length has exactly the width of the panel.
     unsafe {
         match width {
@@ -135,21 +145,30 @@ unsafe fn contiguous(to: *mut f32, from: *const f32, stride: usize, depth: usize
     }
 }
 
-/// W columns of `depth` k's: a few moves each, since the compiler knows W.
+/// W columns of `depth` k's: a few moves each, because W is a constant.
 ///
 /// # Safety
 /// They must lie in the matrix and in the panel.
 #[inline(always)]
-unsafe fn copy<const W: usize>(to: *mut f32, from: *const f32, stride: usize, depth: usize, width: usize) {
+unsafe fn copy<const W: usize>(
+    to: *mut f32,
+    from: *const f32,
+    stride: usize,
+    depth: usize,
+    width: usize,
+) {
     for p in 0..depth {
         // SAFETY: by the caller's promise.
         unsafe {
-            to.add(p * width).cast::<[f32; W]>().write(from.add(p * stride).cast::<[f32; W]>().read());
+            to.add(p * width)
+                .cast::<[f32; W]>()
+                .write(from.add(p * stride).cast::<[f32; W]>().read());
         }
     }
 }
 
-/// Columns of b that are contiguous in memory (a transposed weight): 8 x 8 at a time through registers.
+/// Columns of b that are contiguous in memory (a transposed weight): 8 x 8 at a time through
+/// registers.
 ///
 /// # Safety
 /// As for [`panel`], with a row stride of 1 and AVX2.
@@ -163,8 +182,8 @@ unsafe fn transposed_avx2(
     cols: usize,
     width: usize,
 ) {
-    // SAFETY: the squares cover whole eights of both ranges, `any` the rest: k's that do not fill an eight, then
-    // columns that do not. All lie in the matrix and in the panel.
+    // SAFETY: the squares cover whole eights of both ranges, `any` the rest: k's that do not fill
+    // an eight, then columns that do not. All lie in the matrix and in the panel.
     unsafe {
         let (whole_depth, whole_cols) = (depth / 8 * 8, cols / 8 * 8);
         for j in (0..whole_cols).step_by(8) {

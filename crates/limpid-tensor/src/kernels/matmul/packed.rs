@@ -1,64 +1,75 @@
-//! A right factor that is packed once for many products: the recurrent weights, which meet the states of every time step.
+//! A right operand that is packed once for many products: the recurrent weights, which are
+//! multiplied with the states of every time step.
 //!
-//! A recurrent layer multiplies some dozen rows by the same matrix at each step. Packing it each time would take about a third
-//! of the time of the product itself; here the panels are made once, and the order of additions, and so the bits, are those of
-//! [`product_on_team`].
+//! A recurrent layer multiplies some dozen rows by the same matrix at each step. Packing it each
+//! time would take about a third of the time of the product itself; here it is packed once. The
+//! order of additions, and so the bits, are those of [`product_on_team`].
 
-use super::block::{CHUNK, Job, Packed, depth_block};
+use super::block::{CHUNK, Packed, Product, depth_block};
 use super::{Accumulate, Mat, MatMut, check_shapes, micro, pack, product_on_team};
 use crate::simd::level;
 use crate::team::{self, Parts};
 
-/// A right factor b (k, n), packed or as it lies.
+/// A right operand b (k, n), packed or not.
 #[derive(Clone, Copy)]
-pub enum Right<'a> {
-    /// As it lies: for one product.
+pub enum RightOperand<'a> {
+    /// Not packed: for one product.
     Plain(Mat<'a>),
-    /// As the micro-kernel reads it: for many.
-    Packed(PackedRight<'a>),
+    /// In the order in which the micro-kernel reads it: for many products.
+    Packed(PackedOperand<'a>),
 }
 
-/// The panels of a right factor (k, n).
+/// The panels of a right operand (k, n).
 #[derive(Clone, Copy)]
-pub struct PackedRight<'a> {
+pub struct PackedOperand<'a> {
     panels: &'a [f32],
     k: usize,
     n: usize,
 }
 
-impl<'a> PackedRight<'a> {
-    /// How many elements the panels of a matrix (k, n) take.
-    pub fn room(k: usize, n: usize) -> usize {
+impl<'a> PackedOperand<'a> {
+    /// Number of elements of the panels of a matrix (k, n).
+    pub fn packed_len(k: usize, n: usize) -> usize {
         k * n.next_multiple_of(micro::size(level()).cols)
     }
 
-    /// Packs b into `room`, on the team.
+    /// Packs b into `buffer`, on the team.
     ///
     /// # Panics
-    /// If `room` has not as many elements as [`PackedRight::room`] says.
+    /// If `buffer` does not have [`PackedOperand::packed_len`] elements.
     #[track_caller]
-    pub fn new(room: &'a mut [f32], b: Mat) -> Self {
+    pub fn new(buffer: &'a mut [f32], b: Mat) -> Self {
         let (k, n, level) = (b.rows, b.cols, level());
-        assert_eq!(room.len(), Self::room(k, n), "packing: room for the panels of ({k},{n})");
+        assert_eq!(
+            buffer.len(),
+            Self::packed_len(k, n),
+            "packing: buffer length for the panels of ({k},{n})"
+        );
         let width = micro::size(level).cols;
         let (panels, depth_block) = (n.div_ceil(width), depth_block(k));
-        let parts = Parts::new(room);
+        let parts = Parts::new(buffer);
         team::run(panels * k.div_ceil(depth_block.max(1)), |task| {
             let first = task / panels * depth_block;
             let depth = first..k.min(first + depth_block);
             let col = task % panels * width;
             let offset = first * panels * width + col * depth.len();
-            // SAFETY: every task has its own panel: `panels · width` columns for each k before, then the panels to its left.
+            // SAFETY: every task has its own panel: `panels · width` columns for each k before,
+            // then the panels to its left.
             let to = unsafe { parts.part(offset, depth.len() * width) };
             // SAFETY: `to` has room for depth · width elements, and the ranges lie in b.
-            unsafe { pack::panel(level, to.as_mut_ptr(), b, depth, col..n.min(col + width), width) };
+            unsafe {
+                pack::panel(level, to.as_mut_ptr(), b, depth, col..n.min(col + width), width)
+            };
         });
-        Self { panels: room, k, n }
+        Self { panels: buffer, k, n }
     }
 }
 
-impl Right<'_> {
+impl RightOperand<'_> {
     /// c = a·b, or c += a·b, on the team; `finish` as for [`product_on_team`].
+    ///
+    /// # Panics
+    /// If the shapes do not fit, naming all three.
     #[track_caller]
     pub fn product_on_team(
         &self,
@@ -68,31 +79,37 @@ impl Right<'_> {
         finish: impl Fn(usize, usize, &mut [f32]) + Sync,
     ) {
         let packed = match self {
-            Right::Plain(b) => return product_on_team(c, a, *b, accumulate, finish),
-            Right::Packed(packed) => packed,
+            RightOperand::Plain(b) => return product_on_team(c, a, *b, accumulate, finish),
+            RightOperand::Packed(packed) => packed,
         };
         let (m, n, k) = (a.rows, packed.n, packed.k);
-        // Only its shape is looked at: the numbers come from the panels.
+        // Only the shape of b is used: its elements are read from the panels.
         let b = Mat { data: &[], rows: k, cols: n, row_stride: n, col_stride: 1 };
         check_shapes((c.rows, c.cols), a, b);
         if m == 0 || n == 0 {
             return;
         }
         let size = micro::size(level());
-        let job = Job::new(level(), c, a, b, 1.0, accumulate, Some(&finish));
+        let product = Product::new(level(), c, a, b, 1.0, accumulate, Some(&finish));
         // Read only from here on; the pointer is mutable because packing uses the same type.
         let start = packed.panels.as_ptr().cast_mut();
-        let shared = Packed { start, first_k: 0, first_col: 0, width: n.next_multiple_of(size.cols) };
+        let shared =
+            Packed { start, first_k: 0, first_col: 0, width: n.next_multiple_of(size.cols) };
         // By the shape alone: a dozen tasks of all rows, or as many for each hundred rows.
         let whole = m * n * k / 45 < 20_000;
         let rows = if whole { m } else { m.div_ceil(m.div_ceil(8 * size.rows)) };
-        let cols = if whole { n } else { (n / 12).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK) };
+        let cols = if whole {
+            n
+        } else {
+            (n / 12).next_multiple_of(size.cols).clamp(2 * size.cols, CHUNK)
+        };
         let row_blocks = m.div_ceil(rows);
         team::run(row_blocks * n.div_ceil(cols), |task| {
             let (i, j) = (task % row_blocks * rows, task / row_blocks * cols);
-            // SAFETY: `check_shapes` and the matrices' own checks keep every element inside its slice; `c` is borrowed mutably
-            // and blocks of different tasks do not overlap; all panels were packed for this shape and this CPU.
-            unsafe { job.compute(i..m.min(i + rows), j..n.min(j + cols), 0..k, Some(&shared)) };
+            // SAFETY: `check_shapes` and the matrices' own checks keep every element inside its
+            // slice; `c` is borrowed mutably and blocks of different tasks do not overlap; all
+            // panels were packed for this shape and this CPU.
+            unsafe { product.compute(i..m.min(i + rows), j..n.min(j + cols), 0..k, Some(&shared)) };
         });
     }
 }
@@ -108,8 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_factor_gives_the_bits_of_the_plain_product_transposed_or_not_for_every_shape() {
-        for (m, k, n) in [(1, 1, 1), (1, 5, 7), (3, 33, 65), (64, 100, 200), (13, 400, 33), (130, 770, 97)] {
+    fn a_packed_operand_gives_the_bits_of_the_plain_product_transposed_or_not_for_every_shape() {
+        for (m, k, n) in
+            [(1, 1, 1), (1, 5, 7), (3, 33, 65), (64, 100, 200), (13, 400, 33), (130, 770, 97)]
+        {
             let (a, b) = (random(m * k, 1), random(k * n, 2));
             for transposed in [false, true] {
                 let right = if transposed { Mat::new(&b, n, k).t() } else { Mat::new(&b, k, n) };
@@ -125,8 +144,8 @@ mod tests {
                         accumulate,
                         finish,
                     );
-                    let mut room = vec![f32::NAN; PackedRight::room(k, n)];
-                    let packed = Right::Packed(PackedRight::new(&mut room, right));
+                    let mut buffer = vec![f32::NAN; PackedOperand::packed_len(k, n)];
+                    let packed = RightOperand::Packed(PackedOperand::new(&mut buffer, right));
                     packed.product_on_team(
                         MatMut::new(&mut got, m, n),
                         Mat::new(&a, m, k),
@@ -142,8 +161,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "product: (2,3)·(4,5) does not give (2,5)")]
     fn shapes_that_do_not_fit_panic_and_name_all_three() {
-        let mut room = vec![0.0; PackedRight::room(4, 5)];
-        let right = Right::Packed(PackedRight::new(&mut room, Mat::new(&[0.0; 20], 4, 5)));
+        let mut buffer = vec![0.0; PackedOperand::packed_len(4, 5)];
+        let right =
+            RightOperand::Packed(PackedOperand::new(&mut buffer, Mat::new(&[0.0; 20], 4, 5)));
         right.product_on_team(
             MatMut::new(&mut [0.0; 10], 2, 5),
             Mat::new(&[0.0; 6], 2, 3),

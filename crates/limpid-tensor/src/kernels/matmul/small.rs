@@ -1,32 +1,35 @@
-//! Products with few rows (decoding: one token, or a few, times a weight). Each element of b is used once or a few times,
-//! so packing it would cost more than the product, and what counts is to read b at the speed of memory.
+//! Products with few rows (decoding: one token, or a few, times a weight). Each element of b is
+//! used once or a few times, so packing it would cost more than the product, and the limit is the
+//! memory bandwidth at which b is read.
 //!
-//! The sums are those of the micro-kernel, addition by addition, so a row computed here has the bits it has in a batch.
-//! For a row-major b that is natural: a strip of sums moves along several rows of b. For a transposed one, where a
-//! dot product along k would be the obvious thing, squares of 8 x 8 are transposed in registers instead: 16 shuffles
-//! per 256 bytes, hidden behind the memory. A weight that fits the caches would be read 1.2 to 1.9 times as fast by dot
-//! products; one that comes from memory, as all of a model's do in turn, would not.
+//! The additions are those of the micro-kernel, in the same order, so a row computed here has the
+//! bits it has in a batch. For a row-major b, a strip of sums is updated by several rows of b at a
+//! time. For a transposed b, where a dot product along k would be the obvious loop, squares of 8 x
+//! 8 are transposed in registers instead: 16 shuffles per 256 bytes, hidden by the memory latency.
+//! A weight that fits the caches would be read 1.2 to 1.9 times as fast by dot products; one that
+//! comes from memory, as all weights of a model do in turn, would not.
 #![cfg(target_arch = "x86_64")]
 
-use super::block::{Job, blocks, depth_block};
+use super::block::{Product, blocks, depth_block};
 use super::pack::{Purpose, with_scratch};
 use super::vector::{Avx2, Vector, transpose_8x8};
 use super::{Accumulate, Mat};
 use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::ops::Range;
 
-/// Sums kept in the L1 cache while rows of b pass by.
+/// Number of sums, which stay in the L1 cache while rows of b are streamed.
 const STRIP: usize = 512;
-/// Numbers in a cache line.
+/// Elements of a cache line.
 const LINE: usize = 16;
-/// Rows of b that pass by together.
+/// Number of rows of b that are streamed at a time.
 const AT_ONCE: usize = 8;
 
-impl Job<'_> {
+impl Product<'_> {
     /// All rows of c, columns `cols`.
     ///
     /// # Safety
-    /// As for `Job::compute`; the level must be AVX2 or above; there must be at most `FEW` rows, and at least one k.
+    /// As for `Product::compute`; the level must be AVX2 or above; there must be at most `FEW`
+    /// rows, and at least one k.
     pub(super) unsafe fn compute_few(&self, cols: Range<usize>) {
         with_scratch(Purpose::A, |scratch| {
             let Mat { rows, cols: k, row_stride, col_stride, .. } = self.a;
@@ -41,7 +44,7 @@ impl Job<'_> {
                 }
                 (copy.cast_const(), k)
             };
-            // SAFETY: by the caller's promise; a past its last row is not asked for.
+            // SAFETY: by the caller's contract; nothing past the last row of a is read.
             unsafe {
                 match rows {
                     1 => few::<1>(self, rows_of_a, stride, cols),
@@ -60,31 +63,32 @@ impl Job<'_> {
 }
 
 /// # Safety
-/// As for [`Job::compute_few`], with M rows of a, `stride` apart.
+/// As for [`Product::compute_few`], with M rows of a, `stride` apart.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn few<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Range<usize>) {
+unsafe fn few<const M: usize>(product: &Product, a: *const f32, stride: usize, cols: Range<usize>) {
     // SAFETY: the same promise.
     unsafe {
-        if job.b.row_stride == 1 {
-            // Two squares at a time: the chains of additions of one fill the latency of the other's. Four were slower. Columns
-            // that lie a multiple of 4 KB apart share one set of the L1 cache, which has room for eight of them.
+        if product.b.row_stride == 1 {
+            // Two squares at a time: each hides the latency of the other's chain of additions. Four
+            // were slower. Columns a multiple of 4 KB apart share one set of the L1 cache, which
+            // has eight ways.
             let (mut at, end) = (cols.start, cols.end);
-            let crowded = job.b.col_stride.is_multiple_of(1024);
+            let crowded = product.b.col_stride.is_multiple_of(1024);
             while at + 16 <= end && !crowded {
-                squares::<M, 2>(job, a, stride, at);
+                squares::<M, 2>(product, a, stride, at);
                 at += 16;
             }
             while at + 8 <= end {
-                squares::<M, 1>(job, a, stride, at);
+                squares::<M, 1>(product, a, stride, at);
                 at += 8;
             }
-            (at..end).for_each(|col| column::<M>(job, a, stride, col));
+            (at..end).for_each(|col| column::<M>(product, a, stride, col));
         } else {
             for strip in blocks(cols.clone(), STRIP) {
-                rows_pass_by::<M>(job, a, stride, strip);
+                stream_rows::<M>(product, a, stride, strip);
             }
         }
-        (0..M).for_each(|row| job.finish(row, cols.clone()));
+        (0..M).for_each(|row| product.finish(row, cols.clone()));
     }
 }
 
@@ -93,17 +97,24 @@ unsafe fn few<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Ran
 /// # Safety
 /// As for [`few`]; the columns must exist.
 #[inline(always)]
-unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stride: usize, col: usize) {
-    let ld = job.b.col_stride;
+unsafe fn squares<const M: usize, const G: usize>(
+    product: &Product,
+    a: *const f32,
+    stride: usize,
+    col: usize,
+) {
+    let ld = product.b.col_stride;
     // SAFETY: k's below `depth.end` of rows of a and of columns of b, and the columns of c, exist.
     unsafe {
-        for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
-            let b = job.b.data.as_ptr().add(col * ld + depth.start);
+        for depth in blocks(0..product.a.cols, depth_block(product.a.cols)) {
+            let b = product.b.data.as_ptr().add(col * ld + depth.start);
             let a = a.add(depth.start);
             let mut sums = [[Avx2::splat(0.0); M]; G];
             let whole = depth.len() / LINE * LINE;
-            // The squares that come next begin 8·G columns on; they may not exist: a prefetch cannot fault.
-            let next = job.b.data.as_ptr().wrapping_add((col + 8 * G) * ld + 8 * G * depth.start);
+            // The next squares start 8·G columns further; they may not exist: a prefetch cannot
+            // fault.
+            let next =
+                product.b.data.as_ptr().wrapping_add((col + 8 * G) * ld + 8 * G * depth.start);
             whole_lines(&mut sums, (a, stride), (b, ld), next, whole);
             for p in whole..depth.len() {
                 for (g, sums) in sums.iter_mut().enumerate() {
@@ -116,9 +127,9 @@ unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stri
             }
             for (g, sums) in sums.iter().enumerate() {
                 for (i, sum) in sums.iter().enumerate() {
-                    let c = job.c.add(i * job.stride + col + 8 * g);
-                    let sum = sum.times(Avx2::splat(job.alpha));
-                    match job.accumulate_at(&depth) {
+                    let c = product.c.add(i * product.stride + col + 8 * g);
+                    let sum = sum.times(Avx2::splat(product.alpha));
+                    match product.accumulate_at(&depth) {
                         Accumulate::Overwrite => sum.store(c),
                         Accumulate::Add => Avx2::load(c).plus(sum).store(c),
                     }
@@ -130,7 +141,7 @@ unsafe fn squares<const M: usize, const G: usize>(job: &Job, a: *const f32, stri
 
 /// Adds `depth` k's, in whole cache lines, to the sums of 8·G columns of b that begin `ld` apart.
 ///
-/// A function of its own: inlined, it would be short of registers for its addresses.
+/// Not inlined: the caller would run out of registers for the addresses.
 ///
 /// # Safety
 /// As for [`few`]; the columns must exist.
@@ -146,23 +157,24 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
     let mut now = *sums;
     for start in (0..depth).step_by(LINE) {
         for (g, sums) in now.iter_mut().enumerate() {
-            let column = one_pointer(b.wrapping_add(8 * g * ld + start));
-            // A whole cache line of each column at a time: columns that lie a power of two apart would otherwise
-            // push each other out of the L1 cache between its halves.
+            let column = opaque(b.wrapping_add(8 * g * ld + start));
+            // A whole cache line of each column at a time: columns a power of two apart would
+            // otherwise evict each other from the L1 cache between its halves.
             for p in [0, 8] {
                 // SAFETY: k's below `depth` of 8 columns of b and of the rows of a exist.
                 unsafe {
                     let square = transpose_8x8(column.add(p), ld);
                     for (q, b) in square.into_iter().enumerate() {
                         for (i, sum) in sums.iter_mut().enumerate() {
-                            *sum = sum.plus_product(Avx2::splat(*a.add(i * stride + start + p + q)), b);
+                            *sum = sum
+                                .plus_product(Avx2::splat(*a.add(i * stride + start + p + q)), b);
                         }
                     }
                 }
             }
         }
-        // Not the same k's of the next columns, which lie scattered, but as many lines of them as are used up here, in the
-        // order of memory: 1.5 times as fast where columns are 12 KB long.
+        // Prefetches as many lines of the next columns as are used here, in memory order rather
+        // than the same k's, which are scattered: 1.5 times as fast where columns are 12 KB long.
         for line in 0..8 * G {
             _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(8 * G * start + LINE * line).cast());
         }
@@ -170,13 +182,16 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
     *sums = now;
 }
 
-/// The same pointer, but opaque. The optimiser would keep a pointer for each column, run out of registers, and spend the
-/// loop on loading pointers; from an opaque one it computes the addresses.
+/// The same pointer, but opaque to the optimiser, which would otherwise keep a pointer for each
+/// column, run out of registers and reload pointers in the loop; from an opaque one it computes the
+/// addresses.
 #[inline(always)]
-#[allow(clippy::pointers_in_nomem_asm_block)] // the point is that nothing happens to it
-fn one_pointer(mut at: *const f32) -> *const f32 {
+#[allow(clippy::pointers_in_nomem_asm_block)] // Nothing is done with the pointer.
+fn opaque(mut at: *const f32) -> *const f32 {
     // SAFETY: no instruction at all.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) at, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) at, options(pure, nomem, nostack, preserves_flags))
+    };
     at
 }
 
@@ -185,19 +200,20 @@ fn one_pointer(mut at: *const f32) -> *const f32 {
 /// # Safety
 /// As for [`few`]; the column must exist.
 #[inline(always)]
-unsafe fn column<const M: usize>(job: &Job, a: *const f32, stride: usize, col: usize) {
-    for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
-        let b = &job.b.data[col * job.b.col_stride + depth.start..][..depth.len()];
+unsafe fn column<const M: usize>(product: &Product, a: *const f32, stride: usize, col: usize) {
+    for depth in blocks(0..product.a.cols, depth_block(product.a.cols)) {
+        let b = &product.b.data[col * product.b.col_stride + depth.start..][..depth.len()];
         let mut sums = [0.0_f32; M];
         for (p, b) in b.iter().enumerate() {
             for (i, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: k `depth.start + p` of row i of a exists. With FMA compiled in, this is one instruction.
+                // SAFETY: k `depth.start + p` of row i of a exists. With FMA compiled in, this is
+                // one instruction.
                 *sum = unsafe { *a.add(i * stride + depth.start + p) }.mul_add(*b, *sum);
             }
         }
         for (i, sum) in sums.iter().enumerate() {
             // SAFETY: the column exists in c.
-            unsafe { add_up(job, i, col, *sum, &depth) };
+            unsafe { add_up(product, i, col, *sum, &depth) };
         }
     }
 }
@@ -207,12 +223,12 @@ unsafe fn column<const M: usize>(job: &Job, a: *const f32, stride: usize, col: u
 /// # Safety
 /// The element must exist and be ours.
 #[inline(always)]
-unsafe fn add_up(job: &Job, i: usize, col: usize, sum: f32, depth: &Range<usize>) {
+unsafe fn add_up(product: &Product, i: usize, col: usize, sum: f32, depth: &Range<usize>) {
     // SAFETY: by the caller's promise.
-    let c = unsafe { &mut *job.c.add(i * job.stride + col) };
-    match job.accumulate_at(depth) {
-        Accumulate::Overwrite => *c = job.alpha * sum,
-        Accumulate::Add => *c += job.alpha * sum,
+    let c = unsafe { &mut *product.c.add(i * product.stride + col) };
+    match product.accumulate_at(depth) {
+        Accumulate::Overwrite => *c = product.alpha * sum,
+        Accumulate::Add => *c += product.alpha * sum,
     }
 }
 
@@ -222,24 +238,32 @@ unsafe fn add_up(job: &Job, i: usize, col: usize, sum: f32, depth: &Range<usize>
 /// As for [`few`]; the columns must exist, at most [`STRIP`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // j counts columns of b and of all sums
-unsafe fn rows_pass_by<const M: usize>(job: &Job, a: *const f32, stride: usize, cols: Range<usize>) {
-    let (ld, width) = (job.b.row_stride, cols.len());
+unsafe fn stream_rows<const M: usize>(
+    product: &Product,
+    a: *const f32,
+    stride: usize,
+    cols: Range<usize>,
+) {
+    let (ld, width) = (product.b.row_stride, cols.len());
     let whole = width / 8 * 8;
     let mut sums = [[0.0_f32; STRIP]; M];
-    for depth in blocks(0..job.a.cols, depth_block(job.a.cols)) {
+    for depth in blocks(0..product.a.cols, depth_block(product.a.cols)) {
         sums.iter_mut().for_each(|sums| sums[..width].fill(0.0));
         for together in blocks(depth.clone(), AT_ONCE) {
-            // SAFETY: the k's and columns exist in a, b and the strip; registers cover whole eights of columns.
+            // SAFETY: the k's and columns exist in a, b and the strip; registers cover whole eights
+            // of columns.
             unsafe {
-                let b = job.b.data.as_ptr().add(together.start * ld + cols.start);
+                let b = product.b.data.as_ptr().add(together.start * ld + cols.start);
                 let a = |i: usize, q: usize| *a.add(i * stride + together.start + q);
                 for j in (0..whole).step_by(8) {
-                    let mut sum: [Avx2; M] = std::array::from_fn(|i| Avx2::load(sums[i].as_ptr().add(j)));
+                    let mut sum: [Avx2; M] =
+                        std::array::from_fn(|i| Avx2::load(sums[i].as_ptr().add(j)));
                     let mut pass = |q: usize| {
                         let b = Avx2::load(b.add(q * ld + j));
                         (0..M).for_each(|i| sum[i] = sum[i].plus_product(Avx2::splat(a(i, q)), b));
                     };
-                    // The usual number as a constant, so that the loop is unrolled: 1.5 times as fast.
+                    // The common count as a constant, so that the loop is unrolled: 1.5 times as
+                    // fast.
                     if together.len() == AT_ONCE {
                         (0..AT_ONCE).for_each(&mut pass);
                     } else {
@@ -258,7 +282,7 @@ unsafe fn rows_pass_by<const M: usize>(job: &Job, a: *const f32, stride: usize, 
         for (i, sums) in sums.iter().enumerate() {
             for (col, sum) in cols.clone().zip(sums) {
                 // SAFETY: the column exists in c.
-                unsafe { add_up(job, i, col, *sum, &depth) };
+                unsafe { add_up(product, i, col, *sum, &depth) };
             }
         }
     }

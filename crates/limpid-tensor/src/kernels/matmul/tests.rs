@@ -61,7 +61,8 @@ fn product_agrees_with_the_definition_for_every_shape_transpose_and_accumulation
                                 let bound = 1e-6 * (k as f64).sqrt() * 4.0 + 1e-6;
                                 assert!(
                                     (f64::from(*c) - want).abs() < bound,
-                                    "({m},{k})·({k},{n}) {ta} {tb} {accumulate:?}: {c} is not {want}"
+                                    "({m},{k})·({k},{n}) {ta} {tb} {accumulate:?}: \
+                                     {c} is not {want}"
                                 );
                             }
                         }
@@ -73,7 +74,7 @@ fn product_agrees_with_the_definition_for_every_shape_transpose_and_accumulation
 }
 
 #[test]
-fn rows_a_page_apart_are_copied_together_and_give_the_same_bits() {
+fn rows_a_page_apart_are_packed_and_give_the_same_bits() {
     let (m, k, n) = (29, 40, 131);
     let mut rng = Stream::new(3, 1);
     let (wide, b) = (random(&mut rng, m * 1024), random(&mut rng, k * n));
@@ -108,5 +109,11 @@ fn columns_of_a_wider_matrix_are_read_and_written_in_place() {
 #[should_panic(expected = "product: (2,3)·(2,3) does not give (2,3)")]
 fn shapes_that_do_not_fit_panic_and_name_both() {
     let a = [0.0; 6];
-    product(MatMut::new(&mut [0.0; 6], 2, 3), Mat::new(&a, 2, 3), Mat::new(&a, 2, 3), 1.0, Accumulate::Add);
+    product(
+        MatMut::new(&mut [0.0; 6], 2, 3),
+        Mat::new(&a, 2, 3),
+        Mat::new(&a, 2, 3),
+        1.0,
+        Accumulate::Add,
+    );
 }

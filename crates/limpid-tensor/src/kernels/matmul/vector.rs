@@ -1,31 +1,32 @@
-//! One register of f32, per instruction set: what the micro-kernels are written in.
+//! One SIMD register of f32 per instruction set: the abstraction that micro-kernels are written in.
 //!
-//! The methods are `inline(always)` and meant for the body of a function compiled for that instruction set: there
+//! The methods are `inline(always)`, for use in functions compiled for that instruction set, where
 //! each of them is one instruction.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// A register of [`Vector::LANES`] numbers.
+/// A register of [`Vector::LANES`] elements.
 ///
 /// # Safety
-/// Every method needs a CPU with the instruction set of the type; `load` and `store` also need `LANES` valid elements
-/// at `at`, which may have any alignment a f32 may have.
+/// Every method needs a CPU with the instruction set of the type; `load` and `store` also need
+/// `LANES` valid elements at `at`, which may have any alignment a f32 may have.
 pub(super) trait Vector: Copy {
-    /// How many numbers it holds.
+    /// Number of elements.
     const LANES: usize;
 
-    /// The same number everywhere.
+    /// Broadcasts x to all lanes.
     unsafe fn splat(x: f32) -> Self;
-    /// `LANES` elements of memory.
+    /// Reads `LANES` elements.
     unsafe fn load(at: *const f32) -> Self;
     /// Writes all lanes.
     unsafe fn store(self, at: *mut f32);
-    /// The first `n` elements of memory, at most `LANES`, and zeros: nothing beyond them is touched.
+    /// Reads the first `n ≤ LANES` elements, and zeros for the rest: memory beyond is not touched.
     unsafe fn load_first(at: *const f32, n: usize) -> Self;
-    /// Writes the first `n` lanes, at most `LANES`: nothing beyond them is touched.
+    /// Writes the first `n ≤ LANES` lanes: memory beyond is not touched.
     unsafe fn store_first(self, at: *mut f32, n: usize);
-    /// self + a·b: with one rounding where the instruction set has a fused multiply-add, with two in [`Portable`].
+    /// self + a·b, fused (rounded once) where the instruction set has it, rounded twice in
+    /// [`Portable`].
     unsafe fn plus_product(self, a: Self, b: Self) -> Self;
     /// self + b.
     unsafe fn plus(self, b: Self) -> Self;
@@ -33,7 +34,7 @@ pub(super) trait Vector: Copy {
     unsafe fn times(self, b: Self) -> Self;
 }
 
-/// Four numbers in plain Rust, for every CPU.
+/// Four elements in portable Rust, for every CPU.
 #[derive(Clone, Copy)]
 pub(super) struct Portable([f32; 4]);
 
@@ -84,7 +85,8 @@ impl Vector for Portable {
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_vector {
     ($(#[$doc:meta])* $name:ident($register:ty), $lanes:literal lanes, first: $first:ident,
-     $load_first:ident $store_first:ident $splat:ident $load:ident $store:ident $fma:ident $add:ident $mul:ident) => {
+     $load_first:ident $store_first:ident $splat:ident $load:ident $store:ident $fma:ident
+     $add:ident $mul:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(super) struct $name($register);
@@ -109,7 +111,8 @@ macro_rules! x86_vector {
             }
             #[inline(always)]
             unsafe fn load_first(at: *const f32, n: usize) -> Self {
-                // SAFETY: the caller promises the instruction set and n elements; the other lanes are masked.
+                // SAFETY: the caller promises the instruction set and n elements; the other lanes
+                // are masked.
                 Self(unsafe { $load_first($first(n), at) })
             }
             #[inline(always)]
@@ -138,14 +141,14 @@ macro_rules! x86_vector {
 
 #[cfg(target_arch = "x86_64")]
 x86_vector! {
-    /// Eight numbers: AVX2 with FMA.
+    /// Eight elements: AVX2 with FMA.
     Avx2(__m256), 8 lanes, first: first_of_8, load_first_avx2 _mm256_maskstore_ps
     _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_add_ps _mm256_mul_ps
 }
 
 #[cfg(target_arch = "x86_64")]
 x86_vector! {
-    /// Sixteen numbers: AVX-512.
+    /// Sixteen elements: AVX-512.
     Avx512(__m512), 16 lanes, first: first_of_16, _mm512_maskz_loadu_ps _mm512_mask_storeu_ps
     _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_add_ps _mm512_mul_ps
 }
@@ -158,7 +161,9 @@ x86_vector! {
 #[inline(always)]
 unsafe fn first_of_8(n: usize) -> __m256i {
     // SAFETY: by the caller's promise.
-    unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
+    unsafe {
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+    }
 }
 
 /// A mask of the first n of 16 lanes.
@@ -179,9 +184,10 @@ unsafe fn load_first_avx2(mask: __m256i, at: *const f32) -> __m256 {
     unsafe { _mm256_maskload_ps(at, mask) }
 }
 
-/// Eight rows of eight numbers, exchanged: lane j of result p is number p of row j.
+/// Transposes eight rows of eight elements: lane j of result p is element p of row j.
 ///
-/// The upper half of a register is loaded straight from memory (`vinsertf128`), which leaves 16 shuffles instead of 24.
+/// The upper half of a register is loaded straight from memory (`vinsertf128`), which leaves 16
+/// shuffles instead of 24.
 ///
 /// # Safety
 /// The CPU must have AVX2; row j is 8 valid elements at `from + j·stride`.
@@ -196,7 +202,7 @@ pub(super) unsafe fn transpose_8x8(from: *const f32, stride: usize) -> [Avx2; 8]
     }
 }
 
-/// Two squares of 4 x 4, one in the lower and one in the upper halves.
+/// Transposes two squares of 4 x 4, one in the lower and one in the upper halves of the registers.
 ///
 /// # Safety
 /// As for [`transpose_8x8`], with 4 rows of 4 at `low` and at `high`.
@@ -222,7 +228,7 @@ unsafe fn transpose_two_4x4(low: *const f32, high: *const f32, stride: usize) ->
     }
 }
 
-/// Four numbers from `low`, four from `high`.
+/// Four elements from `low`, four from `high`.
 ///
 /// # Safety
 /// As for [`transpose_8x8`], with 4 elements at each.
@@ -230,5 +236,7 @@ unsafe fn transpose_two_4x4(low: *const f32, high: *const f32, stride: usize) ->
 #[inline(always)]
 unsafe fn two_halves(low: *const f32, high: *const f32) -> __m256 {
     // SAFETY: by the caller's promise.
-    unsafe { _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high)) }
+    unsafe {
+        _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high))
+    }
 }

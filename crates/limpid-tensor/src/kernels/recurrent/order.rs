@@ -1,23 +1,24 @@
-//! Packed sequences in the order of time: all first tokens, then all second tokens, and so on.
+//! Packed sequences in time-major order: all first tokens, then all second tokens, and so on (as
+//! PyTorch's `PackedSequence`).
 //!
 //! ```text
 //! packed       a0 a1 │ b0 b1 b2 │ c0              three sequences
-//! by time      b0 a0 c0 │ b1 a1 │ b2              the longest first, so that those still running are always the first ones
+//! by time      b0 a0 c0 │ b1 a1 │ b2              the longest first: active ones come first
 //! ```
 //!
-//! A sequence's place in each step is its rank: 0 for the longest. The active part of a batch of states (b, h) by rank is its first
-//! `active(t)` rows, in either direction of time.
+//! The rank of a sequence is its position by length: 0 for the longest. At step t the active rows
+//! of a batch of states (b, h) by rank are its first `step(t).len()` rows, in both directions.
 
 use crate::kernels::attention::Span;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the tokens of packed sequences stand when they are sorted by time.
+/// The permutation between packed and time-major order.
 #[derive(Clone, Debug)]
 pub struct TimeOrder {
     /// The sequence of each rank.
     sequences: Vec<u32>,
-    /// The first row of each step, and their number at the end.
+    /// The first row of each step, then the total number of rows.
     starts: Vec<usize>,
     rows: Arc<[u32]>,
     back: Arc<[u32]>,
@@ -32,11 +33,14 @@ impl TimeOrder {
     pub fn new(spans: &[Span]) -> Self {
         let mut end = 0;
         for span in spans {
-            assert_eq!(span.start, end, "time order: sequences follow each other without a gap: {spans:?}");
+            assert_eq!(
+                span.start, end,
+                "time order: sequences follow each other without a gap: {spans:?}"
+            );
             end += span.len;
         }
         let mut sequences: Vec<u32> = (0..spans.len() as u32).collect();
-        // Stable: of equally long ones the first stays first.
+        // A stable sort: sequences of equal length keep their order.
         sequences.sort_by_key(|s| std::cmp::Reverse(spans[*s as usize].len));
         let longest = sequences.first().map_or(0, |s| spans[*s as usize].len);
         let (mut rows, mut back, mut starts) = (Vec::with_capacity(end), vec![0; end], vec![0]);
@@ -55,7 +59,7 @@ impl TimeOrder {
         Self { sequences, starts, rows: rows.into(), back: back.into() }
     }
 
-    /// How many steps the longest sequence has.
+    /// Number of steps: the length of the longest sequence.
     pub fn steps(&self) -> usize {
         self.starts.len() - 1
     }
@@ -65,7 +69,7 @@ impl TimeOrder {
         self.starts[t]..self.starts[t + 1]
     }
 
-    /// How many tokens there are.
+    /// Number of tokens of all sequences.
     pub fn tokens(&self) -> usize {
         self.rows.len()
     }
@@ -75,24 +79,25 @@ impl TimeOrder {
         &self.sequences
     }
 
-    /// The packed row of each row by time.
+    /// The packed row of each row by time: gathers packed rows into time-major order.
     pub fn rows(&self) -> &Arc<[u32]> {
         &self.rows
     }
 
-    /// The row by time of each packed row.
+    /// The row by time of each packed row: the inverse permutation of [`TimeOrder::rows`].
     pub fn back(&self) -> &Arc<[u32]> {
         &self.back
     }
 
-    /// States (b, h) by sequence, put in the order of ranks.
+    /// Copies states (b, h) from the order of sequences to the order of ranks.
     pub fn by_rank(&self, to: &mut [f32], from: &[f32], h: usize) {
         for (to, s) in to.chunks_exact_mut(h).zip(&self.sequences) {
             to.copy_from_slice(&from[*s as usize * h..][..h]);
         }
     }
 
-    /// States (b, h) by rank, put in the order of sequences: the way back of [`TimeOrder::by_rank`].
+    /// Copies states (b, h) from the order of ranks to the order of sequences: the inverse of
+    /// [`TimeOrder::by_rank`].
     pub fn by_sequence(&self, to: &mut [f32], from: &[f32], h: usize) {
         for (from, s) in from.chunks_exact(h).zip(&self.sequences) {
             to[*s as usize * h..][..h].copy_from_slice(from);
@@ -120,7 +125,10 @@ mod tests {
     fn tokens_are_sorted_by_time_and_within_a_step_the_longest_sequence_comes_first() {
         let order = order(&[2, 3, 0, 1]);
         assert_eq!(order.sequences(), [1, 0, 3, 2]);
-        assert_eq!((0..order.steps()).map(|t| order.step(t)).collect::<Vec<_>>(), [0..3, 3..5, 5..6]);
+        assert_eq!(
+            (0..order.steps()).map(|t| order.step(t)).collect::<Vec<_>>(),
+            [0..3, 3..5, 5..6]
+        );
         // Packed: a0 a1 b0 b1 b2 d0; by time: b0 a0 d0, b1 a1, b2.
         assert_eq!(&order.rows()[..], [2, 0, 5, 3, 1, 4]);
         for (time, packed) in order.rows().iter().enumerate() {

@@ -1,21 +1,21 @@
-//! CSV by RFC 4180, row by row: what the format has no meaning for is refused, not guessed.
+//! CSV as RFC 4180 defines it, row by row: anything else is refused, not guessed.
 
-use super::Row;
-use crate::error::{Error, Result};
-use crate::text::{Lines, Text};
+use super::{Row, bad_row};
+use crate::error::{Error, Result, RowError};
+use crate::text::{Lines, TextReader};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Lines as bytes again, for a reader that takes bytes: what is not text is refused with its line, as everywhere else, and so are quotation marks
-/// that RFC 4180 has no meaning for, which that reader would guess.
+/// Checked lines as bytes for the `csv` crate: text that is not UTF-8 is refused with its line, and
+/// so are quotation marks that RFC 4180 does not define, which the crate would guess.
 struct Checked {
     lines: Lines,
     line: Vec<u8>,
-    /// What of the line has been read.
+    /// Bytes of the line that were read.
     read: usize,
-    place: Place,
-    /// Whether somebody has asked for more than there is.
+    state: FieldState,
+    /// Whether the reader asked for more than there is.
     ended: bool,
     failed: Option<Error>,
 }
@@ -28,7 +28,7 @@ impl Read for Checked {
                     self.ended = true;
                     return Ok(0);
                 }
-                Some(line) => match line.and_then(|line| self.place.follow(line, &self.lines)) {
+                Some(line) => match line.and_then(|line| self.state.advance(line, &self.lines)) {
                     Ok(line) => (self.line, self.read) = (line, 0),
                     Err(error) => {
                         self.failed = Some(error);
@@ -44,52 +44,50 @@ impl Read for Checked {
     }
 }
 
-/// Where in a field a CSV file is.
+/// The position in a field.
 #[derive(Clone, Copy)]
-enum Place {
-    /// At its beginning.
-    Begin,
-    /// Behind spaces at its beginning.
+enum FieldState {
+    /// At its start.
+    Start,
+    /// After leading spaces.
     Spaces,
-    /// In one without quotation marks around it: a mark is a mark.
+    /// In an unquoted field: a quotation mark is a character.
     Bare,
-    /// Between its marks, of which the first stands in this line.
+    /// Between quotation marks, opened in this line.
     Quoted(usize),
-    /// Behind a mark that closes it, unless another one follows.
+    /// After a mark that closes the field, unless another mark follows.
     Closed(usize),
 }
 
-impl Place {
-    /// Goes through the next line, which `lines` has just given, and gives its bytes with a line end. A field that would be read otherwise than it is
-    /// meant is an error: text behind a closing mark, and spaces before an opening one.
-    fn follow(&mut self, line: String, lines: &Lines) -> Result<Vec<u8>> {
+impl FieldState {
+    /// Advances over the next line, which `lines` has just returned, and returns its bytes with a
+    /// line end. Fields that are most likely misquoted are errors: text after a closing mark, and
+    /// spaces before an opening one.
+    fn advance(&mut self, line: String, lines: &Lines) -> Result<Vec<u8>> {
         let number = lines.number();
-        let bad = |what: String, hint: &str| {
-            Err(Error::format(lines.path(), format!("line {number}: {what}")).hint(hint))
-        };
+        let bad = |problem| Err(bad_row(lines.path(), number as u64, problem).into());
         let mut line = line.into_bytes();
         line.push(b'\n');
         for &byte in &line {
             *self = match (*self, byte) {
-                (Place::Begin, b'"') => Place::Quoted(number),
-                (Place::Begin | Place::Spaces | Place::Bare | Place::Closed(_), b',' | b'\r' | b'\n') => {
-                    Place::Begin
+                (FieldState::Start, b'"') => FieldState::Quoted(number),
+                (
+                    FieldState::Start
+                    | FieldState::Spaces
+                    | FieldState::Bare
+                    | FieldState::Closed(_),
+                    b',' | b'\r' | b'\n',
+                ) => FieldState::Start,
+                (FieldState::Start | FieldState::Spaces, b' ') => FieldState::Spaces,
+                (FieldState::Spaces, b'"') => return bad(RowError::SpaceBeforeQuote),
+                (FieldState::Start | FieldState::Spaces | FieldState::Bare, _) => FieldState::Bare,
+                (FieldState::Quoted(from), b'"') => FieldState::Closed(from),
+                (FieldState::Quoted(from), _) | (FieldState::Closed(from), b'"') => {
+                    FieldState::Quoted(from)
                 }
-                (Place::Begin | Place::Spaces, b' ') => Place::Spaces,
-                (Place::Spaces, b'"') => {
-                    let what = "a space before the quotation mark that opens a field";
-                    return bad(what.into(), "leave it out: fields are separated by commas alone");
-                }
-                (Place::Begin | Place::Spaces | Place::Bare, _) => Place::Bare,
-                (Place::Quoted(from), b'"') => Place::Closed(from),
-                (Place::Quoted(from), _) | (Place::Closed(from), b'"') => Place::Quoted(from),
-                (Place::Closed(from), _) => {
-                    let opens =
-                        if from == number { String::new() } else { format!(" (it opens in line {from})") };
-                    return bad(
-                        format!("text behind the quotation mark that closes a field{opens}"),
-                        "a mark inside a quoted field is written twice; one that opens a field must be meant",
-                    );
+                (FieldState::Closed(from), _) => {
+                    let opened_in = (from != number).then_some(from);
+                    return bad(RowError::TextAfterQuote { opened_in });
                 }
             };
         }
@@ -102,50 +100,48 @@ pub(super) struct CsvRows {
     reader: ::csv::Reader<Checked>,
     path: Arc<Path>,
     ended: bool,
-    /// Fields of the first row: no other may have more.
+    /// The number of fields of the first row; no other may have more.
     columns: Option<usize>,
 }
 
 impl CsvRows {
-    pub(super) fn new(text: Text, path: Arc<Path>) -> Self {
+    pub(super) fn new(text: TextReader, path: Arc<Path>) -> Self {
         let bytes = Checked {
             lines: text.lines(),
             line: Vec::new(),
             read: 0,
-            place: Place::Begin,
+            state: FieldState::Start,
             ended: false,
             failed: None,
         };
-        let reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+        let reader =
+            ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
         Self { reader, path, ended: false, columns: None }
     }
 
     fn row(&mut self) -> Result<Option<Row>> {
         let mut record = ::csv::StringRecord::new();
-        let there = self.reader.read_record(&mut record).map_err(|e| {
+        let found = self.reader.read_record(&mut record).map_err(|e| {
             let failed = self.reader.get_mut().failed.take();
-            failed.unwrap_or_else(|| Error::format(&self.path, format!("not CSV: {e}")))
+            failed.unwrap_or_else(|| {
+                let line = e.position().map_or(0, ::csv::Position::line);
+                bad_row(&self.path, line, RowError::NotCsv(e.to_string())).into()
+            })
         })?;
-        if !there {
+        if !found {
             return Ok(None);
         }
-        // A record knows where it begins, counted from the line after the one before it: empty lines are passed over.
+        // A record's position is its first line: empty lines are skipped.
         let line = record.position().map_or(0, ::csv::Position::line);
-        // Every line ends with a line end, and so does every record, unless a quotation mark has taken the rest of the file for one field.
+        // Every line ends with a line end, and so does every record, unless an unclosed quotation
+        // mark took the rest of the file for one field.
         if self.reader.get_ref().ended {
-            return Err(Error::format(
-                &self.path,
-                format!("line {line}: a quotation mark opens and is never closed"),
-            )
-            .hint("close it; a mark inside a field is written twice"));
+            return Err(bad_row(&self.path, line, RowError::UnclosedQuote).into());
         }
-        let (there, first) = (record.len(), *self.columns.get_or_insert(record.len()));
-        if there > first {
-            return Err(Error::format(
-                &self.path,
-                format!("line {line} has {there} fields, the first line has {first}"),
-            )
-            .hint("a field with a comma in it stands between quotation marks"));
+        let (found, expected) = (record.len(), *self.columns.get_or_insert(record.len()));
+        if found > expected {
+            let problem = RowError::TooManyFields { found, expected };
+            return Err(bad_row(&self.path, line, problem).into());
         }
         Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }))
     }

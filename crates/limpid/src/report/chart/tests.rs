@@ -39,13 +39,21 @@ fn a_logarithmic_axis_puts_equal_ratios_equally_far_apart() {
 #[test]
 fn ticks_title_labels_and_legend_are_there() {
     let svg = chart(&[(0.0, 1.0), (10.0, 3.0)]).svg();
-    for text in
-        [">A chart</text>", ">step</text>", ">nats</text>", ">loss</text>", ">2.5</text>", ">10</text>"]
-    {
+    for text in [
+        ">A chart</text>",
+        ">step</text>",
+        ">nats</text>",
+        ">loss</text>",
+        ">2.5</text>",
+        ">10</text>",
+    ] {
         assert!(svg.contains(text), "{text} is not in {svg}");
     }
     assert!(svg.contains("<title>A chart</title>"));
-    assert!(svg.contains("<desc>nats against step. loss: 2 points, from 1 at 0 to 3 at 10.</desc>"), "{svg}");
+    assert!(
+        svg.contains("<desc>nats against step. loss: 2 points, from 1 at 0 to 3 at 10.</desc>"),
+        "{svg}"
+    );
 }
 
 #[test]
@@ -53,7 +61,11 @@ fn names_of_ticks_do_not_stand_in_each_other() {
     let mut chart = chart(&[(0.0, 1.0), (1000.0, 2.0)]);
     chart.x.ticks = vec![0.0, 500.0, 501.0, 502.0, 1000.0];
     let svg = chart.svg();
-    assert!(svg.contains(">500</text>") && !svg.contains(">501</text>") && svg.contains(">1,000</text>"));
+    assert!(
+        svg.contains(">500</text>")
+            && !svg.contains(">501</text>")
+            && svg.contains(">1,000</text>")
+    );
     assert_eq!(svg.matches("v5\"").count(), 5, "the ticks themselves are there");
 }
 
@@ -78,9 +90,13 @@ fn nothing_one_point_and_numbers_without_a_place_are_drawn_as_what_they_are() {
     assert!(nothing.contains("loss: no points."));
     let alone = chart(&[(3.0, 4.0)]).svg();
     assert_well_formed(&alone);
-    assert_eq!((alone.matches("<circle").count(), alone.matches("stroke-linejoin").count()), (1, 0));
+    assert_eq!(
+        (alone.matches("<circle").count(), alone.matches("stroke-linejoin").count()),
+        (1, 0)
+    );
     let gap =
-        chart(&[(0.0, 1.0), (1.0, 2.0), (2.0, nan), (3.0, 1.0), (4.0, f64::INFINITY), (5.0, 1.5)]).svg();
+        chart(&[(0.0, 1.0), (1.0, 2.0), (2.0, nan), (3.0, 1.0), (4.0, f64::INFINITY), (5.0, 1.5)])
+            .svg();
     assert_well_formed(&gap);
     assert!(!gap.contains("NaN") && !gap.contains("inf"), "{gap}");
     // One line before the gap; the two points after it are alone.
@@ -90,7 +106,8 @@ fn nothing_one_point_and_numbers_without_a_place_are_drawn_as_what_they_are() {
 
 #[test]
 fn a_series_of_a_million_points_is_small_and_keeps_its_peak() {
-    let mut points: Vec<(f64, f64)> = (0..1_000_000).map(|i| (f64::from(i), f64::from(i % 7))).collect();
+    let mut points: Vec<(f64, f64)> =
+        (0..1_000_000).map(|i| (f64::from(i), f64::from(i % 7))).collect();
     points[654_321].1 = 100.0;
     let svg = chart(&points).svg();
     assert!(svg.len() < 150_000, "{} bytes", svg.len());
@@ -131,7 +148,10 @@ fn a_chart_is_read_from_json_and_null_is_a_gap() {
     assert_well_formed(&svg);
     assert_eq!(svg.matches("<circle").count(), 2);
     for wrong in ["\"scale\":\"cubic\"", "\"colour\":1"] {
-        assert!(serde_json::from_str::<Chart>(&text.replace("\"scale\":\"log\"", wrong)).is_err(), "{wrong}");
+        assert!(
+            serde_json::from_str::<Chart>(&text.replace("\"scale\":\"log\"", wrong)).is_err(),
+            "{wrong}"
+        );
     }
 }
 

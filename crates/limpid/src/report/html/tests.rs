@@ -10,14 +10,27 @@ fn run() -> Run {
     let mut metrics: Vec<Metric> = (1..=100)
         .map(|i| {
             let (loss, lr) = (5.0 - 0.03 * i as f64, Some(1e-3 / i as f64));
-            Metric::Train(Train { step: 10 * i, loss, lr, grad_norm: Some(1.0), ..Train::default() })
+            Metric::Train(Train {
+                step: 10 * i,
+                loss,
+                lr,
+                grad_norm: Some(1.0),
+                ..Train::default()
+            })
         })
         .collect();
-    metrics.push(Metric::Validation(Validation { step: 1000, loss: 2.25, ..Validation::default() }));
+    metrics.push(Metric::Validation(Validation {
+        step: 1000,
+        loss: 2.25,
+        ..Validation::default()
+    }));
     metrics.extend((1..=9).map(|i| sample(100 * i, "To be", &format!("or not {i}"))));
     let summary = serde_json::json!({
-        "bleu": 35.5, "judged_on": "test",
-        "bleu_by_length": [{"from": 0, "to": 10, "sentences": 120, "bleu": 35.1}, {"from": 11, "to": null, "sentences": 4, "bleu": 20.0}],
+        "bleu": 35.5, "bleu_after_last_step": 33.0, "scored_on": "test",
+        "bleu_by_length": [
+            {"from": 0, "to": 10, "sentences": 120, "bleu": 35.1},
+            {"from": 11, "to": null, "sentences": 4, "bleu": 20.0},
+        ],
     });
     Run {
         name: "a run".into(),
@@ -44,12 +57,15 @@ fn a_page_has_figures_curves_samples_bars_and_configuration() {
         "1,000 steps; best validation loss 2.25 at step 1,000; BLEU 35.50 on test.",
         "<title>Loss</title>",
         "<title>Learning rate</title>",
-        "<title>BLEU by sentence length</title>",
+        "<title>BLEU by source length</title>",
+        ">n = 120</text>",
+        "<td>120</td><td>35.1</td>",
         "11+ words: BLEU 20.0, 4 sentences",
         "<td>or not 9</td>",
         "all 9</summary>",
         "steps = 1000",
-        "judged_on",
+        "scored_on",
+        "<title>BLEU on test</title>",
     ] {
         assert!(page.contains(text), "{text} is not in the page");
     }
@@ -57,7 +73,7 @@ fn a_page_has_figures_curves_samples_bars_and_configuration() {
 }
 
 #[test]
-fn a_page_needs_no_network_and_runs_nothing() {
+fn a_page_is_offline_and_has_no_script() {
     let page = html(&run()).replace("http://www.w3.org/2000/svg", "");
     for word in ["http:", "https:", "<script", "<link", "<img", "src=", "@import", "url("] {
         assert!(!page.contains(word), "{word}");
@@ -80,7 +96,7 @@ fn what_a_model_writes_stays_text() {
 #[test]
 fn a_run_that_has_only_begun_has_a_page() {
     let page = html(&Run { name: "new".into(), ..Run::default() });
-    assert!(page.contains("Nothing was measured yet.") && !page.contains("<h2>"));
+    assert!(page.contains("No metrics yet.") && !page.contains("<h2>"));
     assert_well_formed(&as_xml(&page));
 }
 

@@ -29,13 +29,13 @@ fn every_kind_of_line_is_read_and_written_back_as_it_was() {
 }
 
 #[test]
-fn a_half_written_last_line_is_passed_over_and_said() {
+fn an_incomplete_last_line_is_skipped_with_a_note() {
     let whole = LINES.len();
     let third = LINES[..whole - 1].rfind('\n').unwrap() + 1;
     for cut in third + 1..whole - 1 {
         let (metrics, note) = parse(&LINES.as_bytes()[..cut]).unwrap();
         assert_eq!(metrics.len(), 2, "cut at {cut}");
-        assert!(note.unwrap().contains("line of metrics.jsonl, 3, is half-written"));
+        assert!(note.unwrap().contains("line of metrics.jsonl, 3, is incomplete"));
     }
     // All of it but the line feed.
     assert_eq!(parse(&LINES.as_bytes()[..whole - 1]).unwrap().0.len(), 3);
@@ -53,12 +53,12 @@ fn a_wrong_line_is_an_error_with_its_number() {
         let error = parse([lines[0], lines[1], wrong, lines[2]].concat().as_bytes()).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("run/metrics.jsonl: line 3: ") && text.contains(what), "{text}");
-        assert!(!text.contains("at line") && error.hint_text().is_some(), "{text}");
+        assert!(!text.contains("at line"), "{text}");
     }
 }
 
 #[test]
-fn a_loss_that_is_no_number_stays_none() {
+fn a_loss_that_is_not_finite_is_nan() {
     let (metrics, _) = parse(b"{\"kind\":\"train\",\"step\":3,\"loss\":null}\n").unwrap();
     let Metric::Train(train) = &metrics[0] else { panic!("{metrics:?}") };
     assert!(train.loss.is_nan() && train.lr.is_none());
@@ -66,10 +66,15 @@ fn a_loss_that_is_no_number_stays_none() {
 
 #[test]
 fn settings_are_keys_with_dots() {
-    let text = "seed = 1\n[train]\nsteps = 500\nname = \"a b\"\n[train.adam]\nbetas = [0.9, 0.98]\n";
+    let text =
+        "seed = 1\n[train]\nsteps = 500\nname = \"a b\"\n[train.adam]\nbetas = [0.9, 0.98]\n";
     let settings = parse_settings(text, Path::new("config.toml")).unwrap();
-    let expected =
-        [("seed", "1"), ("train.adam.betas", "[0.9, 0.98]"), ("train.name", "a b"), ("train.steps", "500")];
+    let expected = [
+        ("seed", "1"),
+        ("train.adam.betas", "[0.9, 0.98]"),
+        ("train.name", "a b"),
+        ("train.steps", "500"),
+    ];
     assert_eq!(settings, expected.map(|(key, value)| (key.to_string(), value.to_string())));
     let error = parse_settings("a = \n", Path::new("config.toml")).unwrap_err().to_string();
     assert!(error.starts_with("config.toml: ") && error.contains("line 1"), "{error}");

@@ -1,86 +1,94 @@
-//! Byte pair encoding: the most frequent pair of neighbours becomes one symbol, again and again (Sennrich et al. 2016).
+//! Byte pair encoding: the most frequent pair of adjacent symbols is merged into one, repeatedly
+//! (Sennrich et al. 2016).
 //!
 //! ```text
-//! l o w  l o w e r  n e w      (l, o) 2, (o, w) 2, (e, w) 1 …   ->   lo w  lo w e r  n e w   ->   low  low e r  n e w
+//! l o w  l o w e r  n e w      counts: (l, o) 2, (o, w) 2, (e, w) 1 …
+//! lo w   lo w e r   n e w      after merging (l, o)
+//! low    low e r    n e w      after merging (lo, w)
 //! ```
 //!
-//! The tie rule: of pairs with equal counts the one whose first symbol has the lower id, then the one whose second has. Ids follow the order of
-//! learning, so this is the order the `tokenizers` crate means, too. WordPiece is learnt the same way, as that crate does, with `##` before what
-//! continues a word; the original scores pairs by likelihood, and was never published as code.
+//! Ties: of pairs with equal counts the one whose first symbol has the lower id, then the one whose
+//! second has. Ids follow the order of learning, as in the `tokenizers` crate. WordPiece is learnt
+//! the same way, as in that crate, with `##` before symbols that continue a word; the original
+//! scores pairs by likelihood, and its code was never published.
 
 use super::count::Words;
-use super::hash::QuickMap;
+use super::hash::FastMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-/// What merging begins with.
+/// The symbols before the first merge.
 pub(super) struct Alphabet {
-    /// The first symbols, in the order of their ids.
+    /// The symbols, in the order of their ids.
     pub symbols: Vec<String>,
-    /// Stands before a symbol that continues a word.
+    /// Prefix of a symbol that continues a word.
     pub prefix: &'static str,
 }
 
 impl Alphabet {
-    /// All bytes, written as GPT-2 writes them, in the order of those characters.
+    /// All bytes as GPT-2's characters, in the order of those.
     pub fn bytes() -> Self {
         let symbols: BTreeSet<char> = (0..=255).map(byte_symbol).collect();
         Self { symbols: symbols.iter().map(char::to_string).collect(), prefix: "" }
     }
 
-    /// The characters that are frequent enough, then those of them that continue a word, with the prefix.
+    /// The characters that are frequent enough, then, with the prefix, those that continue a word.
     pub fn with_prefix(prefix: &'static str, words: &Words, min_frequency: u64) -> Self {
         let first = words.alphabet(min_frequency);
-        let later: BTreeSet<char> = words.words.iter().flat_map(|(word, _)| word.chars().skip(1)).collect();
-        let later =
-            later.into_iter().filter(|c| first.binary_search(c).is_ok()).map(|c| format!("{prefix}{c}"));
+        let later: BTreeSet<char> =
+            words.words.iter().flat_map(|(word, _)| word.chars().skip(1)).collect();
+        let later = later
+            .into_iter()
+            .filter(|c| first.binary_search(c).is_ok())
+            .map(|c| format!("{prefix}{c}"));
         Self { symbols: first.iter().map(char::to_string).chain(later).collect(), prefix }
     }
 }
 
-/// How GPT-2 writes a byte: as itself where it can be seen, else as the next free character from U+0100.
+/// GPT-2's character for a byte: itself if printable, else the next free one from U+0100.
 pub(super) fn byte_symbol(byte: u8) -> char {
-    let seen = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    if seen(byte) {
+    let printable = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
+    if printable(byte) {
         return char::from(byte);
     }
-    let hidden_before = (0..byte).filter(|b| !seen(*b)).count() as u32;
-    char::from_u32(0x100 + hidden_before).expect("below U+0200")
+    let unprintable_before = (0..byte).filter(|b| !printable(*b)).count() as u32;
+    char::from_u32(0x100 + unprintable_before).expect("below U+0200")
 }
 
-/// What was learnt.
+/// A learnt vocabulary and its merges.
 pub(super) struct Merges {
-    /// All tokens: reserved ones, the alphabet, then one for each merge that made a new one.
+    /// All tokens: reserved ones, the alphabet, then one per merge that made a new one.
     pub tokens: Vec<String>,
-    /// The pairs in the order in which they are to be merged.
+    /// The merged pairs, in order.
     pub merges: Vec<(String, String)>,
 }
 
-/// A character without a symbol: nothing is merged over it.
+/// A character without a symbol: no merge spans it.
 const GAP: u32 = u32::MAX;
 
-/// Two neighbours.
+/// Two adjacent symbols.
 struct Pair {
     ids: (u32, u32),
-    /// How often they stand side by side, over all words.
+    /// Their count over all words.
     count: u64,
-    /// Words that have held the pair since it was last merged; some may no longer.
+    /// Words that contained the pair since it was last merged; some may no longer.
     words: Vec<u32>,
-    /// A rule for it exists already: the pair came back because another merge makes one of its sides as well.
+    /// Already a merge rule: the pair came back because another merge also produces one of its
+    /// sides.
     is_rule: bool,
 }
 
-/// A count, the ids of the pair (of equals, the lower first), and its place in `pairs`.
+/// A count, the ids of the pair (lower first among equals), and its index in `pairs`.
 type Candidate = (u64, Reverse<(u32, u32)>, u32);
 
 struct Learner<'a> {
     counts: &'a [(String, u64)],
     words: Vec<Vec<u32>>,
     pairs: Vec<Pair>,
-    index: QuickMap<(u32, u32), u32>,
-    /// Counts at the time they were noted, the largest first; a note that is out of date is corrected when it comes up.
+    index: FastMap<(u32, u32), u32>,
+    /// Counts when they were pushed, largest first; a stale entry is corrected when it is popped.
     queue: BinaryHeap<Candidate>,
-    /// Pairs whose count has grown and must be noted again.
+    /// Pairs whose count has grown and must be pushed again.
     grown: Vec<u32>,
 }
 
@@ -104,7 +112,7 @@ pub(super) fn learn_merges(
         let (left, right) = (&tokens[a as usize], &tokens[b as usize]);
         let token = format!("{left}{}", right.strip_prefix(alphabet.prefix).unwrap_or(right));
         if reserved.contains(&token) {
-            // Spelt out in a text, a special token is found before anything is merged: this one would never be used.
+            // A special token in the text is matched before any merge: this one would be dead.
             learner.forget(pair);
             continue;
         }
@@ -136,7 +144,7 @@ impl<'a> Learner<'a> {
             counts,
             words: Vec::new(),
             pairs: Vec::new(),
-            index: QuickMap::default(),
+            index: FastMap::default(),
             queue: BinaryHeap::new(),
             grown: Vec::new(),
         };
@@ -144,11 +152,11 @@ impl<'a> Learner<'a> {
             word.windows(2).for_each(|pair| learner.add(pair[0], pair[1], w as u32));
         }
         learner.words = words;
-        learner.note_grown();
+        learner.push_grown();
         learner
     }
 
-    /// One more of a pair in word w.
+    /// Counts one more occurrence of a pair in word w.
     fn add(&mut self, a: u32, b: u32, w: u32) {
         if a == GAP || b == GAP {
             return;
@@ -166,7 +174,7 @@ impl<'a> Learner<'a> {
         self.grown.push(i);
     }
 
-    /// One less of a pair in word w.
+    /// Counts one occurrence less of a pair in word w.
     fn remove(&mut self, a: u32, b: u32, w: u32) {
         if a != GAP && b != GAP {
             let i = self.index[&(a, b)];
@@ -174,7 +182,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    fn note_grown(&mut self) {
+    fn push_grown(&mut self) {
         let mut grown = std::mem::take(&mut self.grown);
         grown.sort_unstable();
         grown.dedup();
@@ -189,24 +197,24 @@ impl<'a> Learner<'a> {
     /// The next pair to merge, if one is frequent enough.
     fn most_frequent(&mut self, min_frequency: u64) -> Option<u32> {
         loop {
-            let (noted, ids, i) = self.queue.pop()?;
+            let (pushed, ids, i) = self.queue.pop()?;
             let count = self.pairs[i as usize].count;
-            if count == noted && count >= min_frequency {
+            if count == pushed && count >= min_frequency {
                 return Some(i);
             }
-            // Fewer by now: it waits for its turn. More: a later note says so.
-            if count < noted && count >= min_frequency {
+            // Lower by now: pushed again. Higher: a later entry has the new count.
+            if count < pushed && count >= min_frequency {
                 self.queue.push((count, ids, i));
             }
         }
     }
 
-    /// Takes a pair out of the running.
+    /// Excludes a pair from merging.
     fn forget(&mut self, pair: u32) {
         self.pairs[pair as usize].count = 0;
         let (a, b) = self.pairs[pair as usize].ids;
         let words = std::mem::take(&mut self.pairs[pair as usize].words);
-        // A gap between the two keeps the counts of their other neighbours right.
+        // A gap between the two keeps the counts of the pairs around them right.
         for w in words {
             let mut word = std::mem::take(&mut self.words[w as usize]);
             let mut i = 0;
@@ -220,7 +228,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Puts `new` in the place of a pair, in all words.
+    /// Replaces a pair by `new` in all words.
     fn merge(&mut self, pair: u32, new: u32) {
         let (a, b) = self.pairs[pair as usize].ids;
         self.pairs[pair as usize].is_rule = true;
@@ -235,7 +243,7 @@ impl<'a> Learner<'a> {
                     write += 1;
                     continue;
                 }
-                // What is before `write` is merged already, what is from `read` on is not.
+                // Symbols before `write` are merged already, those from `read` on are not.
                 self.remove(a, b, w);
                 if write > 0 {
                     self.remove(word[write - 1], a, w);
@@ -252,6 +260,6 @@ impl<'a> Learner<'a> {
             word.truncate(write);
             self.words[w as usize] = word;
         }
-        self.note_grown();
+        self.push_grown();
     }
 }

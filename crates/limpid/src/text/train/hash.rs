@@ -1,19 +1,19 @@
-//! A quick hash for pairs of small numbers, the inner loop of merging and of the lattice. Nothing iterates over these maps, so the order
-//! in them cannot reach a result.
+//! A fast hash for pairs of small numbers, used in the inner loops of merging and of the lattice.
+//! Nothing iterates over these maps, so their order cannot influence a result.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from small numbers.
-pub(super) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(super) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Multiply and rotate, one round a number.
+/// Multiply and rotate, one round per number.
 #[derive(Default)]
-pub(super) struct Quick(u64);
+pub(super) struct FastHasher(u64);
 
-impl Hasher for Quick {
+impl Hasher for FastHasher {
     fn finish(&self) -> u64 {
-        // The table takes its place from the low bits and its tag from the high ones: mix them.
+        // The table takes its index from the low bits and its tag from the high ones: mix them.
         self.0 ^ (self.0 >> 29)
     }
     fn write(&mut self, bytes: &[u8]) {

@@ -1,29 +1,32 @@
-//! All ways to cut a word into pieces: the best one, and how often each piece is expected.
+//! All segmentations of a word into pieces: the best one, and the expected count of each piece.
 //!
 //! ```text
-//!      ┌────── ▁lo ──────┐              α: log of the sum over all ways from the start,  β: to the end
-//!  ○ ▁ ○ l ○ o ○ w ○                    piece p from i to j is expected  exp(α_i + score_p + β_j − α_end)  times
-//!          └──── ow ────┘
+//!  ┌─── ▁lo ───┐
+//!  ○ ▁ ○ l ○ o ○ w ○
+//!          └── ow ──┘
+//!
+//! α_i: log-sum over all paths from the start to i,   β_j: from j to the end
+//! expected count of piece p from i to j = exp(α_i + score_p + β_j − α_end)
 //! ```
 
-use super::hash::QuickMap;
+use super::hash::FastMap;
 
 /// A character that no piece has.
 pub(super) const GAP: u32 = u32::MAX;
 
-/// What crossing a gap costs: far below any piece, so that it is crossed only where it must be.
+/// The score of crossing a gap: far below any piece, so that only gaps are crossed that must be.
 const GAP_SCORE: f64 = -100.0;
 
-/// Pieces as a tree of their characters.
+/// Pieces as a prefix tree of their characters.
 pub(super) struct Trie {
-    children: QuickMap<(u32, u32), u32>,
+    children: FastMap<(u32, u32), u32>,
     /// The piece that ends at each node, or [`GAP`].
     piece: Vec<u32>,
 }
 
 impl Trie {
     pub fn new<'a>(pieces: impl Iterator<Item = &'a [u32]>) -> Self {
-        let mut trie = Self { children: QuickMap::default(), piece: vec![GAP] };
+        let mut trie = Self { children: FastMap::default(), piece: vec![GAP] };
         for (id, piece) in pieces.enumerate() {
             let mut node = 0;
             for c in piece {
@@ -52,7 +55,7 @@ impl Trie {
     }
 }
 
-/// A piece that fits from one place of a word to another.
+/// A piece that matches characters `from..to` of a word.
 #[derive(Clone, Copy)]
 struct Edge {
     from: u32,
@@ -61,7 +64,7 @@ struct Edge {
     score: f64,
 }
 
-/// Memory for one word after another.
+/// Buffers, reused from word to word.
 #[derive(Default)]
 pub(super) struct Lattice {
     edges: Vec<Edge>,
@@ -71,7 +74,7 @@ pub(super) struct Lattice {
 }
 
 impl Lattice {
-    /// Finds what fits where; `without` is left out.
+    /// Finds all matches of pieces; `without` is left out.
     fn build(&mut self, word: &[u32], trie: &Trie, scores: &[f64], without: u32) {
         self.edges.clear();
         for from in 0..word.len() {
@@ -80,39 +83,50 @@ impl Lattice {
                 self.edges.push(Edge { from, to, piece: GAP, score: GAP_SCORE });
                 continue;
             }
-            for (len, piece) in trie.prefixes(&word[from..]).filter(|(_, piece)| *piece != without) {
+            for (len, piece) in trie.prefixes(&word[from..]).filter(|(_, piece)| *piece != without)
+            {
                 let (from, to) = (from as u32, (from + len) as u32);
                 self.edges.push(Edge { from, to, piece, score: scores[piece as usize] });
             }
         }
     }
 
-    /// Adds to `expected` how often each piece is expected in a word that occurs `count` times.
-    pub fn expect(&mut self, word: &[u32], count: f64, trie: &Trie, scores: &[f64], expected: &mut [f64]) {
+    /// Adds to `expected` the expected count of each piece in a word that occurs `count` times.
+    pub fn expect(
+        &mut self,
+        word: &[u32],
+        count: f64,
+        trie: &Trie,
+        scores: &[f64],
+        expected: &mut [f64],
+    ) {
         self.build(word, trie, scores, GAP);
         for side in [&mut self.alpha, &mut self.beta] {
             side.clear();
             side.resize(word.len() + 1, f64::NEG_INFINITY);
         }
-        // Edges come in the order of where they begin, so α_from is complete when it is used; backwards the same holds for β_to.
+        // Edges come in the order of where they begin, so α_from is complete when it is used;
+        // backwards the same holds for β_to.
         self.alpha[0] = 0.0;
         for edge in &self.edges {
-            let way = self.alpha[edge.from as usize] + edge.score;
-            log_add(&mut self.alpha[edge.to as usize], way);
+            let path = self.alpha[edge.from as usize] + edge.score;
+            log_add(&mut self.alpha[edge.to as usize], path);
         }
         self.beta[word.len()] = 0.0;
         for edge in self.edges.iter().rev() {
-            let way = self.beta[edge.to as usize] + edge.score;
-            log_add(&mut self.beta[edge.from as usize], way);
+            let path = self.beta[edge.to as usize] + edge.score;
+            log_add(&mut self.beta[edge.from as usize], path);
         }
         let all = self.alpha[word.len()];
         for edge in self.edges.iter().filter(|edge| edge.piece != GAP) {
-            let way = self.alpha[edge.from as usize] + edge.score + self.beta[edge.to as usize] - all;
-            expected[edge.piece as usize] += count * way.exp();
+            let path =
+                self.alpha[edge.from as usize] + edge.score + self.beta[edge.to as usize] - all;
+            expected[edge.piece as usize] += count * path.exp();
         }
     }
 
-    /// The pieces of the best way, last first; none if there is no way. Of equals, the one with the longer last piece.
+    /// The pieces of the best path (Viterbi), last first; none if there is no path. Of equals, the
+    /// one with the longer last piece.
     pub fn best(&mut self, word: &[u32], trie: &Trie, scores: &[f64], without: u32) -> Vec<u32> {
         self.build(word, trie, scores, without);
         self.alpha.clear();
@@ -121,19 +135,19 @@ impl Lattice {
         self.back.resize(word.len() + 1, GAP);
         self.alpha[0] = 0.0;
         for (i, edge) in self.edges.iter().enumerate() {
-            let way = self.alpha[edge.from as usize] + edge.score;
-            if way > self.alpha[edge.to as usize] {
-                (self.alpha[edge.to as usize], self.back[edge.to as usize]) = (way, i as u32);
+            let path = self.alpha[edge.from as usize] + edge.score;
+            if path > self.alpha[edge.to as usize] {
+                (self.alpha[edge.to as usize], self.back[edge.to as usize]) = (path, i as u32);
             }
         }
         let mut pieces = Vec::new();
-        let mut place = word.len() as u32;
-        while place > 0 && self.back[place as usize] != GAP {
-            let edge = self.edges[self.back[place as usize] as usize];
+        let mut at = word.len() as u32;
+        while at > 0 && self.back[at as usize] != GAP {
+            let edge = self.edges[self.back[at as usize] as usize];
             pieces.push(edge.piece);
-            place = edge.from;
+            at = edge.from;
         }
-        if place > 0 { Vec::new() } else { pieces }
+        if at > 0 { Vec::new() } else { pieces }
     }
 }
 
@@ -156,7 +170,7 @@ mod tests {
         [(&[0], 0.1), (&[1], 0.2), (&[0, 1], 0.3), (&[1, 1], 0.25), (&[0, 1, 1], 0.05)];
 
     #[test]
-    fn expected_counts_and_the_best_way_agree_with_all_ways_written_out() {
+    fn expected_counts_and_the_best_path_agree_with_all_paths_written_out() {
         let trie = Trie::new(PIECES.iter().map(|(piece, _)| *piece));
         let scores: Vec<f64> = PIECES.iter().map(|(_, p)| p.ln()).collect();
         let (mut lattice, mut expected) = (Lattice::default(), vec![0.0; 5]);

@@ -1,4 +1,4 @@
-//! Learning a vocabulary from text.
+//! Training a tokenizer: learning a vocabulary from text.
 //!
 //! ```
 //! use limpid::text::TokenizerKind;
@@ -6,17 +6,21 @@
 //!
 //! let spec = TokenizerSpec { vocab_size: Some(259), ..TokenizerSpec::new(TokenizerKind::Bpe) };
 //! let tokenizer = train(&spec, [Ok("low lower lowest\n".repeat(9))])?.tokenizer;
-//! // <|endoftext|>, 256 bytes, then "lo" and "low": the pair (l, o) ties with (o, w) and others, and l has the lower id.
-//! let tokens: Vec<String> = tokenizer.encode("low")?.into_iter().map(|id| tokenizer.token(id)).collect();
+//! // <|endoftext|>, 256 bytes, then "lo" and "low": the pair (l, o) ties with (o, w) and
+//! // others, and l has the lower id.
+//! let ids = tokenizer.encode("low")?;
+//! let tokens: Vec<String> = ids.into_iter().map(|id| tokenizer.token(id)).collect();
 //! assert_eq!(tokens, ["low"]);
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 //!
-//! Counting, merging and pruning are our own; what is learnt is written as a `tokenizer.json` and used through the `tokenizers`
-//! crate, so that any other program gives the same ids. The crate's own trainers are not used, because their results depend on the
-//! order of hash maps with random keys, and on the number of threads: WordPiece numbers its pieces in that order (and breaks ties by
-//! the numbers), Unigram adds up probabilities and orders rare characters in it, BPE may learn a merge twice. Here the same text gives the
-//! same bytes everywhere: words are sorted before anything is learnt, and every tie has a rule.
+//! Counting, merging and pruning are our own; the result is a `tokenizer.json`, used through the
+//! `tokenizers` crate, so that any other program gives the same ids. The crate's own trainers are
+//! not used, because their results depend on the iteration order of randomly seeded hash maps and
+//! on the number of threads: WordPiece numbers its pieces in that order (and breaks ties by the
+//! numbers), Unigram sums probabilities and orders rare characters in it, BPE may learn a merge
+//! twice. Here the same text gives the same bytes on every machine: words are sorted before
+//! anything is learnt, and every tie has a rule.
 
 mod bpe;
 mod count;
@@ -25,47 +29,49 @@ mod lattice;
 mod seeds;
 mod unigram;
 
-pub use count::Counted;
+pub use count::CorpusCounts;
 
 use super::blocks::Blocks;
-use super::kind::{Case, Purpose, TokenizerKind};
+use super::kind::{Casing, Purpose, TokenizerKind};
 use super::layout::assemble;
-use super::lines::Text;
+use super::lines::TextReader;
 use super::tokenizer::Tokenizer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TokenizerError, VocabContent};
 use bpe::{Alphabet, learn_merges};
 use count::Words;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// What to learn.
+/// What tokenizer to train.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenizerSpec {
-    /// How text is cut.
+    /// How text is tokenized.
     pub kind: TokenizerKind,
     /// What the tokens are for.
     pub purpose: Purpose,
-    /// How many tokens, special ones included. Needed for BPE, WordPiece and Unigram; characters and words take all there are without it.
+    /// The number of tokens, special ones included. Required for BPE, WordPiece and Unigram;
+    /// without it characters and words take all of the text.
     pub vocab_size: Option<usize>,
-    /// What occurs less often gets no token of its own: characters, words, merges, pieces.
+    /// Characters, words, merges and pieces that occur less often get no token.
     pub min_frequency: u64,
-    /// What happens to capital letters.
-    pub case: Case,
-    /// What happens if the text gives fewer tokens.
+    /// Whether text is lowercased.
+    pub casing: Casing,
+    /// What to do if the text yields fewer tokens.
     pub shortage: Shortage,
 }
 
-/// What happens if a text does not give as many tokens as were asked for.
+/// What to do if a text yields fewer tokens than the vocabulary size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// An error that says how many it gives: somebody wanted that number.
+    /// An error with the largest size that works: the size was set by the user.
     Refuse,
-    /// As many as it gives are taken: the number was only what is usual. For BPE, WordPiece and Unigram.
+    /// Take the smaller vocabulary: the size was a default. For BPE, WordPiece and Unigram.
     Accept,
 }
 
 impl TokenizerSpec {
-    /// The usual for a kind: its purpose, every character and word; merges and pieces that occur twice.
+    /// Defaults of a kind: its purpose, every character and word, and merges and pieces that occur
+    /// at least twice.
     pub fn new(kind: TokenizerKind) -> Self {
         let min_frequency = match kind {
             TokenizerKind::Bpe | TokenizerKind::Unigram | TokenizerKind::WordPiece => 2,
@@ -73,10 +79,10 @@ impl TokenizerSpec {
         };
         Self {
             kind,
-            purpose: kind.usual_purpose(),
+            purpose: kind.default_purpose(),
             vocab_size: None,
             min_frequency,
-            case: Case::Keep,
+            casing: Casing::Cased,
             shortage: Shortage::Refuse,
         }
     }
@@ -86,66 +92,75 @@ impl TokenizerSpec {
     }
 }
 
-/// A tokenizer, and what it was learnt from.
-pub struct Trained {
+/// A trained tokenizer and statistics of its training text.
+pub struct TrainedTokenizer {
     /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// What was read.
-    pub counted: Counted,
+    /// What was counted in the text.
+    pub counts: CorpusCounts,
 }
 
-/// How far a training is.
+/// Progress of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Bytes that have been read and counted.
     Counting(u64),
-    /// Tokens that have been learnt, of so many.
+    /// Tokens learnt so far, of how many.
     Learning(usize, usize),
 }
 
-/// The least that a text of one line may have, in bytes: below it is a mistake (the wrong file), above it a corpus without line ends.
-const LEAST_LINE: u64 = 1 << 16;
+/// The least size of a text of one line: below it, it is most likely the wrong file; above it, a
+/// corpus without line ends.
+const MIN_LINE_BYTES: u64 = 1 << 16;
 
-/// Learns from texts in memory; where they are cut does not matter as long as no word is.
-pub fn train(spec: &TokenizerSpec, texts: impl IntoIterator<Item = Result<String>>) -> Result<Trained> {
+/// Trains on texts in memory; how the corpus is divided into texts does not matter as long as no
+/// word is divided.
+///
+/// # Errors
+/// The first error of `texts`, or a [`TokenizerError`] if the vocabulary size does not fit the
+/// text.
+pub fn train(
+    spec: &TokenizerSpec,
+    texts: impl IntoIterator<Item = Result<String>>,
+) -> Result<TrainedTokenizer> {
     let words = Words::count(spec, texts.into_iter(), &mut |_| {})?;
     learn(spec, words, &mut |_| {})
 }
 
-/// Learns from files, which are read in blocks: only what is distinct in them has to fit into memory.
+/// Trains on files, read in blocks: only their distinct words have to fit into memory.
+///
+/// # Errors
+/// If a file cannot be read, has no text, or does not fit the vocabulary size.
 pub fn train_files(
     spec: &TokenizerSpec,
     files: &[PathBuf],
     progress: &mut dyn FnMut(Stage),
-) -> Result<Trained> {
-    // Bytes are known without a file.
+) -> Result<TrainedTokenizer> {
+    // A byte vocabulary needs no text.
     if spec.kind == TokenizerKind::Byte {
         return train(spec, []);
     }
     if files.is_empty() {
-        return Err(Error::config("there is no text to learn from").hint("name a file: --data text.txt"));
+        return Err(TokenizerError::NoText.into());
     }
-    let texts = files.iter().map(|path| Text::open(path)).collect::<Result<Vec<Text>>>()?;
+    let texts =
+        files.iter().map(|path| TextReader::open(path)).collect::<Result<Vec<TextReader>>>()?;
     let words = Words::count(spec, texts.into_iter().flat_map(Blocks::new), progress)?;
-    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    let names = names.join(", ");
-    if words.counted.words == 0 {
-        let what = if words.counted.bytes == 0 { "empty" } else { "nothing but spaces" };
-        return Err(
-            Error::data(format!("{names}: {what}: there is nothing to learn")).hint("is it the right file?")
-        );
+    let (files, bytes) = (files.to_vec(), words.counts.bytes);
+    if words.counts.words == 0 {
+        return Err(TokenizerError::BlankText { files, bytes }.into());
     }
-    if words.counted.line_ends <= 1 && words.counted.bytes < LEAST_LINE {
-        return Err(Error::data(format!(
-            "{names}: one line of {} bytes: too little to learn a vocabulary from",
-            words.counted.bytes
-        ))
-        .hint("give the text itself, some thousand sentences a line each (a text of one line must have 65,536 bytes)"));
+    if words.counts.line_ends <= 1 && bytes < MIN_LINE_BYTES {
+        return Err(TokenizerError::ShortText { files, bytes, minimum: MIN_LINE_BYTES }.into());
     }
     learn(spec, words, progress)
 }
 
-fn learn(spec: &TokenizerSpec, words: Words, progress: &mut dyn FnMut(Stage)) -> Result<Trained> {
+fn learn(
+    spec: &TokenizerSpec,
+    words: Words,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<TrainedTokenizer> {
     let model = match spec.kind {
         TokenizerKind::Character => characters(spec, &words)?,
         TokenizerKind::Byte => bytes(spec)?,
@@ -153,29 +168,34 @@ fn learn(spec: &TokenizerSpec, words: Words, progress: &mut dyn FnMut(Stage)) ->
         TokenizerKind::Bpe | TokenizerKind::WordPiece => merged(spec, &words, progress)?,
         TokenizerKind::Unigram => unigram::learn(spec, &words, progress)?,
     };
-    Ok(Trained { tokenizer: assemble(spec.kind, spec.purpose, spec.case, &model)?, counted: words.counted })
+    Ok(TrainedTokenizer {
+        tokenizer: assemble(spec.kind, spec.purpose, spec.casing, &model)?,
+        counts: words.counts,
+    })
 }
 
 fn numbered(tokens: &[String]) -> Map<String, Value> {
     tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect()
 }
 
-/// BPE that merges nothing: a token for each character, found in one pass.
+/// BPE without merges: one token per symbol.
 fn single_symbols(tokens: &[String], unknown: Option<&str>) -> Value {
     json!({
-        "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null, "end_of_word_suffix": null,
-        "fuse_unk": false, "byte_fallback": false, "ignore_merges": false, "vocab": numbered(tokens), "merges": [],
+        "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
+        "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+        "ignore_merges": false, "vocab": numbered(tokens), "merges": [],
     })
 }
 
-/// Every character that is frequent enough, in the order of Unicode.
+/// Every character that is frequent enough, in Unicode order.
 fn characters(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
     let mut tokens = spec.special_tokens();
     tokens.extend(words.alphabet(spec.min_frequency).iter().map(char::to_string));
     match spec.vocab_size {
-        Some(asked) if asked > tokens.len() => Err(too_large(asked, tokens.len())),
-        Some(asked) if asked < tokens.len() => Err(too_small(asked, tokens.len(), "all its characters")
-            .hint(format!("use --vocab {}, or --min-frequency to leave rare characters out", tokens.len()))),
+        Some(requested) if requested > tokens.len() => Err(too_large(requested, tokens.len())),
+        Some(requested) if requested < tokens.len() => {
+            Err(too_small(requested, tokens.len(), VocabContent::AllCharacters))
+        }
         _ => Ok(single_symbols(&tokens, spec.purpose.unknown(spec.kind))),
     }
 }
@@ -184,59 +204,62 @@ fn bytes(spec: &TokenizerSpec) -> Result<Value> {
     let mut tokens = spec.special_tokens();
     tokens.extend((0..=255).map(|byte| bpe::byte_symbol(byte).to_string()));
     match spec.vocab_size {
-        Some(asked) if asked != tokens.len() => {
-            let there = tokens.len();
-            Err(Error::config(format!("--vocab {asked}: bytes and their special tokens are {there}"))
-                .hint(format!("use --vocab {there}, or leave it out")))
+        Some(requested) if requested != tokens.len() => {
+            Err(TokenizerError::ByteVocab { requested, size: tokens.len() }.into())
         }
         _ => Ok(single_symbols(&tokens, None)),
     }
 }
 
-/// The most frequent words; equal counts in the order of their bytes.
+/// The most frequent words; equal counts in byte order.
 fn whole_words(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
     let mut tokens = spec.special_tokens();
-    // A word that looks like a special token is that token, and has its id already.
-    let fits = |(word, count): &&(String, u64)| *count >= spec.min_frequency && !tokens.contains(word);
+    // A word spelt like a special token is that token, and has its id already.
+    let fits =
+        |(word, count): &&(String, u64)| *count >= spec.min_frequency && !tokens.contains(word);
     let mut learnt: Vec<&(String, u64)> = words.words.iter().filter(fits).collect();
     // Stable: equal counts stay in the order of their bytes.
     learnt.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let there = tokens.len() + learnt.len();
-    if let Some(asked) = spec.vocab_size {
-        if asked > there {
-            return Err(too_large(asked, there));
+    let all = tokens.len() + learnt.len();
+    if let Some(requested) = spec.vocab_size {
+        if requested > all {
+            return Err(too_large(requested, all));
         }
-        if asked <= tokens.len() {
-            return Err(too_small(asked, tokens.len() + 1, "the special tokens and a word")
-                .hint(format!("use --vocab {there} for all words")));
+        if requested <= tokens.len() {
+            let content = VocabContent::OneWord { all };
+            return Err(too_small(requested, tokens.len() + 1, content));
         }
-        learnt.truncate(asked - tokens.len());
+        learnt.truncate(requested - tokens.len());
     }
     tokens.extend(learnt.iter().map(|(word, _)| word.clone()));
-    Ok(
-        json!({ "type": "WordLevel", "vocab": numbered(&tokens), "unk_token": spec.purpose.unknown(spec.kind) }),
-    )
+    let unknown = spec.purpose.unknown(spec.kind);
+    Ok(json!({ "type": "WordLevel", "vocab": numbered(&tokens), "unk_token": unknown }))
 }
 
-/// Byte-level BPE and WordPiece: an alphabet and merges of it.
+/// Byte-level BPE and WordPiece: an alphabet and its merges.
 fn merged(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) -> Result<Value> {
     let special = spec.special_tokens();
-    let asked = needed_vocabulary(spec)?;
+    let requested = required_vocab_size(spec)?;
     let alphabet = match spec.kind {
         TokenizerKind::Bpe => Alphabet::bytes(),
         _ => Alphabet::with_prefix("##", words, spec.min_frequency),
     };
-    let least = special.len() + alphabet.symbols.len();
-    if asked < least {
-        return Err(too_small(asked, least, "its alphabet and the special tokens")
-            .hint(format!("use --vocab {least} or more")));
+    let minimum = special.len() + alphabet.symbols.len();
+    if requested < minimum {
+        return Err(too_small(requested, minimum, VocabContent::Alphabet));
     }
-    let learnt =
-        learn_merges(&words.words, &special, &alphabet, asked, spec.min_frequency.max(1), &mut |done| {
-            progress(Stage::Learning(done, asked));
-        });
-    if learnt.tokens.len() < asked && spec.shortage == Shortage::Refuse {
-        return Err(too_large(asked, learnt.tokens.len()));
+    let learnt = learn_merges(
+        &words.words,
+        &special,
+        &alphabet,
+        requested,
+        spec.min_frequency.max(1),
+        &mut |done| {
+            progress(Stage::Learning(done, requested));
+        },
+    );
+    if learnt.tokens.len() < requested && spec.shortage == Shortage::Refuse {
+        return Err(too_large(requested, learnt.tokens.len()));
     }
     Ok(match spec.kind {
         TokenizerKind::Bpe => {
@@ -245,27 +268,25 @@ fn merged(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) 
             model
         }
         _ => json!({
-            "type": "WordPiece", "unk_token": spec.purpose.unknown(spec.kind), "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100, "vocab": numbered(&learnt.tokens),
+            "type": "WordPiece", "unk_token": spec.purpose.unknown(spec.kind),
+            "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+            "vocab": numbered(&learnt.tokens),
         }),
     })
 }
 
-/// The size that must be given.
-fn needed_vocabulary(spec: &TokenizerSpec) -> Result<usize> {
-    spec.vocab_size.ok_or_else(|| {
-        Error::config(format!("{} needs the size of its vocabulary", spec.kind.words()))
-            .hint("for example --vocab 8000")
-    })
+/// The vocabulary size, for kinds that cannot do without.
+fn required_vocab_size(spec: &TokenizerSpec) -> Result<usize> {
+    let missing = TokenizerError::NoVocabSize { algorithm: spec.kind.name() };
+    spec.vocab_size.ok_or_else(|| missing.into())
 }
 
-fn too_large(asked: usize, there: usize) -> Error {
-    Error::config(format!("a vocabulary of {asked} was asked for, the text gives {there}"))
-        .hint(format!("use --vocab {there}, give more text, or a lower --min-frequency"))
+fn too_large(requested: usize, available: usize) -> Error {
+    TokenizerError::VocabTooLarge { requested, available }.into()
 }
 
-fn too_small(asked: usize, least: usize, what: &str) -> Error {
-    Error::config(format!("a vocabulary of {asked} is too small: {what} need {least}"))
+fn too_small(requested: usize, minimum: usize, content: VocabContent) -> Error {
+    TokenizerError::VocabTooSmall { requested, minimum, content }.into()
 }
 
 #[cfg(test)]

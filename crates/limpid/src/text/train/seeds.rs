@@ -1,17 +1,19 @@
-//! Where Unigram begins: every character, and the substrings of words that are worth trying.
+//! The initial pieces of Unigram: the frequent substrings of words.
 //!
-//! Substrings that occur again are found by sorting all ends of words: those with a common beginning stand side by side.
+//! Repeated substrings are found by sorting all suffixes of words: those with a common prefix are
+//! neighbours.
 //!
 //! ```text
-//! ▁lower ▁low   sorted:  er  low  lower  ow  ower  r  w  wer  ▁low  ▁lower      ow: the common beginning of "ow" and "ower"
+//! ▁lower ▁low   suffixes:  er  low  lower  ow  ower  r  w  wer  ▁low  ▁lower
+//!                          ow is the common prefix of "ow" and "ower"
 //! ```
 
 /// The longest piece, in characters.
 pub(super) const LONGEST: usize = 16;
-/// The most pieces to begin with.
+/// The most initial pieces.
 const MOST: usize = 1_000_000;
 
-/// A substring: characters `start..start + len` of word `word`, and how often it occurs in all words.
+/// A substring: characters `start..start + len` of word `word`, and its count over all words.
 #[derive(Clone, Copy)]
 struct Part {
     word: u32,
@@ -20,29 +22,33 @@ struct Part {
     weight: u64,
 }
 
-/// Substrings of two to [`LONGEST`] characters that occur at least `least` times, by how much text they cover, ties in the order of
-/// their characters. A word is a sequence of character numbers with a count; substrings do not reach over [`super::lattice::GAP`].
+/// Substrings of two to [`LONGEST`] characters that occur at least `least` times, by the text they
+/// cover, ties in character order. A word is a sequence of character numbers with a count;
+/// substrings do not span [`super::lattice::GAP`].
 pub(super) fn substrings(words: &[(Vec<u32>, u64)], least: u64) -> Vec<(Vec<u32>, u64)> {
-    let ends = sorted_ends(words);
-    let text =
-        |part: &Part| &words[part.word as usize].0[part.start as usize..(part.start + part.len) as usize];
+    let suffixes = sorted_suffixes(words);
+    let text = |part: &Part| {
+        &words[part.word as usize].0[part.start as usize..(part.start + part.len) as usize]
+    };
     let mut found: Vec<Part> = Vec::new();
     let mut keep = |part: Part| {
         if part.len >= 2 && part.weight >= least {
             found.push(part);
         }
     };
-    // Open beginnings: each longer than the one below it, all beginnings of the end we are at.
+    // Open prefixes: each longer than the one below it, all prefixes of the current suffix.
     let mut open: Vec<Part> = Vec::new();
-    for (i, end) in ends.iter().enumerate() {
-        let shared = match ends.get(i + 1) {
-            Some(next) => text(end).iter().zip(text(next)).take_while(|(a, b)| a == b).count() as u32,
+    for (i, suffix) in suffixes.iter().enumerate() {
+        let shared = match suffixes.get(i + 1) {
+            Some(next) => {
+                text(suffix).iter().zip(text(next)).take_while(|(a, b)| a == b).count() as u32
+            }
             None => 0,
         };
-        // An end that is not the beginning of the next is complete here, with its own weight alone.
-        let mut weight = end.weight;
-        if end.len > shared && end.len > open.last().map_or(0, |part| part.len) {
-            keep(*end);
+        // A suffix that is no prefix of the next is complete here, with its own weight alone.
+        let mut weight = suffix.weight;
+        if suffix.len > shared && suffix.len > open.last().map_or(0, |part| part.len) {
+            keep(*suffix);
         }
         while let Some(part) = open.last_mut() {
             if part.len <= shared {
@@ -54,7 +60,7 @@ pub(super) fn substrings(words: &[(Vec<u32>, u64)], least: u64) -> Vec<(Vec<u32>
         }
         match open.last_mut() {
             Some(part) if part.len == shared => part.weight += weight,
-            _ if shared > 0 => open.push(Part { len: shared, weight, ..*end }),
+            _ if shared > 0 => open.push(Part { len: shared, weight, ..*suffix }),
             _ => {}
         }
     }
@@ -66,21 +72,31 @@ pub(super) fn substrings(words: &[(Vec<u32>, u64)], least: u64) -> Vec<(Vec<u32>
     found.iter().map(|part| (text(part).to_vec(), part.weight)).collect()
 }
 
-/// All ends of words, cut to the longest piece and to the next gap, in the order of their characters; equal ones as one, with the sum
-/// of their counts.
-fn sorted_ends(words: &[(Vec<u32>, u64)]) -> Vec<Part> {
-    let mut ends = Vec::new();
+/// All suffixes of words, truncated to the longest piece and to the next gap, in character order;
+/// equal ones as one, with the sum of their counts.
+fn sorted_suffixes(words: &[(Vec<u32>, u64)]) -> Vec<Part> {
+    let mut suffixes = Vec::new();
     for (w, (word, count)) in words.iter().enumerate() {
         for start in 0..word.len() {
-            let len = word[start..].iter().take(LONGEST).take_while(|c| **c != super::lattice::GAP).count();
-            ends.push(Part { word: w as u32, start: start as u32, len: len as u32, weight: *count });
+            let len = word[start..]
+                .iter()
+                .take(LONGEST)
+                .take_while(|c| **c != super::lattice::GAP)
+                .count();
+            suffixes.push(Part {
+                word: w as u32,
+                start: start as u32,
+                len: len as u32,
+                weight: *count,
+            });
         }
     }
-    let text =
-        |part: &Part| &words[part.word as usize].0[part.start as usize..(part.start + part.len) as usize];
-    // Unstable is enough: equal ends become one.
-    ends.sort_unstable_by(|a, b| text(a).cmp(text(b)));
-    ends.dedup_by(|next, kept| {
+    let text = |part: &Part| {
+        &words[part.word as usize].0[part.start as usize..(part.start + part.len) as usize]
+    };
+    // Unstable is enough: equal suffixes become one.
+    suffixes.sort_unstable_by(|a, b| text(a).cmp(text(b)));
+    suffixes.dedup_by(|next, kept| {
         let same = text(next) == text(kept);
         if same {
             kept.weight += next.weight;
@@ -91,7 +107,7 @@ fn sorted_ends(words: &[(Vec<u32>, u64)]) -> Vec<Part> {
         }
         same
     });
-    ends
+    suffixes
 }
 
 #[cfg(test)]
@@ -130,11 +146,15 @@ mod tests {
         // A substring that is left out adds nothing: a longer one occurs exactly as often.
         for (text, count) in naive.iter().filter(|(text, _)| !in_found.contains_key(*text)) {
             assert!(
-                naive.iter().any(|(t, c)| t.len() > text.len() && t.starts_with(text) && c == count),
+                naive
+                    .iter()
+                    .any(|(t, c)| t.len() > text.len() && t.starts_with(text) && c == count),
                 "{text:?}"
             );
         }
-        assert!(found.windows(2).all(|f| f[0].0.len() as u64 * f[0].1 >= f[1].0.len() as u64 * f[1].1));
+        assert!(
+            found.windows(2).all(|f| f[0].0.len() as u64 * f[0].1 >= f[1].0.len() as u64 * f[1].1)
+        );
         assert!(substrings(&words, 5).iter().all(|(_, count)| *count >= 5));
     }
 }

@@ -1,27 +1,29 @@
-//! Unigram (Kudo 2018): begin with many pieces, learn their probabilities by expectation-maximisation, drop those whose loss hurts least, until
-//! as many are left as are asked for.
+//! Unigram (Kudo 2018): start with many pieces, estimate their probabilities by
+//! expectation-maximisation, and prune those whose removal costs the least likelihood, until the
+//! vocabulary has the requested size.
 //!
-//! The same bits everywhere: words are sorted, sums run over a fixed number of parts in their order, ties go by the order of the pieces.
+//! Bit-identical on every machine: words are sorted, sums run over a fixed number of parts in
+//! order, ties are broken by the order of the pieces.
 
 use super::count::Words;
 use super::lattice::{GAP, Lattice, Trie};
 use super::seeds::substrings;
-use super::{Shortage, Stage, TokenizerSpec, needed_vocabulary, too_large, too_small};
-use crate::error::Result;
+use super::{Shortage, Stage, TokenizerSpec, required_vocab_size, too_large, too_small};
+use crate::error::{Result, VocabContent};
 use limpid_tensor::team;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// What is left after each round of pruning.
+/// The fraction of pieces that survives a round of pruning.
 const KEPT: f64 = 0.75;
-/// Rounds of expectation and maximisation between prunings.
+/// EM rounds between prunings.
 const ROUNDS: usize = 2;
-/// A piece that is expected less often is dropped.
+/// A piece with a lower expected count is dropped.
 const EXPECTED: f64 = 0.5;
-/// Parts over which sums are taken, whatever the number of threads.
+/// Parts over which sums are taken, for any number of threads.
 const PARTS: usize = 8;
 
-/// Pieces as character numbers, single characters first, with the logarithms of their probabilities.
+/// Pieces as character numbers, single characters first, with their log-probabilities.
 struct Pieces {
     pieces: Vec<Vec<u32>>,
     scores: Vec<f64>,
@@ -32,36 +34,42 @@ struct Corpus {
     alphabet: Vec<char>,
 }
 
-/// Learns the model: pieces with scores.
-pub(super) fn learn(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) -> Result<Value> {
+/// Learns the model: pieces with log-probabilities.
+pub(super) fn learn(
+    spec: &TokenizerSpec,
+    words: &Words,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Value> {
     let special = spec.special_tokens();
-    let asked = needed_vocabulary(spec)?;
+    let requested = required_vocab_size(spec)?;
     let corpus = Corpus::new(words, spec.min_frequency);
-    let least = special.len() + corpus.alphabet.len();
-    if asked < least {
-        return Err(too_small(asked, least, "a piece for each character and the special tokens")
-            .hint(format!("use --vocab {least} or more, or --min-frequency to leave rare characters out")));
+    let minimum = special.len() + corpus.alphabet.len();
+    if requested < minimum {
+        return Err(too_small(requested, minimum, VocabContent::Characters));
     }
     let seeds = corpus.seeds(spec.min_frequency.max(2), &special);
-    let learnt = corpus.learn(&seeds, asked - special.len(), progress);
-    if learnt.pieces.len() + special.len() < asked && spec.shortage == Shortage::Refuse {
-        // Fewer are worth keeping. How many can be asked for is found by asking for what came out.
-        let mut there = learnt.pieces.len();
+    let learnt = corpus.learn(&seeds, requested - special.len(), progress);
+    if learnt.pieces.len() + special.len() < requested && spec.shortage == Shortage::Refuse {
+        // EM dropped more pieces than pruning asked for. The largest size that works is found by
+        // requesting what came out until it comes out.
+        let mut available = learnt.pieces.len();
         loop {
-            let again = corpus.learn(&seeds, there, progress).pieces.len();
-            if again >= there {
-                return Err(too_large(asked, special.len() + there));
+            let again = corpus.learn(&seeds, available, progress).pieces.len();
+            if again >= available {
+                return Err(too_large(requested, special.len() + available));
             }
-            there = again;
+            available = again;
         }
     }
     let unknown = spec.purpose.unknown(spec.kind);
-    let mut vocabulary: Vec<(String, f64)> = special.iter().map(|token| (token.clone(), 0.0)).collect();
-    vocabulary
-        .extend(learnt.pieces.iter().zip(&learnt.scores).map(|(piece, score)| (corpus.text(piece), *score)));
+    let unk_id = special.iter().position(|token| Some(token.as_str()) == unknown);
+    let mut vocabulary: Vec<(String, f64)> =
+        special.iter().map(|token| (token.clone(), 0.0)).collect();
+    vocabulary.extend(
+        learnt.pieces.iter().zip(&learnt.scores).map(|(piece, score)| (corpus.text(piece), *score)),
+    );
     Ok(json!({
-        "type": "Unigram", "unk_id": special.iter().position(|token| Some(token.as_str()) == unknown),
-        "vocab": vocabulary, "byte_fallback": false,
+        "type": "Unigram", "unk_id": unk_id, "vocab": vocabulary, "byte_fallback": false,
     }))
 }
 
@@ -69,8 +77,11 @@ impl Corpus {
     fn new(words: &Words, min_frequency: u64) -> Self {
         let alphabet = words.alphabet(min_frequency.max(1));
         let number = |c: char| alphabet.binary_search(&c).map_or(GAP, |i| i as u32);
-        let words =
-            words.words.iter().map(|(word, count)| (word.chars().map(number).collect(), *count)).collect();
+        let words = words
+            .words
+            .iter()
+            .map(|(word, count)| (word.chars().map(number).collect(), *count))
+            .collect();
         Self { words, alphabet }
     }
 
@@ -78,7 +89,8 @@ impl Corpus {
         piece.iter().map(|c| self.alphabet[*c as usize]).collect()
     }
 
-    /// Every character, and every substring that occurs often enough, with probabilities by how much text they cover.
+    /// Every character, and every substring that is frequent enough, with probabilities
+    /// proportional to the text they cover.
     fn seeds(&self, least: u64, special: &[String]) -> Pieces {
         let mut counts = vec![0_u64; self.alphabet.len()];
         for (word, count) in &self.words {
@@ -86,7 +98,7 @@ impl Corpus {
         }
         let single = counts.iter().enumerate().map(|(c, count)| (vec![c as u32], *count));
         let longer = substrings(&self.words, least).into_iter();
-        // Spelt out in a text, a special token is found before the pieces are looked at.
+        // A special token in the text is matched before pieces are: such a piece would be dead.
         let longer = longer.filter(|(piece, _)| !special.contains(&self.text(piece)));
         let (pieces, weights): (Vec<Vec<u32>>, Vec<f64>) = single
             .chain(longer)
@@ -97,9 +109,9 @@ impl Corpus {
         Pieces { scores: weights.iter().map(|weight| (weight / all).ln()).collect(), pieces }
     }
 
-    /// The best `size` pieces, or fewer if fewer are worth keeping, the likeliest first.
+    /// The best `size` pieces, or fewer if EM drops more, the most likely first.
     fn learn(&self, seeds: &Pieces, size: usize, progress: &mut dyn FnMut(Stage)) -> Pieces {
-        // A little more than asked for: the last rounds choose.
+        // 10% more than requested: the last cut is by probability.
         let nearly = size + size / 10;
         let mut pieces = Pieces { pieces: seeds.pieces.clone(), scores: seeds.scores.clone() };
         let begun = pieces.pieces.len();
@@ -132,7 +144,7 @@ impl Corpus {
         }
     }
 
-    /// Runs `work` on each part of the words, with all threads; the results in the order of the parts.
+    /// Runs `work` on each part of the words with all threads; results in the order of the parts.
     fn in_parts<T: Send>(&self, work: impl Fn(&[(Vec<u32>, u64)]) -> T + Sync) -> Vec<T> {
         let results: Vec<Mutex<Option<T>>> = (0..PARTS).map(|_| Mutex::new(None)).collect();
         team::run(PARTS, |i| {
@@ -145,7 +157,8 @@ impl Corpus {
             .collect()
     }
 
-    /// One round: expected counts under the old probabilities, new probabilities from them. Characters always stay.
+    /// One EM round: expected counts under the old probabilities, new probabilities from them.
+    /// Characters are never dropped.
     fn maximise(&self, old: Pieces) -> Pieces {
         let trie = Trie::new(old.pieces.iter().map(Vec::as_slice));
         let parts = self.in_parts(|words| {
@@ -164,32 +177,38 @@ impl Corpus {
                 counts.push(f64::max(count, EXPECTED));
             }
         }
-        // ψ in place of ln: the mean of ln p under a Dirichlet posterior, which holds rare pieces down.
+        // ψ instead of ln: the mean of ln p under a Dirichlet posterior, which penalises rare
+        // pieces.
         let all = digamma(counts.iter().sum());
         Pieces { pieces, scores: counts.iter().map(|count| digamma(*count) - all).collect() }
     }
 
-    /// Drops the pieces without which the likelihood falls least: a quarter of them, but no more than down to `least`.
+    /// Drops the pieces whose removal costs the least likelihood: a quarter of them, but keeps at
+    /// least `least`.
     fn prune(&self, old: Pieces, least: usize) -> Pieces {
         let trie = Trie::new(old.pieces.iter().map(Vec::as_slice));
         let parts = self.in_parts(|words| {
             let (mut lattice, mut counts) = (Lattice::default(), vec![0_u64; old.pieces.len()]);
             for (word, count) in words {
                 let best = lattice.best(word, &trie, &old.scores, GAP);
-                best.iter().filter(|piece| **piece != GAP).for_each(|piece| counts[*piece as usize] += count);
+                best.iter()
+                    .filter(|piece| **piece != GAP)
+                    .for_each(|piece| counts[*piece as usize] += count);
             }
             counts
         });
-        let used: Vec<f64> =
-            (0..old.pieces.len()).map(|i| parts.iter().map(|part| part[i]).sum::<u64>() as f64).collect();
+        let used: Vec<f64> = (0..old.pieces.len())
+            .map(|i| parts.iter().map(|part| part[i]).sum::<u64>() as f64)
+            .collect();
         let all: f64 = used.iter().sum();
         let mut lattice = Lattice::default();
-        // What is lost with piece i: its uses would be written with the pieces of the next best way.
+        // The likelihood lost with piece i: its uses would be segmented by the next best path.
         let mut loss = |i: usize| {
             let others = lattice.best(&old.pieces[i], &trie, &old.scores, i as u32);
             let with = used[i].ln() - all.ln();
             let all_without = (all + used[i] * (others.len() as f64 - 1.0)).ln();
-            let without: f64 = others.iter().map(|o| (used[*o as usize] + used[i]).ln() - all_without).sum();
+            let without: f64 =
+                others.iter().map(|o| (used[*o as usize] + used[i]).ln() - all_without).sum();
             used[i] * (with - without)
         };
         let (single, longer): (Vec<usize>, Vec<usize>) =
@@ -198,7 +217,8 @@ impl Corpus {
             longer.into_iter().filter(|i| used[*i] > 0.0).map(|i| (loss(i), i)).collect();
         // Stable: equal losses stay in the order of the pieces.
         losses.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let kept = least.max((old.pieces.len() as f64 * KEPT) as usize).saturating_sub(single.len());
+        let kept =
+            least.max((old.pieces.len() as f64 * KEPT) as usize).saturating_sub(single.len());
         let mut kept: Vec<usize> =
             single.into_iter().chain(losses.into_iter().take(kept).map(|(_, i)| i)).collect();
         kept.sort_unstable();
@@ -219,7 +239,8 @@ fn digamma(mut x: f64) -> f64 {
     let inverse = 1.0 / (x * x);
     result + x.ln()
         - 0.5 / x
-        - inverse * (1.0 / 12.0 - inverse * (1.0 / 120.0 - inverse * (1.0 / 252.0 - inverse / 240.0)))
+        - inverse
+            * (1.0 / 12.0 - inverse * (1.0 / 120.0 - inverse * (1.0 / 252.0 - inverse / 240.0)))
 }
 
 #[cfg(test)]

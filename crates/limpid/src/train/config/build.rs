@@ -1,282 +1,301 @@
-//! From a configuration to what it stands for: model, tokenizer, optimizer.
+//! From a configuration to what it describes: tokenizer and model.
 
-use super::{ModelConfig, RunConfig, TableConfig, TaskKind, TrainConfig, Unit};
-use crate::config::{
-    Cell, Directions, GptConfig, NormPlacement, Normalisation, Positions, Residual, RnnAttention, RnnConfig,
-    Scaling, Seq2SeqConfig, Tie, Variant, activation_from_name, cell_from_name, rnn_attention_from_name,
+use super::{
+    BertTask, ClassifyTask, EncoderModel, GptTask, Pretrained, RecurrentModel, RunConfig, Task,
+    TaskKind, TokenizerConfig, TransformerModel, TranslatorModel, Unit,
 };
-use crate::data::clean::Duplicates;
-use crate::data::labelled::TableSpec;
-use crate::data::masking::Hide;
-use crate::data::order::Bucketing;
-use crate::data::table::{Column, Header, TableFormat};
-use crate::error::{Error, Result};
+use crate::error::{PretrainedError, Result, TokenizerOrigin};
+use crate::hub::StackConfig;
 use crate::model::Model;
-use crate::optim::{AdamConfig, Rate, Schedule};
+use crate::model::config::{
+    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, RecurrentConfig,
+};
 use crate::text::train::{Shortage, TokenizerSpec};
-use crate::text::{Case, Purpose, Tokenizer, TokenizerKind};
-use limpid_tensor::kernels::adam::DecayKind;
+use crate::text::{Purpose, Tokenizer, TokenizerKind};
+use std::path::Path;
 
-impl RunConfig {
-    /// The learning rate over so many steps.
-    pub fn rate(&self, steps: u64) -> Result<Rate> {
-        let TrainConfig { lr, min_lr, warmup, ref schedule, .. } = self.train;
-        Ok(Rate { schedule: Schedule::from_name(schedule)?, peak: lr, floor: min_lr, warmup, total: steps })
-    }
+/// Tokens of a trained vocabulary unless set.
+const VOCAB_SIZE: usize = 8_000;
 
-    /// The optimizer.
-    pub fn adam(&self) -> AdamConfig {
-        let TrainConfig { beta1, beta2, eps, weight_decay, clip, .. } = self.train;
-        let clip_norm = (clip > 0.0).then_some(clip);
-        AdamConfig { beta1, beta2, eps, weight_decay, kind: DecayKind::Decoupled, clip_norm }
-    }
-
-    /// Which pairs share a batch.
-    pub fn bucketing(&self) -> Result<Bucketing> {
-        match self.train.bucketing.as_str() {
-            "mixed" => Ok(Bucketing::Mixed),
-            "by-length" => Ok(Bucketing::ByLength),
-            other => Err(Error::config(format!("train.bucketing = '{other}' is not known"))
-                .hint("known are mixed and by-length")),
-        }
-    }
-
-    /// What becomes of duplicates.
-    pub fn duplicates(&self) -> Duplicates {
-        if self.data.drop_duplicates { Duplicates::Drop } else { Duplicates::Keep }
-    }
-
-    /// The tokenizer to learn.
-    pub fn tokenizer_spec(&self) -> Result<TokenizerSpec> {
-        let usual = match self.task {
-            TaskKind::Gpt => TokenizerKind::Character,
-            TaskKind::Translate => TokenizerKind::Bpe,
-            TaskKind::Bert | TaskKind::Classify => TokenizerKind::WordPiece,
-        };
-        let kind = match self.tokenizer.kind.as_deref() {
-            None => usual,
-            Some("char") => TokenizerKind::Character,
-            Some("byte") => TokenizerKind::Byte,
-            Some("word") => TokenizerKind::Word,
-            Some("bpe") => TokenizerKind::Bpe,
-            Some("wordpiece") => TokenizerKind::WordPiece,
-            Some("unigram") => TokenizerKind::Unigram,
-            Some(other) => {
-                return Err(Error::config(format!("tokenizer.kind = '{other}' is not known"))
-                    .hint("known are char, byte, word, bpe, wordpiece, unigram"));
-            }
-        };
-        let learnt = [TokenizerKind::Bpe, TokenizerKind::WordPiece, TokenizerKind::Unigram].contains(&kind);
-        let purpose = match self.task {
+impl TokenizerConfig {
+    /// The tokenizer to train for a task; `None` if one is loaded.
+    pub fn spec(&self, task: TaskKind) -> Option<TokenizerSpec> {
+        let Self::Train { kind, vocab_size, casing } = *self else { return None };
+        let is_subword =
+            [TokenizerKind::Bpe, TokenizerKind::WordPiece, TokenizerKind::Unigram].contains(&kind);
+        let purpose = match task {
             TaskKind::Gpt => Purpose::LanguageModel,
             TaskKind::Translate => Purpose::Translation,
             TaskKind::Bert | TaskKind::Classify => Purpose::Encoder,
         };
-        let case = if self.tokenizer.lowercase { Case::Lower } else { Case::Keep };
-        let vocab_size = self.tokenizer.vocab.or(learnt.then_some(8_000));
-        let shortage = if self.tokenizer.vocab.is_some() { Shortage::Refuse } else { Shortage::Accept };
-        Ok(TokenizerSpec { purpose, vocab_size, case, shortage, ..TokenizerSpec::new(kind) })
+        let shortage = if vocab_size.is_some() { Shortage::Refuse } else { Shortage::Accept };
+        let vocab_size = vocab_size.or(is_subword.then_some(VOCAB_SIZE));
+        Some(TokenizerSpec { purpose, vocab_size, casing, shortage, ..TokenizerSpec::new(kind) })
     }
+}
 
-    /// What a sequence of a text is.
-    pub fn unit(&self) -> Result<Unit> {
-        let known = match self.task {
-            TaskKind::Gpt => "windows and lines",
-            TaskKind::Bert => "windows, lines and pairs",
-            TaskKind::Translate | TaskKind::Classify => {
-                return match &self.data.unit {
-                    None => Ok(Unit::Lines),
-                    Some(_) => Err(Error::config("data.unit is for gpt and bert").hint("leave it out")),
-                };
-            }
-        };
-        match (self.data.unit.as_deref().unwrap_or("windows"), self.task) {
-            ("windows", _) => Ok(Unit::Windows),
-            ("lines", _) => Ok(Unit::Lines),
-            ("pairs", TaskKind::Bert) => Ok(Unit::Pairs),
-            (other, _) => Err(Error::config(format!("data.unit = '{other}' is not known here"))
-                .hint(format!("known are {known}"))),
+impl TransformerModel {
+    fn decoder(&self, vocab_size: usize) -> DecoderConfig {
+        DecoderConfig {
+            intermediate_size: self.intermediate_size,
+            activation_function: self.activation,
+            norm: self.norm,
+            dropout: self.dropout,
+            options: self.options(),
+            ..DecoderConfig::gpt2(
+                vocab_size,
+                self.context_length,
+                self.layers,
+                self.heads,
+                self.hidden_size,
+            )
         }
     }
 
-    /// What is hidden together.
-    pub fn hide(&self) -> Hide {
-        if self.masking.whole_words { Hide::WholeWords } else { Hide::Tokens }
-    }
-
-    /// How labelled texts are written.
-    pub fn table(&self) -> Result<TableSpec> {
-        let TableConfig { format, header, text, label } = &self.table;
-        if text.is_empty() || text.len() > 2 {
-            return Err(Error::config(format!(
-                "table.text names {} columns, a text has one or two",
-                text.len()
-            ))
-            .hint("--set 'table.text=[\"text\"]'"));
-        }
-        Ok(TableSpec {
-            format: format.as_deref().map(TableFormat::from_name).transpose()?,
-            header: if *header { Header::First } else { Header::Missing },
-            texts: text.iter().map(|column| Column::parse(column)).collect(),
-            label: Column::parse(label),
-        })
-    }
-
-    fn norm(&self, usual: NormPlacement) -> Result<NormPlacement> {
-        match self.model.norm.as_deref() {
-            None => Ok(usual),
-            Some("pre") => Ok(NormPlacement::Pre),
-            Some("post") => Ok(NormPlacement::Post),
-            Some(other) => {
-                Err(Error::config(format!("model.norm = '{other}' is not known"))
-                    .hint("known are pre and post"))
-            }
+    fn encoder_decoder(&self, vocab_size: usize) -> EncoderDecoderConfig {
+        EncoderDecoderConfig {
+            max_position_embeddings: self.context_length,
+            activation_function: self.activation,
+            norm: self.norm,
+            dropout: self.dropout,
+            options: self.options(),
+            ..EncoderDecoderConfig::new(
+                vocab_size,
+                self.layers,
+                self.heads,
+                self.hidden_size,
+                self.intermediate_size,
+            )
         }
     }
+}
 
-    pub(in crate::train) fn variant(&self, usual: Variant) -> Result<Variant> {
-        let ModelConfig { positions, normalisation, residual, scaling, .. } = &self.model;
-        let mut variant = usual;
-        if let Some(name) = positions {
-            variant.positions = Positions::from_name(name)?;
-        }
-        if let Some(name) = normalisation {
-            variant.normalisation = Normalisation::from_name(name)?;
-        }
-        if let Some(name) = residual {
-            variant.residual = Residual::from_name(name)?;
-        }
-        if let Some(name) = scaling {
-            variant.scaling = Scaling::from_name(name)?;
-        }
-        Ok(variant)
-    }
-
-    /// The language model for a vocabulary.
-    pub fn gpt(&self, vocab: usize) -> Result<GptConfig> {
-        if let Some(folder) = &self.model.from {
-            return self.gpt_from(folder, vocab);
-        }
-        let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
-        let usual = GptConfig::gpt2(vocab, context, layers, heads, width);
-        let activation_function = match activation {
-            Some(name) => activation_from_name(name)?,
-            None => usual.activation_function,
-        };
-        let (norm, n_inner) = (self.norm(usual.norm)?, ffn.unwrap_or(4 * width));
-        Ok(GptConfig {
-            n_inner,
-            activation_function,
-            norm,
-            tie_word_embeddings: Tie::Shared,
-            dropout,
-            variant: self.variant(usual.variant)?,
-            ..usual
-        })
-    }
-
-    /// The encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers.
-    pub fn seq2seq(&self, vocab: usize) -> Result<Seq2SeqConfig> {
-        let ModelConfig { layers, heads, width, ffn, context, dropout, ref activation, .. } = self.model;
-        let usual = Seq2SeqConfig::new(vocab, layers, heads, width, ffn.unwrap_or(4 * width));
-        let activation_function = match activation {
-            Some(name) => activation_from_name(name)?,
-            None => usual.activation_function,
-        };
-        let (norm, variant) = (self.norm(usual.norm)?, self.variant(usual.variant)?);
-        Ok(Seq2SeqConfig {
-            max_position_embeddings: context,
-            activation_function,
-            norm,
-            dropout,
-            variant,
-            ..usual
-        })
-    }
-
-    /// Whether the model is a recurrent one.
-    pub fn is_recurrent(&self) -> Result<bool> {
-        match self.model.arch.as_deref() {
-            None | Some("transformer") => Ok(false),
-            Some("rnn") => Ok(true),
-            Some(other) => Err(Error::config(format!("model.arch = '{other}' is not known"))
-                .hint("known are transformer and rnn")),
+impl EncoderModel {
+    fn encoder(&self, vocab_size: usize, head: EncoderHead) -> EncoderConfig {
+        EncoderConfig {
+            intermediate_size: self.intermediate_size,
+            hidden_act: self.activation,
+            dropout: self.dropout,
+            head,
+            ..EncoderConfig::new(
+                vocab_size,
+                self.context_length,
+                self.layers,
+                self.heads,
+                self.hidden_size,
+            )
         }
     }
+}
 
-    /// The recurrent encoder-decoder for a vocabulary; ids of special tokens are those of our tokenizers for translation.
-    pub fn rnn(&self, vocab: usize) -> Result<RnnConfig> {
-        let ModelConfig { layers, width, context, dropout, bidirectional, embedding, .. } = self.model;
-        let cell = self.model.cell.as_deref().map_or(Ok(Cell::Gru), cell_from_name)?;
-        let attention =
-            self.model.attention.as_deref().map_or(Ok(RnnAttention::Additive), rnn_attention_from_name)?;
-        let directions = if bidirectional.unwrap_or(true) { Directions::Both } else { Directions::Forward };
-        Ok(RnnConfig {
-            embedding_size: embedding.unwrap_or(width),
-            directions,
-            max_length: context,
-            dropout,
-            ..RnnConfig::new(vocab, cell, attention, layers, width)
-        })
-    }
-
-    /// The model that translates, of either kind, validated.
-    pub fn translator(&self, vocab: usize) -> Result<TranslatorConfig> {
-        if let Some(folder) = &self.model.from {
-            return self.translator_from(folder, vocab);
+impl RecurrentModel {
+    fn encoder_decoder(&self, vocab_size: usize) -> RecurrentConfig {
+        RecurrentConfig {
+            embedding_size: self.embedding_size,
+            directions: self.bidirectional,
+            max_length: self.context_length,
+            dropout: self.dropout,
+            ..RecurrentConfig::new(
+                vocab_size,
+                self.cell,
+                self.attention,
+                self.layers,
+                self.hidden_size,
+            )
         }
-        if self.is_recurrent()? {
-            let config = self.rnn(vocab)?;
-            config.validate()?;
-            return Ok(TranslatorConfig::Rnn(config));
-        }
-        let config = self.seq2seq(vocab)?;
-        config.validate()?;
-        Ok(TranslatorConfig::Transformer(config))
     }
 }
 
 impl RunConfig {
-    /// The same for a tokenizer: with its own ids for the end of a sentence and for padding, with which a translation begins.
-    pub fn translator_for(&self, tokenizer: &Tokenizer) -> Result<TranslatorConfig> {
-        let missing = |what: &str| {
-            Error::config(format!("the tokenizer has no token for {what}, which a translator needs"))
-                .hint("limpid tokenizer train … --for translate makes one that has; without tokenizer.from one is learnt")
+    /// The model for a tokenizer, with random weights; `labels` are those of a classifier.
+    ///
+    /// # Errors
+    ///
+    /// No model has such sizes, or the tokenizer does not fit the pretrained model.
+    pub fn build_model(&self, tokenizer: &Tokenizer, labels: &[String]) -> Result<Model> {
+        let (vocab_size, seed) = (tokenizer.vocab_size(), self.train.seed);
+        match &self.task {
+            Task::Gpt(_) => Model::new(&self.decoder(vocab_size)?, seed),
+            Task::Translate(_) => self.translator_for(tokenizer)?.build(seed),
+            Task::Bert(_) | Task::Classify(_) => {
+                Model::new(&self.encoder(vocab_size, self.head(labels))?, seed)
+            }
+        }
+    }
+
+    /// The decoder of a language model.
+    ///
+    /// # Errors
+    ///
+    /// The pretrained model cannot be read, or has too small a vocabulary.
+    ///
+    /// # Panics
+    ///
+    /// The task is another.
+    pub fn decoder(&self, vocab_size: usize) -> Result<DecoderConfig> {
+        let Task::Gpt(GptTask { model, .. }) = &self.task else { panic!("not a decoder's task") };
+        let Some(folder) = &self.pretrained else { return Ok(model.decoder(vocab_size)) };
+        match Pretrained::read(folder, self.kind())?.stack {
+            StackConfig::Decoder(own) => {
+                self.check_vocabulary(vocab_size, own.vocab_size, folder)?;
+                Ok(DecoderConfig { dropout: model.dropout, ..own })
+            }
+            _ => unreachable!("other stacks are refused"),
+        }
+    }
+
+    /// The encoder, with a head.
+    ///
+    /// # Errors
+    ///
+    /// The pretrained model cannot be read, or has too small a vocabulary.
+    ///
+    /// # Panics
+    ///
+    /// The task is another.
+    pub fn encoder(&self, vocab_size: usize, head: EncoderHead) -> Result<EncoderConfig> {
+        let (Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. })) =
+            &self.task
+        else {
+            panic!("not an encoder's task")
         };
-        let end = tokenizer.end().ok_or_else(|| missing("the end of a sentence (</s>)"))?;
-        let pad = tokenizer.pad().filter(|pad| *pad != end).ok_or_else(|| missing("padding (<pad>)"))?;
+        let Some(folder) = &self.pretrained else { return Ok(model.encoder(vocab_size, head)) };
+        match Pretrained::read(folder, self.kind())?.stack {
+            StackConfig::Encoder(own) => {
+                self.check_vocabulary(vocab_size, own.vocab_size, folder)?;
+                Ok(EncoderConfig { dropout: model.dropout, head, ..own })
+            }
+            _ => unreachable!("other stacks are refused"),
+        }
+    }
+
+    /// The head of the encoder; `labels` are those of a classifier.
+    pub(in crate::train) fn head(&self, labels: &[String]) -> EncoderHead {
+        match (self.kind(), self.unit()) {
+            (TaskKind::Classify, _) => EncoderHead::Classifier(labels.to_vec()),
+            (_, Unit::Pairs) => EncoderHead::PreTraining,
+            _ => EncoderHead::MaskedLm,
+        }
+    }
+
+    /// The encoder-decoder of either architecture, validated.
+    ///
+    /// # Errors
+    ///
+    /// No model has such sizes; the pretrained model cannot be read, or has too small a
+    /// vocabulary.
+    ///
+    /// # Panics
+    ///
+    /// The task is another.
+    pub fn translator(&self, vocab_size: usize) -> Result<TranslatorConfig> {
+        let Task::Translate(task) = &self.task else { panic!("not an encoder-decoder's task") };
+        let config = match (&self.pretrained, &task.model) {
+            (Some(folder), model) => self.translator_from(folder, vocab_size, model)?,
+            (None, TranslatorModel::Transformer(model)) => {
+                TranslatorConfig::Transformer(model.encoder_decoder(vocab_size))
+            }
+            (None, TranslatorModel::Recurrent(model)) => {
+                TranslatorConfig::Recurrent(model.encoder_decoder(vocab_size))
+            }
+        };
+        match &config {
+            TranslatorConfig::Transformer(config) => config.validate()?,
+            TranslatorConfig::Recurrent(config) => config.validate()?,
+        }
+        Ok(config)
+    }
+
+    fn translator_from(
+        &self,
+        folder: &Path,
+        vocab_size: usize,
+        model: &TranslatorModel,
+    ) -> Result<TranslatorConfig> {
+        let dropout = match model {
+            TranslatorModel::Transformer(model) => model.dropout,
+            TranslatorModel::Recurrent(model) => model.dropout,
+        };
+        let (config, own) = match Pretrained::read(folder, self.kind())?.stack {
+            StackConfig::EncoderDecoder(c) => {
+                let vocab_size = c.vocab_size.min(c.decoder_vocab_size);
+                let config = EncoderDecoderConfig { dropout, ..c };
+                (TranslatorConfig::Transformer(config), vocab_size)
+            }
+            StackConfig::Recurrent(c) => {
+                let vocab_size = c.vocab_size.min(c.decoder_vocab_size);
+                // It has no positions: it can be trained on longer texts than before.
+                let max_length = c.max_length.max(model.context_length());
+                (
+                    TranslatorConfig::Recurrent(RecurrentConfig { dropout, max_length, ..c }),
+                    vocab_size,
+                )
+            }
+            _ => unreachable!("other stacks are refused"),
+        };
+        self.check_vocabulary(vocab_size, own, folder)?;
+        Ok(config)
+    }
+
+    /// The same for a tokenizer: with its ids for the end of a sentence and for padding, which is
+    /// also the decoder's start token. A pretrained model keeps its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`translator`](Self::translator); the tokenizer lacks these tokens, or has another
+    /// end token than the pretrained model.
+    pub fn translator_for(&self, tokenizer: &Tokenizer) -> Result<TranslatorConfig> {
+        let missing = |token| PretrainedError::MissingToken { token };
+        let end = tokenizer.eos_id().ok_or(missing("end-of-sentence (</s>)"))?;
+        let pad = tokenizer.pad_id().filter(|pad| *pad != end).ok_or(missing("padding (<pad>)"))?;
         let mut config = self.translator(tokenizer.vocab_size())?;
         let (eos, padding, start) = match &mut config {
             TranslatorConfig::Transformer(c) => {
                 (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
             }
-            TranslatorConfig::Rnn(c) => {
+            TranslatorConfig::Recurrent(c) => {
                 (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
             }
         };
-        if let Some(folder) = &self.model.from {
-            // What it has learnt to end and to begin with.
-            if *eos != end {
-                let folder = folder.display();
-                return Err(Error::config(format!(
-                    "the tokenizer ends a sentence with token {end}, the model in {folder} with {eos}"
-                ))
-                .hint(self.own_tokenizer()));
+        match &self.pretrained {
+            None => (*eos, *padding, *start) = (end, pad, pad),
+            Some(_) if *eos == end => {}
+            Some(folder) => {
+                return Err(PretrainedError::EndToken {
+                    found: end,
+                    expected: *eos,
+                    folder: folder.clone(),
+                    tokenizer: self.tokenizer_origin(),
+                }
+                .into());
             }
-            return Ok(config);
         }
-        (*eos, *padding, *start) = (end, pad, pad);
         Ok(config)
+    }
+
+    fn check_vocabulary(&self, tokens: usize, embeddings: usize, folder: &Path) -> Result<()> {
+        if tokens <= embeddings {
+            return Ok(());
+        }
+        let (folder, tokenizer) = (folder.to_path_buf(), self.tokenizer_origin());
+        Err(PretrainedError::Vocabulary { tokens, embeddings, folder, tokenizer }.into())
+    }
+
+    fn tokenizer_origin(&self) -> TokenizerOrigin {
+        match self.tokenizer {
+            TokenizerConfig::Load(_) => TokenizerOrigin::Key,
+            _ => TokenizerOrigin::Model,
+        }
     }
 }
 
-/// A model that translates.
+/// An encoder-decoder of either architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TranslatorConfig {
     /// Attention throughout.
-    Transformer(Seq2SeqConfig),
+    Transformer(EncoderDecoderConfig),
     /// Recurrent layers.
-    Rnn(RnnConfig),
+    Recurrent(RecurrentConfig),
 }
 
 impl TranslatorConfig {
@@ -284,31 +303,35 @@ impl TranslatorConfig {
     pub fn parameters_about(&self) -> f64 {
         match self {
             TranslatorConfig::Transformer(config) => config.parameters_about(),
-            TranslatorConfig::Rnn(config) => config.parameters_about(),
+            TranslatorConfig::Recurrent(config) => config.parameters_about(),
         }
     }
 
-    /// What ends a sentence.
+    /// The end-of-sentence token.
     pub fn end(&self) -> u32 {
         match self {
             TranslatorConfig::Transformer(config) => config.eos_token_id,
-            TranslatorConfig::Rnn(config) => config.eos_token_id,
+            TranslatorConfig::Recurrent(config) => config.eos_token_id,
         }
     }
 
-    /// What the decoder is given first.
+    /// The decoder's first input.
     pub fn start(&self) -> u32 {
         match self {
             TranslatorConfig::Transformer(config) => config.decoder_start_token_id,
-            TranslatorConfig::Rnn(config) => config.decoder_start_token_id,
+            TranslatorConfig::Recurrent(config) => config.decoder_start_token_id,
         }
     }
 
     /// The model, with random weights.
+    ///
+    /// # Errors
+    ///
+    /// No model has such sizes.
     pub fn build(&self, seed: u64) -> Result<Model> {
         match self {
-            TranslatorConfig::Transformer(config) => Model::seq2seq(config, seed),
-            TranslatorConfig::Rnn(config) => Model::rnn(config, seed),
+            TranslatorConfig::Transformer(config) => Model::new(config, seed),
+            TranslatorConfig::Recurrent(config) => Model::new(config, seed),
         }
     }
 }

@@ -1,402 +1,461 @@
-//! What a run is: one validated value, from a TOML file and overrides, saved with the run.
+//! The configuration of a run: one typed, complete and validated value, saved with the run.
 //!
-//! Unknown keys are errors. Everything that changes the result is in here; where the run is kept and how it is shown is not.
+//! [`Settings`] are the keys that were set, by a TOML file and by overrides; [`Settings::resolve`]
+//! makes a [`RunConfig`] of them. Each task has a struct of its own, so a key that has no effect
+//! for a task does not exist for it and is refused, as an unknown one is. Everything that changes
+//! the result is in here; where the run is saved and how it is shown is not.
+//!
+//! ```
+//! use limpid::train::RunConfig;
+//! use limpid::train::config::Task;
+//!
+//! let text = "task = \"translate\"\n[data]\npairs = \"fr-en.tsv\"\n[train]\nepochs = 10\n";
+//! let config = RunConfig::parse(text, &["train.lr=5e-4".to_string()])?;
+//! assert_eq!(config.train.lr, 5e-4);
+//! assert!(matches!(config.task, Task::Translate(_)));
+//! assert_eq!(RunConfig::parse(&config.to_toml(), &[])?, config);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod build;
 mod check;
-mod file;
-mod pairs;
+mod data;
+mod keys;
+mod model;
+mod section;
+mod settings;
+mod show;
 #[cfg(test)]
 mod tests;
+mod training;
+mod value;
 
 pub use build::TranslatorConfig;
-pub use pairs::PairFiles;
+pub use data::{LabelledData, PairData, PairFiles, PairSource, PairTable, TextData, Unit};
+pub(in crate::train) use keys::PATHS;
+pub(in crate::train) use model::{CONTEXT_LENGTH, Pretrained};
+pub use model::{EncoderModel, RecurrentModel, TransformerModel, TranslatorModel};
+pub use settings::Settings;
+pub use show::Entries;
+pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
 
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use crate::data::masking::MaskUnit;
+use crate::error::Result;
+use crate::text::{Casing, TokenizerKind};
+use section::section;
+use std::path::{Path, PathBuf};
+use training::Measure;
 
-/// A run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The configuration of a run.
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
-    /// What is learnt.
-    pub task: TaskKind,
-    /// From what.
-    #[serde(default)]
-    pub data: DataConfig,
-    /// How text is cut.
-    #[serde(default)]
+    /// What is trained, on which data.
+    pub task: Task,
+    /// How text becomes tokens.
     pub tokenizer: TokenizerConfig,
-    /// The model.
-    #[serde(default)]
-    pub model: ModelConfig,
-    /// The training.
-    #[serde(default)]
+    /// The folder of the pretrained model to start from (`model.from`).
+    pub pretrained: Option<PathBuf>,
+    /// How the model is optimized, validated and kept.
     pub train: TrainConfig,
-    /// How translations are judged at the end.
-    #[serde(default)]
-    pub score: ScoreConfig,
-    /// Which words are hidden, for an encoder.
-    #[serde(default)]
-    pub masking: MaskingConfig,
-    /// How labelled texts are written, for a classifier.
-    #[serde(default)]
-    pub table: TableConfig,
-    /// Keys that somebody has said.
-    #[serde(skip)]
-    pub(super) said: Said,
 }
 
-/// Keys that somebody has said, such as `model.width`: what is said may be what is usual.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Said(pub(super) Vec<String>);
-
-impl Said {
-    /// Whether a key is among them.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|said| said == key)
-    }
+/// What is trained, on which data.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// A language model.
+    Gpt(GptTask),
+    /// A translator, or another text-to-text model.
+    Translate(TranslateTask),
+    /// An encoder, by masked language modelling.
+    Bert(BertTask),
+    /// A classifier of texts.
+    Classify(ClassifyTask),
 }
 
-impl PartialEq for Said {
-    /// A run is what it is, whoever said so.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-/// What is learnt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The name of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
-    /// To continue text.
+    /// [`Task::Gpt`].
     Gpt,
-    /// To translate sentences.
+    /// [`Task::Translate`].
     Translate,
-    /// To say which words are hidden.
+    /// [`Task::Bert`].
     Bert,
-    /// To label texts.
+    /// [`Task::Classify`].
     Classify,
 }
 
-/// The files. A relative path is relative to the folder of the TOML file, or to where the command is typed; `$LIMPID_DATA/…` is in the
-/// folder that this variable names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DataConfig {
-    /// Texts, for a language model or an encoder; tables of labelled texts, for a classifier.
-    pub text: Vec<PathBuf>,
-    /// What a sequence of a text is: `windows` (unless said otherwise), `lines`, or for an encoder `pairs`.
-    pub unit: Option<String>,
-    /// Sentences to translate, one a line.
-    pub source: Option<PathBuf>,
-    /// Their translations, line by line.
-    pub target: Option<PathBuf>,
-    /// Both in one file instead, as columns: TSV, CSV or JSON Lines.
-    pub pairs: Option<PathBuf>,
-    /// The column of sentences, by number or name: 1 unless said otherwise, `source` in JSON Lines.
-    pub source_column: Option<String>,
-    /// The column of translations: 2 unless said otherwise, `target` in JSON Lines.
-    pub target_column: Option<String>,
-    /// Whether the first line of such files names the columns; so it does if a column is meant by name.
-    pub header: bool,
-    /// Texts kept for validation.
-    pub validation_text: Vec<PathBuf>,
-    /// Sentences kept for validation.
-    pub validation_source: Option<PathBuf>,
-    /// Their translations.
-    pub validation_target: Option<PathBuf>,
-    /// Both in one file.
-    pub validation_pairs: Option<PathBuf>,
-    /// Sentences on which a translator is judged at the end; without them, those kept for validation.
-    pub test_source: Option<PathBuf>,
-    /// Their translations.
-    pub test_target: Option<PathBuf>,
-    /// Both in one file.
-    pub test_pairs: Option<PathBuf>,
-    /// Without files for validation: the part of the data that is kept for it, 0.1 unless said otherwise.
-    pub validation_share: Option<f64>,
-    /// Pairs with more tokens on a side are left out, and counted.
-    pub max_tokens: Option<usize>,
-    /// Whether the second of two equal pairs is left out.
-    pub drop_duplicates: bool,
-}
+impl TaskKind {
+    /// All tasks.
+    pub const ALL: [Self; 4] = [Self::Gpt, Self::Translate, Self::Bert, Self::Classify];
 
-/// How text is cut into tokens.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TokenizerConfig {
-    /// A folder with a `tokenizer.json`; without it one is learnt.
-    pub from: Option<PathBuf>,
-    /// `char`, `byte`, `word`, `bpe`, `wordpiece`, `unigram`; `char` for a language model and `bpe` for translation unless said otherwise.
-    pub kind: Option<String>,
-    /// Tokens of a learnt vocabulary.
-    pub vocab: Option<usize>,
-    /// Whether letters are made small.
-    pub lowercase: bool,
-}
-
-/// The model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ModelConfig {
-    /// For translation: `transformer` (unless said otherwise) or `rnn`.
-    pub arch: Option<String>,
-    /// Layers (of the encoder and of the decoder).
-    pub layers: usize,
-    /// Heads of each attention layer.
-    pub heads: usize,
-    /// c.
-    pub width: usize,
-    /// f; 4·width unless said otherwise.
-    pub ffn: Option<usize>,
-    /// The longest sequence.
-    pub context: usize,
-    /// Dropout on embeddings and each sub-layer's output.
-    pub dropout: f32,
-    /// `pre` or `post`; pre for a language model, post for translation unless said otherwise.
-    pub norm: Option<String>,
-    /// `learned`, `sinusoidal`, `one-hot`, `none`; learned for a language model, sinusoidal for translation unless said otherwise.
-    pub positions: Option<String>,
-    /// `layer`, `batch`, `none`: over what mean and variance are taken; layer unless said otherwise.
-    pub normalisation: Option<String>,
-    /// `added` or `none`: whether a sub-layer adds to its input; added unless said otherwise.
-    pub residual: Option<String>,
-    /// `sqrt-width` or `none`: what attention scores are divided by; sqrt-width unless said otherwise.
-    pub scaling: Option<String>,
-    /// As Hugging Face names it.
-    pub activation: Option<String>,
-    /// A model folder to begin with: its sizes, its tokenizer and its weights are taken over.
-    pub from: Option<PathBuf>,
-    /// Whether biases (of layers and norms) are trained. Without, they stay 0, so that files keep their form.
-    pub bias: bool,
-    /// Recurrent: `tanh`, `gru` (unless said otherwise) or `lstm`.
-    pub cell: Option<String>,
-    /// Recurrent: `none`, `dot` or `additive` (unless said otherwise).
-    pub attention: Option<String>,
-    /// Recurrent: whether the encoder reads both ways; so unless said otherwise.
-    pub bidirectional: Option<bool>,
-    /// Recurrent: width of the embeddings; `width`, which is that of a state, unless said otherwise.
-    pub embedding: Option<usize>,
-}
-
-impl Default for ModelConfig {
-    fn default() -> Self {
-        Self {
-            arch: None,
-            layers: 4,
-            heads: 4,
-            width: 128,
-            ffn: None,
-            context: 128,
-            dropout: 0.0,
-            norm: None,
-            positions: None,
-            normalisation: None,
-            residual: None,
-            scaling: None,
-            activation: None,
-            from: None,
-            bias: true,
-            cell: None,
-            attention: None,
-            bidirectional: None,
-            embedding: None,
+    /// Its name in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gpt => "gpt",
+            Self::Translate => "translate",
+            Self::Bert => "bert",
+            Self::Classify => "classify",
         }
     }
 }
 
-/// The training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TrainConfig {
-    /// Optimizer steps; for translation `epochs` may say it instead.
-    pub steps: u64,
-    /// Times through the pairs; 0 leaves it to `steps`.
-    pub epochs: u64,
-    /// Sequences of a batch of a language model.
-    pub batch: usize,
-    /// Tokens of a batch of pairs, source and target together.
-    pub batch_tokens: usize,
-    /// Batches a step: their gradients are added up, by tokens.
-    pub accumulate: usize,
-    /// `mixed` or `by-length`.
-    pub bucketing: String,
-    /// The highest learning rate.
-    pub lr: f32,
-    /// The lowest after it.
-    pub min_lr: f32,
-    /// Steps of rising to it.
-    pub warmup: u64,
-    /// `constant`, `inverse-sqrt`, `linear`, `cosine`.
-    pub schedule: String,
-    /// Memory of the mean.
-    pub beta1: f32,
-    /// Memory of the square.
-    pub beta2: f32,
-    /// Keeps the division finite.
-    pub eps: f32,
-    /// Decay of matrices.
-    pub weight_decay: f32,
-    /// The largest norm of the gradient; 0 for any.
-    pub clip: f32,
-    /// Label smoothing.
-    pub label_smoothing: f32,
-    /// Seed of weights, order and dropout.
-    pub seed: u64,
-    /// Steps from one line of `metrics.jsonl` to the next.
-    pub log_every: u64,
-    /// Steps from one validation to the next; 0 for one at the end only.
-    pub validate_every: u64,
-    /// Validations without improvement after which the run ends; 0 for never.
-    pub patience: u64,
-    /// Steps from one checkpoint to the next; 0 for one at the end only.
-    pub checkpoint_every: u64,
-    /// Checkpoints that are kept.
-    pub keep: usize,
-    /// Memory of the moving average of the weights, such as 0.999; 0 for none. With it, the average is validated and saved.
-    pub ema: f32,
-    /// At the end the weights of so many checkpoints are averaged, and kept if they validate better; 0 for none.
-    pub average_last: usize,
-    /// Texts that are written (or sentences that are translated) at each validation.
-    pub samples: usize,
+/// A language model on plain text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GptTask {
+    /// The text.
+    pub data: TextData,
+    /// The decoder.
+    pub model: TransformerModel,
 }
 
-impl Default for TrainConfig {
-    fn default() -> Self {
-        Self {
-            steps: 2_000,
-            epochs: 0,
-            batch: 12,
-            batch_tokens: 4_096,
-            accumulate: 1,
-            bucketing: "mixed".into(),
-            lr: 1e-3,
-            min_lr: 0.0,
-            warmup: 100,
-            schedule: "cosine".into(),
-            beta1: 0.9,
-            beta2: 0.98,
-            eps: 1e-8,
-            weight_decay: 0.0,
-            clip: 1.0,
-            label_smoothing: 0.0,
-            seed: 1,
-            log_every: 10,
-            validate_every: 200,
-            patience: 0,
-            checkpoint_every: 200,
-            keep: 2,
-            ema: 0.0,
-            average_last: 0,
-            samples: 2,
-        }
-    }
+/// An encoder-decoder on pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TranslateTask {
+    /// The pairs.
+    pub data: PairData,
+    /// The encoder-decoder.
+    pub model: TranslatorModel,
+    /// How the trained model is scored.
+    pub score: ScoreConfig,
 }
 
-/// How translations are judged at the end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ScoreConfig {
-    /// What is written: `translations` (BLEU and chrF) or `summaries` (ROUGE-L and exact match as well).
-    pub targets: String,
-    /// Beams of the search; 1 is greedy.
-    pub beams: usize,
-    /// Whether BLEU and chrF pass over capital letters.
-    pub lowercase: bool,
-    /// Of what is kept for validation, so many sentences at most: a tenth of a large corpus would take hours. Test files are taken whole.
-    pub sentences: usize,
+/// An encoder on plain text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BertTask {
+    /// The text.
+    pub data: TextData,
+    /// The encoder.
+    pub model: EncoderModel,
+    /// Which tokens are masked.
+    pub masking: MaskingConfig,
 }
 
-impl Default for ScoreConfig {
-    fn default() -> Self {
-        Self { targets: "translations".into(), beams: 1, lowercase: false, sentences: 2_000 }
-    }
+/// A classifier on labelled texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassifyTask {
+    /// The labelled texts.
+    pub data: LabelledData,
+    /// The encoder below the classification head.
+    pub model: EncoderModel,
 }
 
-/// What an encoder-decoder writes.
+/// How text becomes tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenizerConfig {
+    /// The tokenizer of this folder (`tokenizer.from`).
+    Load(PathBuf),
+    /// That of the pretrained model.
+    Pretrained,
+    /// A tokenizer trained on the run's texts.
+    Train {
+        /// `tokenizer.kind`.
+        kind: TokenizerKind,
+        /// Tokens of the vocabulary (`tokenizer.vocab_size`). If `None`, 8,000 or as many as the
+        /// text gives; an explicit number that the text does not give is an error.
+        vocab_size: Option<usize>,
+        /// `tokenizer.lowercase`.
+        casing: Casing,
+    },
+}
+
+/// What an encoder-decoder generates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// The same in another language.
+    /// The same in another language: scored by BLEU and chrF.
     Translations,
-    /// The same in fewer words.
+    /// The same in fewer words: scored by ROUGE-L and exact match as well.
     Summaries,
 }
 
-/// What a sequence of a text is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// As many tokens as fit, from anywhere in the text.
-    Windows,
-    /// A line; long ones are cut into pieces.
-    Lines,
-    /// A line and the next one, or in half of the cases another; the model is also asked which.
-    Pairs,
-}
-
-/// Which words are hidden.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MaskingConfig {
-    /// The part of the tokens that is asked for.
-    pub share: f32,
-    /// Whether all pieces of a word are hidden together.
-    pub whole_words: bool,
-}
-
-impl Default for MaskingConfig {
-    fn default() -> Self {
-        Self { share: 0.15, whole_words: false }
+section! {
+    /// How a trained encoder-decoder is scored.
+    pub struct ScoreConfig in "score" {
+        /// What it generates.
+        targets: Targets,
+        /// Beams of the search; 1 is greedy.
+        num_beams: usize,
+        /// Whether BLEU and chrF ignore case.
+        lowercase: bool,
+        /// Validation sentences that are scored at most; 0 for none. Test files are scored whole.
+        max_sentences: usize,
     }
 }
 
-/// How labelled texts are written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TableConfig {
-    /// `tsv`, `csv`, `jsonl` or `label-first`; by the end of the file's name unless said otherwise.
-    pub format: Option<String>,
-    /// Whether the first line of a TSV or CSV file names the columns.
-    pub header: bool,
-    /// The column of the text, or those of two texts: names, or numbers from 1.
-    pub text: Vec<String>,
-    /// The column of the label.
-    pub label: String,
-}
-
-impl Default for TableConfig {
-    fn default() -> Self {
-        Self { format: None, header: true, text: vec!["text".into()], label: "label".into() }
+section! {
+    /// Which tokens are masked.
+    pub struct MaskingConfig in "masking" {
+        /// Probability that a token is to be predicted.
+        probability: f32,
+        /// Whole-word masking: all pieces of a word are masked together.
+        whole_words: bool,
     }
 }
 
 impl RunConfig {
-    /// The usual for a task.
-    pub fn new(task: TaskKind) -> Self {
-        let mut config = Self {
-            task,
-            data: DataConfig::default(),
-            tokenizer: TokenizerConfig::default(),
-            model: ModelConfig::default(),
-            train: TrainConfig::default(),
-            score: ScoreConfig::default(),
-            masking: MaskingConfig::default(),
-            table: TableConfig::default(),
-            said: Said::default(),
+    /// Reads a TOML file with overrides such as `train.steps=500`; see [`Settings::read`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Settings::read`], [`Settings::set`] and [`Settings::resolve`].
+    pub fn read(path: &Path, overrides: &[String], data_folder: Option<&Path>) -> Result<Self> {
+        let mut settings = Settings::read(path, data_folder)?;
+        overrides.iter().try_for_each(|text| settings.set(text))?;
+        settings.resolve()
+    }
+
+    /// The same from text; paths stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Settings::parse`], [`Settings::set`] and [`Settings::resolve`].
+    pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
+        let mut settings = Settings::parse(text)?;
+        overrides.iter().try_for_each(|text| settings.set(text))?;
+        settings.resolve()
+    }
+
+    /// Reads the `config.toml` that a run has saved. It is complete: a pretrained model that the
+    /// run has started from need not exist any more.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not what a run has saved.
+    pub fn read_saved(path: &Path) -> Result<Self> {
+        Settings::read(path, None)?.resolve_saved()
+    }
+
+    pub(super) fn parse_saved(text: &str) -> Result<Self> {
+        Settings::parse(text)?.resolve_saved()
+    }
+
+    fn from_settings(settings: &mut Settings) -> Result<Self> {
+        let kind = settings.task();
+        let from: Option<PathBuf> = settings.get("model.from")?;
+        let pretrained = from.map(|from| Pretrained::read(&from, kind)).transpose()?;
+        let folder = pretrained.as_ref().map(|model| model.folder.clone());
+        Self::resolved(settings, pretrained.as_ref(), folder)
+    }
+
+    fn from_saved_settings(settings: &mut Settings) -> Result<Self> {
+        let folder = settings.get("model.from")?;
+        Self::resolved(settings, None, folder)
+    }
+
+    fn resolved(
+        s: &mut Settings,
+        pretrained: Option<&Pretrained>,
+        folder: Option<PathBuf>,
+    ) -> Result<Self> {
+        let kind = s.task();
+        let task = Task::read(s, pretrained)?;
+        let measure = match task.unit() {
+            Unit::Lines => Measure::Tokens,
+            Unit::Windows | Unit::Pairs => Measure::Sequences,
         };
-        if matches!(task, TaskKind::Bert | TaskKind::Classify) {
-            config.model.dropout = 0.1;
-            config.train = TrainConfig { batch: 32, weight_decay: 0.01, ..config.train };
+        let tokenizer = TokenizerConfig::read(s, kind, folder.is_some())?;
+        let train = TrainConfig::read(s, kind, measure, folder.is_some())?;
+        let config = Self { task, tokenizer, pretrained: folder, train };
+        s.finish(|key| config.reason(key))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// The name of the task.
+    pub fn kind(&self) -> TaskKind {
+        match self.task {
+            Task::Gpt(_) => TaskKind::Gpt,
+            Task::Translate(_) => TaskKind::Translate,
+            Task::Bert(_) => TaskKind::Bert,
+            Task::Classify(_) => TaskKind::Classify,
         }
-        if task == TaskKind::Translate {
-            config.model = ModelConfig { layers: 3, heads: 8, width: 256, dropout: 0.1, ..config.model };
-            config.train = TrainConfig {
-                schedule: "inverse-sqrt".into(),
-                warmup: 400,
-                label_smoothing: 0.1,
-                ..config.train
-            };
+    }
+
+    /// What a sequence is; pairs and labelled texts are lines.
+    pub fn unit(&self) -> Unit {
+        self.task.unit()
+    }
+
+    /// The longest sequence.
+    pub fn context_length(&self) -> usize {
+        match &self.task {
+            Task::Gpt(task) => task.model.context_length,
+            Task::Translate(task) => task.model.context_length(),
+            Task::Bert(task) => task.model.context_length,
+            Task::Classify(task) => task.model.context_length,
         }
-        config
+    }
+
+    /// How the trained model is scored by what it generates; only a translator is.
+    pub fn score(&self) -> Option<&ScoreConfig> {
+        match &self.task {
+            Task::Translate(task) => Some(&task.score),
+            _ => None,
+        }
+    }
+
+    /// Whether biases are trained.
+    pub fn has_bias(&self) -> bool {
+        match &self.task {
+            Task::Gpt(task) => task.model.bias,
+            Task::Bert(task) => task.model.bias,
+            Task::Classify(task) => task.model.bias,
+            Task::Translate(task) => match &task.model {
+                TranslatorModel::Transformer(model) => model.bias,
+                TranslatorModel::Recurrent(_) => true,
+            },
+        }
+    }
+
+    /// The files to train on.
+    pub fn training_files(&self) -> Vec<PathBuf> {
+        match &self.task {
+            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
+                data.text.clone()
+            }
+            Task::Classify(task) => task.data.text.clone(),
+            Task::Translate(task) => task.data.training_pairs().files(),
+        }
+    }
+
+    /// The files for validation, if there are any.
+    pub fn validation_files(&self) -> Vec<PathBuf> {
+        match &self.task {
+            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
+                data.validation_text.clone()
+            }
+            Task::Classify(task) => task.data.validation_text.clone(),
+            Task::Translate(task) => {
+                task.data.validation_pairs().map_or(Vec::new(), |pairs| pairs.files())
+            }
+        }
+    }
+
+    /// All files that become tokens before the training.
+    pub fn tokenized_files(&self) -> Vec<PathBuf> {
+        [self.training_files(), self.validation_files()].concat()
+    }
+
+    /// A file that is both trained and validated on, if there is one.
+    pub fn shared_file(&self) -> Option<PathBuf> {
+        let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let training: Vec<PathBuf> = self.training_files().iter().map(place).collect();
+        self.validation_files().into_iter().find(|path| training.contains(&place(path)))
+    }
+
+    /// The folder that `tokenizer.from` names.
+    pub fn tokenizer_folder(&self) -> Option<&PathBuf> {
+        match &self.tokenizer {
+            TokenizerConfig::Load(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// Calls `change` on every path.
+    pub fn each_path(&mut self, mut change: impl FnMut(&mut PathBuf)) {
+        match &mut self.task {
+            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
+                data.text.iter_mut().chain(&mut data.validation_text).for_each(&mut change);
+            }
+            Task::Classify(ClassifyTask { data, .. }) => {
+                data.text.iter_mut().chain(&mut data.validation_text).for_each(&mut change);
+            }
+            Task::Translate(TranslateTask { data, .. }) => {
+                let all = [Some(&mut data.train), data.validation.as_mut(), data.test.as_mut()];
+                for source in all.into_iter().flatten() {
+                    match source {
+                        PairSource::Parallel(source, target) => {
+                            change(source);
+                            change(target);
+                        }
+                        PairSource::Table(path) => change(path),
+                    }
+                }
+            }
+        }
+        if let TokenizerConfig::Load(folder) = &mut self.tokenizer {
+            change(folder);
+        }
+        self.pretrained.iter_mut().for_each(change);
+    }
+}
+
+impl Task {
+    fn read(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
+        Ok(match s.task() {
+            TaskKind::Gpt => Task::Gpt(GptTask {
+                data: TextData::read(s, &[Unit::Windows, Unit::Lines])?,
+                model: TransformerModel::read_decoder(s, from)?,
+            }),
+            TaskKind::Translate => Task::Translate(TranslateTask {
+                data: PairData::read(s)?,
+                model: TranslatorModel::read(s, from)?,
+                score: ScoreConfig::read_keys(s, ScoreConfig::default())?,
+            }),
+            TaskKind::Bert => {
+                let data = TextData::read(s, &[Unit::Windows, Unit::Lines, Unit::Pairs])?;
+                let model = EncoderModel::read(s, from, data.unit == Unit::Pairs)?;
+                let masking = MaskingConfig::read_keys(s, MaskingConfig::default())?;
+                Task::Bert(BertTask { data, model, masking })
+            }
+            TaskKind::Classify => {
+                let data = LabelledData::read(s)?;
+                let model = EncoderModel::read(s, from, data.text_columns.len() > 1)?;
+                Task::Classify(ClassifyTask { data, model })
+            }
+        })
+    }
+
+    fn unit(&self) -> Unit {
+        match self {
+            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => data.unit,
+            Task::Translate(_) | Task::Classify(_) => Unit::Lines,
+        }
+    }
+}
+
+impl TokenizerConfig {
+    fn read(s: &mut Settings, task: TaskKind, is_pretrained: bool) -> Result<Self> {
+        if let Some(folder) = s.get("tokenizer.from")? {
+            return Ok(Self::Load(folder));
+        }
+        if is_pretrained {
+            return Ok(Self::Pretrained);
+        }
+        let default = match task {
+            TaskKind::Gpt => TokenizerKind::Character,
+            TaskKind::Translate => TokenizerKind::Bpe,
+            TaskKind::Bert | TaskKind::Classify => TokenizerKind::WordPiece,
+        };
+        let is_lowercase = s.get("tokenizer.lowercase")?.unwrap_or(false);
+        Ok(Self::Train {
+            kind: s.get("tokenizer.kind")?.unwrap_or(default),
+            vocab_size: s.get("tokenizer.vocab_size")?,
+            casing: if is_lowercase { Casing::Uncased } else { Casing::Cased },
+        })
+    }
+}
+
+impl Default for ScoreConfig {
+    fn default() -> Self {
+        Self {
+            targets: Targets::Translations,
+            num_beams: 1,
+            lowercase: false,
+            max_sentences: 2_000,
+        }
+    }
+}
+
+impl MaskingConfig {
+    /// What is masked together.
+    pub fn unit(&self) -> MaskUnit {
+        if self.whole_words { MaskUnit::WholeWord } else { MaskUnit::Token }
+    }
+}
+
+impl Default for MaskingConfig {
+    fn default() -> Self {
+        Self { probability: 0.15, whole_words: false }
     }
 }

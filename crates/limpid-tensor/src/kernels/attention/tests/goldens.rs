@@ -27,8 +27,11 @@ impl Example<'_> {
             k_spans: &k_spans,
         };
         let d_v = self.v.len() / s;
-        let (q, k, v) =
-            (Heads::new(self.q, 1, self.d), Heads::new(self.k, 1, self.d), Heads::new(self.v, 1, d_v));
+        let (q, k, v) = (
+            Heads::new(self.q, 1, self.d),
+            Heads::new(self.k, 1, self.d),
+            Heads::new(self.v, 1, d_v),
+        );
         let (mut weights, mut z, mut lse) =
             (vec![f32::NAN; t * s], vec![f32::NAN; t * d_v], vec![f32::NAN; t]);
         attention_weights(&mut weights, q, k, &spec, 0, 0);
@@ -39,18 +42,26 @@ impl Example<'_> {
 
 const THE_CAT_SAT: [f32; 12] = [1., 0., 1., 0., 0., 1., 0., 1., 1., 1., 1., 1.];
 
-/// The scores themselves, read off the weights: log(weight) + lse. (A masked score cannot be read; none is here.)
+/// The scores, recovered from the weights: log(weight) + lse. None of them is masked here.
 fn scores(weights: &[f32], lse: &[f32]) -> Vec<f32> {
     let s = weights.len() / lse.len();
     weights.iter().enumerate().map(|(at, w)| w.ln() + lse[at / s]).collect()
 }
 
-/// The = [1,0,1,0], CAT = [0,1,0,1], SAT = [1,1,1,1] attend to each other; the projections are identities.
+/// The = [1,0,1,0], CAT = [0,1,0,1], SAT = [1,1,1,1] attend to each other; the projections are
+/// identities.
 #[test]
 fn the_cat_sat_gives_the_scores_weights_and_values_worked_by_hand() {
     let x = &THE_CAT_SAT;
-    let mut example =
-        Example { q: x, k: x, v: x, d: 4, scale: 1.0, causality: Causality::Full, padding: Padding::None };
+    let mut example = Example {
+        q: x,
+        k: x,
+        v: x,
+        d: 4,
+        scale: 1.0,
+        causality: Causality::Full,
+        padding: Padding::None,
+    };
     // G1: q·kᵀ, unscaled.
     let (weights, _, lse) = example.compute();
     assert_close(&scores(&weights, &lse), &[2., 0., 2., 0., 2., 2., 2., 2., 4.], 2e-6);
@@ -59,9 +70,11 @@ fn the_cat_sat_gives_the_scores_weights_and_values_worked_by_hand() {
     let (weights, z, lse) = example.compute();
     assert_close(&scores(&weights, &lse), &[1., 0., 1., 0., 1., 1., 1., 1., 2.], 2e-6);
     // G3: their softmax.
-    let want = [0.422319, 0.155362, 0.422319, 0.155362, 0.422319, 0.422319, 0.211942, 0.211942, 0.576117];
+    let want =
+        [0.422319, 0.155362, 0.422319, 0.155362, 0.422319, 0.422319, 0.211942, 0.211942, 0.576117];
     assert_close(&weights, &want, 1e-6);
-    // G4: the weighted values. (Often printed as 1.2669: but a weighted average cannot exceed its values.)
+    // G4: the weighted values. Some notes print 1.2669, but a weighted average cannot exceed its
+    // values.
     let (a, b, c) = (0.844638, 0.577681, 0.788058);
     assert_close(&z, &[a, b, a, b, b, a, b, a, c, c, c, c], 1e-6);
 }
@@ -70,8 +83,15 @@ fn the_cat_sat_gives_the_scores_weights_and_values_worked_by_hand() {
 #[test]
 fn one_query_against_two_keys_with_and_without_the_scale() {
     let (q, k) = ([2., 3., 4., 1.], [1., 0., 1., 0., 0., 1., 0., 1.]);
-    let mut example =
-        Example { q: &q, k: &k, v: &k, d: 4, scale: 1.0, causality: Causality::Full, padding: Padding::None };
+    let mut example = Example {
+        q: &q,
+        k: &k,
+        v: &k,
+        d: 4,
+        scale: 1.0,
+        causality: Causality::Full,
+        padding: Padding::None,
+    };
     let (weights, _, lse) = example.compute();
     assert_close(&scores(&weights, &lse), &[6., 4.], 2e-6);
     assert_close(&weights, &[0.880797, 0.119203], 1e-6);
@@ -79,7 +99,7 @@ fn one_query_against_two_keys_with_and_without_the_scale() {
     assert_close(&example.compute().0, &[0.731059, 0.268941], 1e-6);
 }
 
-/// G7: softmax of [10, 1]. (Often printed as .99 and .01.)
+/// G7: softmax of [10, 1]. Some notes print .99 and .01.
 #[test]
 fn scores_of_ten_and_one_leave_almost_nothing_to_the_second() {
     let example = Example {
@@ -97,22 +117,32 @@ fn scores_of_ten_and_one_leave_almost_nothing_to_the_second() {
 }
 
 /// Three words and a padding token that is all zeros.
-const PADDED: [f32; 16] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 0., 0., 0., 0.];
+const PADDED: [f32; 16] =
+    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 0., 0., 0., 0.];
 
-/// G12: the scores of [.1 .2 .3 .4], [.5 .6 .7 .8], [.9 1 1.1 1.2] and a padding token of zeros, unscaled and halved.
+/// G12: the scores of [.1 .2 .3 .4], [.5 .6 .7 .8], [.9 1 1.1 1.2] and a padding token of zeros,
+/// unscaled and halved.
 #[test]
 fn the_padded_sentence_has_the_scores_worked_by_hand() {
     let x = &PADDED;
     let want = [0.3, 0.7, 1.1, 0., 0.7, 1.74, 2.78, 0., 1.1, 2.78, 4.46, 0., 0., 0., 0., 0.];
     for scale in [1.0, 0.5] {
-        let example =
-            Example { q: x, k: x, v: x, d: 4, scale, causality: Causality::Full, padding: Padding::None };
+        let example = Example {
+            q: x,
+            k: x,
+            v: x,
+            d: 4,
+            scale,
+            causality: Causality::Full,
+            padding: Padding::None,
+        };
         let (weights, _, lse) = example.compute();
         assert_close(&scores(&weights, &lse), &want.map(|score| score * scale), 3e-6);
     }
 }
 
-/// G13, G14, G15: the same with look-ahead and key padding. The padding token is answered: from the three words.
+/// G13, G14, G15: the same with look-ahead mask and key padding. The padding query attends to the
+/// three words.
 #[test]
 fn look_ahead_and_key_padding_together_give_the_weights_and_values_worked_by_hand() {
     let x = &PADDED;
@@ -131,7 +161,8 @@ fn look_ahead_and_key_padding_together_give_the_weights_and_values_worked_by_han
     assert_eq!(visible, [1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0]);
     let third = 1.0 / 3.0;
     let want = [
-        1., 0., 0., 0., 0.372852, 0.627148, 0., 0., 0.115182, 0.266803, 0.618015, 0., third, third, third, 0.,
+        1., 0., 0., 0., 0.372852, 0.627148, 0., 0., 0.115182, 0.266803, 0.618015, 0., third, third,
+        third, 0.,
     ];
     assert_close(&weights, &want, 1e-6);
     let want = [
@@ -141,7 +172,7 @@ fn look_ahead_and_key_padding_together_give_the_weights_and_values_worked_by_han
         [0.5, 0.6, 0.7, 0.8],
     ];
     assert_close(&z, want.as_flattened(), 1e-6);
-    // With key-and-query padding the padding token is not answered at all.
+    // With key-and-query padding the padding query gets a zero row.
     example.padding = Padding::KeysAndQueries { keys: &real, queries: &real };
     let (weights, z, lse) = example.compute();
     assert_eq!(weights[12..], [0.0; 4]);
@@ -149,12 +180,14 @@ fn look_ahead_and_key_padding_together_give_the_weights_and_values_worked_by_han
     assert_eq!(lse[3], f32::NEG_INFINITY);
 }
 
-/// G16: padding [1,1,0] with look-ahead, keys and queries masked: the third row is all zero, never NaN.
+/// G16: padding [1,1,0] with look-ahead, keys and queries masked: the third row is all zero, never
+/// NaN.
 #[test]
 fn a_query_that_is_padding_itself_gets_zeros() {
     let (x, real) = (&THE_CAT_SAT, [true, true, false]);
     let padding = Padding::KeysAndQueries { keys: &real, queries: &real };
-    let example = Example { q: x, k: x, v: x, d: 4, scale: 0.5, causality: Causality::Causal, padding };
+    let example =
+        Example { q: x, k: x, v: x, d: 4, scale: 0.5, causality: Causality::Causal, padding };
     let (weights, z, _) = example.compute();
     let visible: Vec<u8> = weights.iter().map(|w| u8::from(*w > 0.0)).collect();
     assert_eq!(visible, [1, 0, 0, 1, 1, 0, 0, 0, 0]);

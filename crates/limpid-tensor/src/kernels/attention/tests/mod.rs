@@ -1,25 +1,26 @@
-//! Proofs: the notes' worked examples, a naive reference in f64, central differences, and laws.
+//! The worked examples of the notes, a naive reference in f64, central differences, and invariants.
 //!
-//! They run on the best instruction set of this CPU; `LIMPID_SIMD=scalar` runs them on the baseline.
+//! They run at the best level of this CPU; `LIMPID_SIMD=scalar` runs them at the baseline.
 
 mod goldens;
-mod laws;
+mod invariants;
 mod reference;
 
 use super::*;
 use crate::rng::Stream;
 
-pub(super) const HEAD_ROOM: usize = 2;
+pub(super) const PADDING_ROWS: usize = 2;
 
-/// Which padding a case has.
+/// The padding of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum PaddingKind {
     None,
     Keys,
     KeysAndQueries,
 }
 
-/// A batch with its numbers, in separate matrices (n, h·d) with rows before and between the sequences.
+/// A batch with its operands, in separate matrices (n, h·d) with unused rows before and between the
+/// sequences.
 #[derive(Clone)]
 pub(super) struct Case {
     pub heads: usize,
@@ -27,7 +28,7 @@ pub(super) struct Case {
     pub d_v: usize,
     pub scale: f32,
     pub causality: Causality,
-    pub kind: Kind,
+    pub padding: PaddingKind,
     pub q_spans: Vec<Span>,
     pub k_spans: Vec<Span>,
     pub keys: Vec<bool>,
@@ -38,7 +39,7 @@ pub(super) struct Case {
     pub dz: Vec<f32>,
 }
 
-/// What both passes give.
+/// The results of both passes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub z: Vec<f32>,
@@ -59,7 +60,7 @@ pub(super) fn spans(lens: impl Iterator<Item = usize>) -> Vec<Span> {
 }
 
 fn rows(spans: &[Span]) -> usize {
-    spans.last().map_or(0, |span| span.start + span.len + HEAD_ROOM)
+    spans.last().map_or(0, |span| span.start + span.len + PADDING_ROWS)
 }
 
 impl Case {
@@ -68,10 +69,11 @@ impl Case {
         (d_k, d_v): (usize, usize),
         lens: &[(usize, usize)],
         causality: Causality,
-        kind: Kind,
+        padding: PaddingKind,
     ) -> Case {
         let mut rng = Stream::new(7, (heads * 1000 + d_k * 10 + d_v) as u64);
-        let (q_spans, k_spans) = (spans(lens.iter().map(|len| len.0)), spans(lens.iter().map(|len| len.1)));
+        let (q_spans, k_spans) =
+            (spans(lens.iter().map(|len| len.0)), spans(lens.iter().map(|len| len.1)));
         let (n_q, n_k) = (rows(&q_spans), rows(&k_spans));
         let mut fill = |n: usize| (0..n).map(|_| rng.uniform() * 2.0 - 1.0).collect::<Vec<f32>>();
         let (q, k, v, dz) = (
@@ -87,7 +89,22 @@ impl Case {
         }
         let queries = (0..n_q).map(|row| row % 4 != 1).collect();
         let scale = 1.0 / (d_k as f32).sqrt();
-        Case { heads, d_k, d_v, scale, causality, kind, q_spans, k_spans, keys, queries, q, k, v, dz }
+        Case {
+            heads,
+            d_k,
+            d_v,
+            scale,
+            causality,
+            padding,
+            q_spans,
+            k_spans,
+            keys,
+            queries,
+            q,
+            k,
+            v,
+            dz,
+        }
     }
 
     pub fn spec(&self) -> AttentionSpec<'_> {
@@ -96,10 +113,10 @@ impl Case {
             heads: self.heads,
             scale: self.scale,
             causality: self.causality,
-            padding: match self.kind {
-                Kind::None => Padding::None,
-                Kind::Keys => Padding::Keys(keys),
-                Kind::KeysAndQueries => Padding::KeysAndQueries { keys, queries },
+            padding: match self.padding {
+                PaddingKind::None => Padding::None,
+                PaddingKind::Keys => Padding::Keys(keys),
+                PaddingKind::KeysAndQueries => Padding::KeysAndQueries { keys, queries },
             },
             q_spans: &self.q_spans,
             k_spans: &self.k_spans,
@@ -108,10 +125,14 @@ impl Case {
 
     pub fn views(&self) -> (Heads<'_>, Heads<'_>, Heads<'_>) {
         let h = self.heads;
-        (Heads::new(&self.q, h, self.d_k), Heads::new(&self.k, h, self.d_k), Heads::new(&self.v, h, self.d_v))
+        (
+            Heads::new(&self.q, h, self.d_k),
+            Heads::new(&self.k, h, self.d_k),
+            Heads::new(&self.v, h, self.d_v),
+        )
     }
 
-    /// Both passes. Rows outside the sequences keep the NaN they begin with.
+    /// Both passes. Rows outside the sequences keep their initial NaN.
     pub fn run(&self) -> Outcome {
         let (h, d_k, d_v) = (self.heads, self.d_k, self.d_v);
         let (q, k, v) = self.views();
@@ -136,12 +157,12 @@ impl Case {
         Outcome { z, lse, dq, dk, dv }
     }
 
-    /// May query i of a sequence look at key j?
+    /// Whether query i of a sequence sees key j.
     pub fn sees(&self, sequence: usize, i: usize, j: usize) -> bool {
         let (q, k) = (self.q_spans[sequence], self.k_spans[sequence]);
         let causal = self.causality == Causality::Full || j + q.len <= i + k.len;
-        let key = self.kind == Kind::None || self.keys[k.start + j];
-        let query = self.kind != Kind::KeysAndQueries || self.queries[q.start + i];
+        let key = self.padding == PaddingKind::None || self.keys[k.start + j];
+        let query = self.padding != PaddingKind::KeysAndQueries || self.queries[q.start + i];
         causal && key && query
     }
 }

@@ -1,4 +1,4 @@
-//! The definition in f64, without blocks, tiles or saved sums; and central differences of it.
+//! The definition in f64, without blocks, tiles or a saved lse; and central differences of it.
 
 use super::*;
 
@@ -29,7 +29,8 @@ fn naive_row(case: &Case, x: &Numbers, sequence: usize, head: usize, i: usize) -
     }
     let sum: f64 = scores.iter().map(|x| (x - max).exp()).sum();
     let value = |p: usize| -> f64 {
-        let term = |j: usize| (scores[j] - max).exp() / sum * v[((k_span.start + j) * h + head) * d_v + p];
+        let term =
+            |j: usize| (scores[j] - max).exp() / sum * v[((k_span.start + j) * h + head) * d_v + p];
         (0..k_span.len).map(term).sum()
     };
     ((0..d_v).map(value).collect(), max + sum.ln())
@@ -56,7 +57,10 @@ fn check_forward(case: &Case, got: &Outcome, name: &str) {
                 let (want, want_lse) = naive_row(case, &x, sequence, head, i);
                 let at = (span.start + i) * case.heads + head;
                 for (z, want) in got.z[at * case.d_v..][..case.d_v].iter().zip(&want) {
-                    assert!((f64::from(*z) - want).abs() < 2e-6, "{name}: row {i}: {z} is not {want}");
+                    assert!(
+                        (f64::from(*z) - want).abs() < 2e-6,
+                        "{name}: row {i}: {z} is not {want}"
+                    );
                 }
                 let lse = f64::from(got.lse[at]);
                 assert!(
@@ -89,7 +93,7 @@ fn check_backward(case: &Case, got: &Outcome, samples: usize, name: &str) {
                 let count = span.len * d;
                 let step = count.div_ceil(samples).max(1);
                 for n in (0..count).step_by(step) {
-                    // A step of whole rows would look at one column only.
+                    // A step of whole rows would sample one column only.
                     let n = (n + n / step % d).min(count - 1);
                     let at = ((span.start + n / d) * case.heads + head) * d + n % d;
                     let nudged = |by: f64| {
@@ -116,17 +120,20 @@ fn table() -> impl Iterator<Item = (Case, String)> {
         &[(130, 130), (67, 130), (130, 67)],
     ];
     let causalities = [Causality::Full, Causality::Causal];
-    let kinds = [Kind::None, Kind::Keys, Kind::KeysAndQueries];
+    let paddings = [PaddingKind::None, PaddingKind::Keys, PaddingKind::KeysAndQueries];
     let widths = [(1, 1, 1), (1, 16, 5), (2, 3, 7), (3, 8, 32), (2, 32, 16), (1, 19, 50)];
     lens.into_iter().enumerate().flat_map(move |(n, lens)| {
         causalities.into_iter().flat_map(move |causality| {
-            kinds.into_iter().flat_map(move |kind| {
-                // The long ones take the naive reference a while: two of the widths, others for each kind.
+            paddings.into_iter().flat_map(move |padding| {
+                // The naive reference is slow for long sequences: two of the widths, different ones
+                // for each padding.
                 let every = if lens[0].0 < 64 { 1 } else { 3 };
-                let skip = (n + kind as usize) % every;
+                let skip = (n + padding as usize) % every;
                 widths.into_iter().skip(skip).step_by(every).map(move |(heads, d_k, d_v)| {
-                    let name = format!("h={heads} d_k={d_k} d_v={d_v} {causality:?} {kind:?} (t,s) {lens:?}");
-                    (Case::new(heads, (d_k, d_v), lens, causality, kind), name)
+                    let name = format!(
+                        "h={heads} d_k={d_k} d_v={d_v} {causality:?} {padding:?} (t,s) {lens:?}"
+                    );
+                    (Case::new(heads, (d_k, d_v), lens, causality, padding), name)
                 })
             })
         })
@@ -166,7 +173,8 @@ fn weights_are_the_softmax_and_exactly_zero_where_masked() {
                 assert!((sum - want).abs() < 1e-5, "{name}: weights sum to {sum}");
                 for p in 0..case.d_v {
                     let z = got.z[((q_span.start + i) * case.heads + head) * case.d_v + p];
-                    let value = |j: usize| case.v[((k_span.start + j) * case.heads + head) * case.d_v + p];
+                    let value =
+                        |j: usize| case.v[((k_span.start + j) * case.heads + head) * case.d_v + p];
                     let want: f32 = row.iter().enumerate().map(|(j, w)| w * value(j)).sum();
                     assert!((z - want).abs() < 2e-6, "{name}: {z} is not {want}");
                 }
@@ -175,11 +183,12 @@ fn weights_are_the_softmax_and_exactly_zero_where_masked() {
     }
 }
 
-/// Scores of ±10,000 and more: the largest takes all, nothing overflows, and the gradients are finite.
+/// Scores of ±10,000 and more: the largest takes all, nothing overflows, and the gradients are
+/// finite.
 #[test]
 fn scores_of_ten_thousand_neither_overflow_nor_give_nan() {
     for t in [1, 2, 9] {
-        let mut case = Case::new(2, (8, 16), &[(t, 9)], Causality::Full, Kind::None);
+        let mut case = Case::new(2, (8, 16), &[(t, 9)], Causality::Full, PaddingKind::None);
         case.scale = 1e4;
         let got = case.run();
         let x = Numbers([widen(&case.q), widen(&case.k), widen(&case.v)]);

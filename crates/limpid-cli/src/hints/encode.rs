@@ -1,0 +1,38 @@
+//! Encoders: embeddings, mask filling, classification.
+
+use super::available;
+use limpid::error::{EncodeError as E, InputProblem};
+
+pub(super) fn hint(error: &E) -> Option<String> {
+    Some(match error {
+        E::NoClassificationHead => {
+            "limpid train classify --data labelled.tsv --from MODEL fine-tunes it as a classifier"
+                .into()
+        }
+        E::NoMaskedLmHead => "limpid train bert --data text.txt trains one that can".into(),
+        E::NoMaskToken => "limpid tokenizer train … --for bert makes one that has; the model must \
+                           be trained with it"
+            .into(),
+        E::TokenizerMismatch { .. } => "the tokenizer and the model do not belong together".into(),
+        E::Input { problem, .. } => return problem_hint(problem),
+        _ => return None,
+    })
+}
+
+/// What to do about a text that cannot be used.
+pub fn problem_hint(problem: &InputProblem) -> Option<String> {
+    Some(match problem {
+        InputProblem::Empty => {
+            "BERT's tokenizer.json puts [CLS] before a text: is it the right one?".into()
+        }
+        InputProblem::Pair => "give one text".into(),
+        InputProblem::TooLong { .. } => match &available(&["--truncate"])[..] {
+            "" => "shorten it".into(),
+            flag => format!("shorten it; {flag} uses the beginning of a single text"),
+        },
+        InputProblem::NoMask { mask } => {
+            format!("write {mask} where a word is missing: \"The cat {mask} on the mat\"")
+        }
+        _ => return None,
+    })
+}

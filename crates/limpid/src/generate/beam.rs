@@ -1,0 +1,365 @@
+//! Beam search: several hypotheses are extended at once, and the most likely sequence wins.
+//!
+//! ```text
+//! each step    score of beam b followed by token j:  s[b] + ln p(j | b)    2·B best: candidates
+//!              candidates that end, if among the B best: finished, score s / length_penalty(n);
+//!                                                        the B best finished are kept
+//!              candidates that do not end: the B best are the next beams
+//! ```
+//!
+//! The same sequences and scores as `transformers` 5.22 (`_beam_search`), but each prompt on its
+//! own: the result for a prompt does not depend on the batch. Where fewer than B sequences are
+//! possible there are fewer, not copies with a score of −10⁹. Of equal scores the earlier beam and
+//! the smaller token come first. The caches follow by [`Session::select`].
+
+use super::decoding::{BeamSearch, EarlyStopping};
+use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
+use super::tokens::FinishReason;
+use super::trace::{
+    BeamCandidate, BeamStep, Observer, RunningBeam, ScoredTokens, Trace, next_tokens,
+};
+use super::{Session, argmax};
+use crate::error::Result;
+use limpid_tensor::kernels::softmax::softmax_forward;
+
+/// A finished sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// The new tokens, without the end token.
+    pub tokens: Vec<u32>,
+    /// The sum of log-probabilities divided by the length penalty.
+    pub score: f32,
+    /// The sum of log-probabilities, the end token's included.
+    pub log_probability: f32,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+}
+
+/// The search for one prompt.
+struct Search<'a> {
+    prompt: &'a [u32],
+    max_new_tokens: usize,
+    beams: Vec<Beam>,
+    /// Best first.
+    finished: Vec<Hypothesis>,
+}
+
+/// A hypothesis that is not finished.
+#[derive(Clone)]
+struct Beam {
+    /// Prompt and new tokens.
+    tokens: Vec<u32>,
+    /// The sum of log-probabilities of the new tokens.
+    sum: f32,
+}
+
+/// Searches for the best continuations of each prompt, at most `max_new_tokens[i]` tokens longer.
+/// Gives `num_return_sequences` of each, best first, or as many as there are.
+///
+/// The session is fresh and has a sequence for each prompt, which is not empty.
+///
+/// # Errors
+/// If the model answers with NaN, the logits processors exclude every token, or the observer fails.
+pub fn beam_search(
+    session: &mut impl Session,
+    prompts: &[Vec<u32>],
+    max_new_tokens: &[usize],
+    config: &BeamSearch,
+    processor: &LogitsProcessor,
+    observer: &mut impl Observer,
+) -> Result<Vec<Vec<Hypothesis>>> {
+    let mut searches: Vec<Search> = prompts
+        .iter()
+        .zip(max_new_tokens)
+        .map(|(prompt, max_new_tokens)| Search::new(prompt, *max_new_tokens, session.capacity()))
+        .collect();
+    let mut input = prompts.to_vec();
+    let mut step = 0;
+    // The first rows are one for each prompt, also for those that want no token.
+    let mut row_of: Vec<usize> = (0..prompts.len()).collect();
+    while searches.iter().any(|search| !search.beams.is_empty()) {
+        let logits = session.advance(&input);
+        let (mut rows, mut tokens, mut next_row_of) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, search) in searches.iter_mut().enumerate() {
+            let first_row = row_of[i];
+            let row = |b: usize| logits.row(first_row + b);
+            next_row_of.push(rows.len());
+            if search.beams.is_empty() {
+                continue;
+            }
+            for parent in search.advance(i, step, row, config, processor, observer)? {
+                rows.push(first_row + parent);
+            }
+            let last = |beam: &Beam| beam.tokens[beam.tokens.len() - 1..].to_vec();
+            tokens.extend(search.beams.iter().map(last));
+        }
+        row_of = next_row_of;
+        if rows.iter().copied().ne(0..input.len()) {
+            session.select(&rows);
+        }
+        input = tokens;
+        step += 1;
+    }
+    let best =
+        |search: Search| search.finished.into_iter().take(config.num_return_sequences).collect();
+    Ok(searches.into_iter().map(best).collect())
+}
+
+impl<'a> Search<'a> {
+    fn new(prompt: &'a [u32], max_new_tokens: usize, capacity: usize) -> Self {
+        // The last token needs no position: nothing follows it.
+        let max_new_tokens = max_new_tokens.min(capacity + 1 - prompt.len());
+        let first = Beam { tokens: prompt.to_vec(), sum: 0.0 };
+        let nothing = Hypothesis {
+            tokens: Vec::new(),
+            score: 0.0,
+            log_probability: 0.0,
+            finish_reason: FinishReason::Length,
+        };
+        let (beams, finished) =
+            if max_new_tokens == 0 { (vec![], vec![nothing]) } else { (vec![first], vec![]) };
+        Self { prompt, max_new_tokens, beams, finished }
+    }
+
+    /// Extends every beam by one token. Gives, for each new beam, which one of the last step it
+    /// continues.
+    fn advance<'s>(
+        &mut self,
+        i: usize,
+        step: usize,
+        row: impl Fn(usize) -> &'s [f32],
+        config: &BeamSearch,
+        processor: &LogitsProcessor,
+        observer: &mut impl Observer,
+    ) -> Result<Vec<usize>> {
+        // So many that enough are left if every one that can end does.
+        let wanted = config.num_beams * (1 + processor.eos_token_ids.len()).max(2);
+        let mut best = Best::new(wanted);
+        let trace = observer.trace();
+        let mut distributions = Vec::new();
+        for (b, beam) in self.beams.iter().enumerate() {
+            let mut scores = log_probabilities(row(b));
+            let before = (trace != Trace::Off).then(|| scores.clone());
+            let (tokens, max_new_tokens) = (&beam.tokens, self.max_new_tokens);
+            let input = ProcessorInput { tokens, new_tokens: step, max_new_tokens };
+            processor.apply(&mut scores, input);
+            check_logits(&scores, step)?;
+            best.offer(b, beam.sum, &scores);
+            distributions.extend(before.map(|before| (before, scores)));
+        }
+        let mut candidates = best.finish();
+        let before = self.running_beams(&distributions, &candidates, trace);
+        let parents = self.extend(i, step, &mut candidates, config, processor, observer)?;
+        if trace != Trace::Off {
+            let running = |beam: &Beam| ScoredTokens {
+                tokens: beam.tokens[self.prompt.len()..].to_vec(),
+                score: beam.sum,
+            };
+            let done = |h: &Hypothesis| ScoredTokens { tokens: h.tokens.clone(), score: h.score };
+            let running = self.beams.iter().map(running).collect();
+            let finished = self.finished.iter().map(done).collect();
+            let (prompt, beams) = (i, before);
+            observer.on_beam_step(BeamStep { step, prompt, beams, candidates, running, finished });
+        }
+        Ok(parents)
+    }
+
+    /// Candidates become finished hypotheses and the next beams. Gives the parents of the latter.
+    fn extend(
+        &mut self,
+        i: usize,
+        step: usize,
+        candidates: &mut [BeamCandidate],
+        config: &BeamSearch,
+        processor: &LogitsProcessor,
+        observer: &mut impl Observer,
+    ) -> Result<Vec<usize>> {
+        let num_beams = config.num_beams;
+        let last = step + 1 >= self.max_new_tokens;
+        let mut beams = Vec::with_capacity(num_beams);
+        let mut parents = Vec::with_capacity(num_beams);
+        for (rank, candidate) in candidates.iter_mut().enumerate() {
+            let mut tokens = self.beams[candidate.beam].tokens.clone();
+            let reason = if processor.eos_token_ids.contains(&candidate.id) {
+                Some(FinishReason::EosToken)
+            } else {
+                tokens.push(candidate.id);
+                match observer.is_finished(i, &tokens[self.prompt.len()..])? {
+                    true => Some(FinishReason::StopString),
+                    false => last.then_some(FinishReason::Length),
+                }
+            };
+            candidate.finishes = reason.is_some();
+            match reason {
+                // Only candidates among the B best end; the others are there to continue.
+                Some(finish_reason) if rank < num_beams => {
+                    let finished = Hypothesis {
+                        tokens: tokens[self.prompt.len()..].to_vec(),
+                        score: candidate.sum / config.length_penalty.divisor(step + 1),
+                        log_probability: candidate.sum,
+                        finish_reason,
+                    };
+                    self.finish(finished, num_beams);
+                }
+                Some(_) => {}
+                None if beams.len() < num_beams => {
+                    parents.push(candidate.beam);
+                    beams.push(Beam { tokens, sum: candidate.sum });
+                }
+                None => {}
+            }
+        }
+        if last || !self.can_improve(&beams, step + 1, config) {
+            beams.clear();
+            parents.clear();
+        }
+        self.beams = beams;
+        Ok(parents)
+    }
+
+    /// For a trace: the beams, and the distribution of each one's next token before and after the
+    /// logits processors.
+    fn running_beams(
+        &self,
+        distributions: &[(Vec<f32>, Vec<f32>)],
+        candidates: &[BeamCandidate],
+        trace: Trace,
+    ) -> Vec<RunningBeam> {
+        let of = |(b, (before, processed)): (usize, &(Vec<f32>, Vec<f32>))| {
+            let among = candidates.iter().filter(|candidate| candidate.beam == b).count();
+            let (next, omitted) = next_tokens(before, processed, among, trace);
+            let Beam { tokens, sum } = &self.beams[b];
+            let tokens = tokens[self.prompt.len()..].to_vec();
+            RunningBeam { tokens, log_probability: *sum, next, omitted }
+        };
+        distributions.iter().enumerate().map(of).collect()
+    }
+
+    /// Keeps a finished hypothesis if it is among the best `most`; of equals, the earlier.
+    fn finish(&mut self, hypothesis: Hypothesis, most: usize) {
+        let better = |other: &Hypothesis| hypothesis.score > other.score;
+        let at = self.finished.iter().position(better).unwrap_or(self.finished.len());
+        self.finished.insert(at, hypothesis);
+        self.finished.truncate(most);
+    }
+
+    /// Whether more steps can change the result, by the rule of `early_stopping`.
+    fn can_improve(&self, beams: &[Beam], length: usize, config: &BeamSearch) -> bool {
+        let Some(best) = beams.first() else { return false };
+        if self.finished.len() < config.num_beams {
+            return true;
+        }
+        let at = match config.early_stopping {
+            EarlyStopping::Immediate => return false,
+            // Divided by more, a negative sum is better: a hypothesis can gain by growing.
+            EarlyStopping::Never if config.length_penalty.exponent() > 0.0 => self.max_new_tokens,
+            EarlyStopping::Never | EarlyStopping::Heuristic => length,
+        };
+        let worst = self.finished.last().expect("there are as many as beams").score;
+        best.sum / config.length_penalty.divisor(at) > worst
+    }
+}
+
+/// ln softmax(logits).
+fn log_probabilities(logits: &[f32]) -> Vec<f32> {
+    let mut p = vec![0.0; logits.len()];
+    softmax_forward(&mut p, logits, logits.len());
+    let best = argmax(logits);
+    // The largest has p = 1/Σ exp(z − max): its logarithm is precise, that of a p that rounds to 0
+    // would not be.
+    let log_sum = logits[best] - p[best].ln();
+    p.iter_mut().zip(logits).for_each(|(p, z)| *p = z - log_sum);
+    p
+}
+
+/// The largest sums of all that are offered, without sorting the rest.
+struct Best {
+    wanted: usize,
+    kept: Vec<BeamCandidate>,
+    /// A sum that is not above this one is not among the largest.
+    bar: f32,
+}
+
+impl Best {
+    fn new(wanted: usize) -> Self {
+        Self { wanted, kept: Vec::with_capacity(4 * wanted), bar: f32::NEG_INFINITY }
+    }
+
+    fn offer(&mut self, beam: usize, sum: f32, scores: &[f32]) {
+        for (id, score) in scores.iter().enumerate() {
+            let total = sum + score;
+            // Of equal sums the earlier beam and the smaller token win.
+            if total > self.bar {
+                self.kept.push(BeamCandidate {
+                    beam,
+                    id: id as u32,
+                    log_probability: *score,
+                    sum: total,
+                    finishes: false,
+                });
+                if self.kept.len() == 4 * self.wanted {
+                    self.shrink();
+                }
+            }
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.kept.len() > self.wanted {
+            self.kept.select_nth_unstable_by(self.wanted - 1, better_first);
+            self.kept.truncate(self.wanted);
+            self.bar = self.kept[self.wanted - 1].sum;
+        }
+    }
+
+    fn finish(mut self) -> Vec<BeamCandidate> {
+        self.shrink();
+        self.kept.sort_unstable_by(better_first);
+        self.kept
+    }
+}
+
+fn better_first(a: &BeamCandidate, b: &BeamCandidate) -> std::cmp::Ordering {
+    b.sum.total_cmp(&a.sum).then(a.beam.cmp(&b.beam)).then(a.id.cmp(&b.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limpid_tensor::rng::Stream;
+
+    #[test]
+    fn the_best_candidates_are_those_that_sorting_everything_would_give() {
+        let mut rng = Stream::new(3, 1);
+        for round in 0..50 {
+            let (v, beams, wanted) = (1 + rng.below(60), 1 + rng.below(4), 1 + rng.below(9));
+            // Few distinct values, so that ties happen.
+            let rows: Vec<Vec<f32>> =
+                (0..beams).map(|_| (0..v).map(|_| -(rng.below(7) as f32)).collect()).collect();
+            let mut best = Best::new(wanted);
+            rows.iter().enumerate().for_each(|(b, row)| best.offer(b, -(b as f32), row));
+            let got: Vec<(usize, u32)> = best.finish().iter().map(|c| (c.beam, c.id)).collect();
+            let mut all: Vec<(f32, usize, u32)> = rows
+                .iter()
+                .enumerate()
+                .flat_map(|(b, row)| {
+                    row.iter().enumerate().map(move |(id, z)| (z - b as f32, b, id as u32))
+                })
+                .collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+            let want: Vec<(usize, u32)> =
+                all.iter().take(wanted).map(|(_, b, id)| (*b, *id)).collect();
+            assert_eq!(got, want, "round {round}");
+        }
+    }
+
+    #[test]
+    fn log_probabilities_are_precise_even_where_the_probability_is_zero() {
+        let got = log_probabilities(&[0.0, -1.0, -200.0, f32::NEG_INFINITY]);
+        let log_sum = (1.0_f64 + (-1.0_f64).exp()).ln();
+        for (got, z) in got.iter().zip([0.0, -1.0, -200.0]) {
+            assert!((f64::from(*got) - (z - log_sum)).abs() < 1e-5, "{got}");
+        }
+        assert_eq!(got[3], f32::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,257 @@
+//! Logits processors: what changes one row of logits before a token is selected.
+//!
+//! ```text
+//! repetition_penalty ρ   z[j] ← z[j]/ρ if z[j] ≥ 0 else z[j]·ρ   for every token j of the sequence
+//!                                                                           (Keskar et al. 2019)
+//! no_repeat_ngram_size   z[j] ← −∞ if the last n−1 tokens and j occur already (Paulus et al. 2017)
+//! bad_words_ids          z[j] ← −∞ if j would complete an excluded token sequence
+//! min_new_tokens         z[eos] ← −∞ while the sequence is too short
+//! forced_eos_token_id    every other token gets −∞ at the last position
+//! ```
+//!
+//! In the order of `transformers` 5.22 (`_get_logits_processor`); temperature, top-k and top-p come
+//! after ([`super::sampling`]). The sequence is the prompt (for an encoder-decoder: the decoder's)
+//! and the new tokens. Greedy search and sampling apply them to logits, beam search to
+//! log-probabilities, as `transformers` does; the rest is not normalized again.
+
+use crate::error::{GenerationError, Result};
+
+/// An upper bound for numbers of tokens: a larger one is a slip.
+const MAX_TOKENS: usize = 1 << 31;
+
+/// Which logits processors run, with which settings. Names as in `generation_config.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogitsProcessor {
+    /// ρ > 0: above 1 tokens of the sequence become less likely, below 1 more; 1 changes nothing.
+    pub repetition_penalty: f32,
+    /// n ≥ 1: no n-gram occurs twice.
+    pub no_repeat_ngram_size: Option<usize>,
+    /// Token sequences that are never generated.
+    pub bad_words_ids: Vec<Vec<u32>>,
+    /// Tokens that end a sequence; without any it ends at its maximum length.
+    pub eos_token_ids: Vec<u32>,
+    /// New tokens before an end token is allowed.
+    pub min_new_tokens: usize,
+    /// Tokens before an end token is allowed, the prompt's included.
+    pub min_length: usize,
+    /// The token at the last position, if the sequence reaches it.
+    pub forced_eos_token_id: Option<u32>,
+}
+
+impl Default for LogitsProcessor {
+    /// Changes nothing, and no token ends a sequence.
+    fn default() -> Self {
+        Self {
+            repetition_penalty: 1.0,
+            no_repeat_ngram_size: None,
+            bad_words_ids: Vec::new(),
+            eos_token_ids: Vec::new(),
+            min_new_tokens: 0,
+            min_length: 0,
+            forced_eos_token_id: None,
+        }
+    }
+}
+
+/// The sequence whose next token is selected.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessorInput<'a> {
+    /// Prompt and new tokens.
+    pub tokens: &'a [u32],
+    /// How many of them are new.
+    pub new_tokens: usize,
+    /// How many may be new.
+    pub max_new_tokens: usize,
+}
+
+impl LogitsProcessor {
+    /// Checks `min_new_tokens` against `max_new_tokens`, and both against what is plausible.
+    pub(crate) fn check_length(&self, max_new_tokens: Option<usize>) -> Result<()> {
+        let limits = [
+            ("max_new_tokens", max_new_tokens.unwrap_or(0)),
+            ("min_new_tokens", self.min_new_tokens),
+        ];
+        if let Some((key, n)) = limits.into_iter().find(|(_, n)| *n > MAX_TOKENS) {
+            return Err(out_of_range(key, n, format!("at most {MAX_TOKENS}")));
+        }
+        match max_new_tokens {
+            Some(max_new_tokens) if max_new_tokens < self.min_new_tokens => {
+                let min_new_tokens = self.min_new_tokens;
+                Err(GenerationError::MinExceedsMax { min_new_tokens, max_new_tokens }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks every setting; `vocab_size` is the model's number of tokens.
+    ///
+    /// # Errors
+    /// [`GenerationError::OutOfRange`] and [`GenerationError::TokenBeyondVocabulary`].
+    pub fn validate(&self, vocab_size: usize) -> Result<()> {
+        let penalty = self.repetition_penalty;
+        if !(penalty.is_finite() && penalty > 0.0) {
+            return Err(out_of_range("repetition_penalty", penalty, "a number above 0"));
+        }
+        if self.no_repeat_ngram_size == Some(0) {
+            return Err(out_of_range("no_repeat_ngram_size", 0, "at least 1"));
+        }
+        let ids = self.bad_words_ids.iter().flatten();
+        let mut ids = ids.chain(&self.eos_token_ids).chain(&self.forced_eos_token_id).copied();
+        match ids.find(|id| *id as usize >= vocab_size) {
+            Some(id) => Err(GenerationError::TokenBeyondVocabulary { id, vocab_size }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies every processor to one row of logits or log-probabilities, (v).
+    pub fn apply(&self, logits: &mut [f32], input: ProcessorInput) {
+        self.penalize_repetition(logits, input.tokens);
+        self.exclude_ngrams(logits, input.tokens);
+        self.exclude_bad_words(logits, input.tokens);
+        if input.new_tokens < self.min_new_tokens || input.tokens.len() < self.min_length {
+            self.eos_token_ids.iter().for_each(|eos| exclude(logits, *eos));
+        }
+        if let Some(eos) = self.forced_eos_token_id
+            && input.new_tokens + 1 == input.max_new_tokens
+        {
+            logits.fill(f32::NEG_INFINITY);
+            logits[eos as usize] = 0.0;
+        }
+    }
+
+    fn penalize_repetition(&self, logits: &mut [f32], tokens: &[u32]) {
+        if self.repetition_penalty == 1.0 {
+            return;
+        }
+        let mut distinct = tokens.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        for token in distinct {
+            let z = &mut logits[token as usize];
+            *z = if *z < 0.0 { *z * self.repetition_penalty } else { *z / self.repetition_penalty };
+        }
+    }
+
+    fn exclude_ngrams(&self, logits: &mut [f32], tokens: &[u32]) {
+        let Some(n) = self.no_repeat_ngram_size.filter(|n| tokens.len() >= *n) else { return };
+        let last = &tokens[tokens.len() + 1 - n..];
+        let repeated = tokens.windows(n).filter(|ngram| ngram[..n - 1] == *last);
+        repeated.for_each(|ngram| exclude(logits, ngram[n - 1]));
+    }
+
+    fn exclude_bad_words(&self, logits: &mut [f32], tokens: &[u32]) {
+        for sequence in &self.bad_words_ids {
+            // An end token alone is not excluded, as in `transformers`.
+            if let [before @ .., token] = &sequence[..]
+                && tokens.ends_with(before)
+                && !(before.is_empty() && self.eos_token_ids.contains(token))
+            {
+                exclude(logits, *token);
+            }
+        }
+    }
+}
+
+fn exclude(logits: &mut [f32], token: u32) {
+    logits[token as usize] = f32::NEG_INFINITY;
+}
+
+pub(super) fn out_of_range(
+    key: &'static str,
+    found: impl ToString,
+    expected: impl Into<String>,
+) -> crate::error::Error {
+    GenerationError::OutOfRange { key, found: found.to_string(), expected: expected.into() }.into()
+}
+
+/// Checks that a token can be selected: no logit is NaN, and not all of them are −∞.
+pub(super) fn check_logits(logits: &[f32], step: usize) -> Result<()> {
+    if logits.iter().any(|z| z.is_nan()) {
+        return Err(GenerationError::NotANumber { step }.into());
+    }
+    if logits.iter().all(|z| *z == f32::NEG_INFINITY) {
+        return Err(GenerationError::NoCandidates { step }.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    const OUT: f32 = f32::NEG_INFINITY;
+
+    fn after(processor: &LogitsProcessor, tokens: &[u32], new_tokens: usize) -> Vec<f32> {
+        let mut logits = vec![2.0, -1.0, 0.0, 4.0, -3.0];
+        processor.apply(&mut logits, ProcessorInput { tokens, new_tokens, max_new_tokens: 9 });
+        logits
+    }
+
+    #[test]
+    fn a_repetition_penalty_divides_positive_logits_and_multiplies_negative_ones_once_each() {
+        let processor = LogitsProcessor { repetition_penalty: 2.0, ..LogitsProcessor::default() };
+        assert_eq!(after(&processor, &[0, 1, 0, 2], 1), [1.0, -2.0, 0.0, 4.0, -3.0]);
+    }
+
+    #[test]
+    fn no_ngram_occurs_twice() {
+        let ban = |n, text: &[u32]| {
+            after(
+                &LogitsProcessor { no_repeat_ngram_size: Some(n), ..LogitsProcessor::default() },
+                text,
+                1,
+            )
+        };
+        assert_eq!(ban(1, &[3, 1]), [2.0, OUT, 0.0, OUT, -3.0]);
+        assert_eq!(ban(2, &[1, 3, 1, 0, 1]), [OUT, -1.0, 0.0, OUT, -3.0], "1 3 and 1 0 occur");
+        assert_eq!(ban(3, &[1, 3, 4, 1, 3]), [2.0, -1.0, 0.0, 4.0, OUT]);
+        assert_eq!(ban(3, &[1]), [2.0, -1.0, 0.0, 4.0, -3.0], "too short to repeat anything");
+    }
+
+    #[test]
+    fn bad_words_are_not_completed_and_min_length_postpones_the_end_token() {
+        let processor = LogitsProcessor {
+            bad_words_ids: vec![vec![3], vec![1, 0], vec![2]],
+            eos_token_ids: vec![2],
+            ..LogitsProcessor::default()
+        };
+        assert_eq!(after(&processor, &[1], 1), [OUT, -1.0, 0.0, OUT, -3.0]);
+        assert_eq!(after(&processor, &[4], 1), [2.0, -1.0, 0.0, OUT, -3.0]);
+        let processor = LogitsProcessor {
+            min_new_tokens: 2,
+            eos_token_ids: vec![2, 4],
+            ..LogitsProcessor::default()
+        };
+        assert_eq!(after(&processor, &[1], 1), [2.0, -1.0, OUT, 4.0, OUT]);
+        assert_eq!(after(&processor, &[1], 2), [2.0, -1.0, 0.0, 4.0, -3.0]);
+        let processor =
+            LogitsProcessor { min_length: 2, eos_token_ids: vec![2], ..LogitsProcessor::default() };
+        assert_eq!(after(&processor, &[1], 1)[2], OUT);
+        assert_eq!(after(&processor, &[1, 1], 1)[2], 0.0);
+    }
+
+    #[test]
+    fn a_forced_end_token_comes_at_the_last_position_only() {
+        let processor =
+            LogitsProcessor { forced_eos_token_id: Some(1), ..LogitsProcessor::default() };
+        assert_eq!(after(&processor, &[4], 8), [OUT, 0.0, OUT, OUT, OUT]);
+        assert_eq!(after(&processor, &[4], 7), [2.0, -1.0, 0.0, 4.0, -3.0]);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for bad in [
+            LogitsProcessor { repetition_penalty: 0.0, ..LogitsProcessor::default() },
+            LogitsProcessor { repetition_penalty: f32::NAN, ..LogitsProcessor::default() },
+            LogitsProcessor { no_repeat_ngram_size: Some(0), ..LogitsProcessor::default() },
+            LogitsProcessor { bad_words_ids: vec![vec![1, 5]], ..LogitsProcessor::default() },
+        ] {
+            assert!(bad.validate(5).is_err(), "{bad:?}");
+        }
+        let error = check_logits(&[OUT, f32::NAN], 0).unwrap_err();
+        assert!(matches!(error, Error::Generation(GenerationError::NotANumber { step: 0 })));
+        let error = check_logits(&[OUT, OUT], 3).unwrap_err();
+        assert!(matches!(error, Error::Generation(GenerationError::NoCandidates { step: 3 })));
+    }
+}

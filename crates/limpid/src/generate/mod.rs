@@ -1,0 +1,108 @@
+//! Text generation: sessions with caches, greedy search, sampling, beam search, logits processors.
+//!
+//! A [`Session`] is the state of a batch of sequences: it takes tokens and gives the logits of the
+//! next ones. It owns the caches; the model and its parameters are shared and never change.
+//!
+//! | | |
+//! |---|---|
+//! | [`generate()`], [`translate_with`] | from text to text |
+//! | [`TextStream`] | incremental detokenization |
+//! | [`GenerationOptions`] | options of a caller, over a model's defaults: a [`DecodingConfig`] |
+//! | [`generate_tokens`] | token by token, greedily or by sampling |
+//! | [`beam_search`] | the most likely sequences |
+//! | [`LogitsProcessor`], [`sampling`] | what changes logits, and how a token is sampled |
+//! | [`Observer`] | is called for every token and step |
+//!
+//! ```
+//! use limpid::generate::{DecoderSession, greedy};
+//! use limpid::model::config::DecoderConfig;
+//! use limpid::model::{Model, Stack};
+//!
+//! let model = Model::new(DecoderConfig::gpt2(11, 8, 1, 2, 8), 1)?;
+//! let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+//! let mut session = DecoderSession::new(gpt, &model.params, 1, 8);
+//! let tokens = greedy(&mut session, &[vec![3, 1, 4]], None, &[], &[2])?;
+//! assert_eq!(tokens[0].len(), 2);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+
+mod beam;
+mod decoder;
+mod decoding;
+mod encoder_decoder;
+mod events;
+mod greedy;
+mod language_model;
+mod logits_processor;
+mod options;
+mod recurrent;
+pub mod sampling;
+mod stream;
+mod tokens;
+mod trace;
+pub(crate) mod translate;
+
+pub use beam::{Hypothesis, beam_search};
+pub use decoder::DecoderSession;
+pub use decoding::{
+    BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
+};
+pub use encoder_decoder::EncoderDecoderSession;
+pub use events::{Event, OnEvent};
+pub use greedy::greedy;
+pub use language_model::{ContextOverflow, GenerateOptions, Generated, generate};
+pub use logits_processor::{LogitsProcessor, ProcessorInput};
+pub use options::GenerationOptions;
+pub use recurrent::RecurrentSession;
+pub use stream::{TextStream, check_stop_strings};
+pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens};
+pub use trace::{
+    BeamCandidate, BeamStep, Candidate, NextToken, NoObserver, Observer, RunningBeam, ScoredTokens,
+    Step, Trace,
+};
+pub use translate::{
+    TranslateOptions, Translation, load_translation_config, translate, translate_with,
+    translation_config,
+};
+
+use limpid_tensor::tensor::Tensor;
+
+/// A batch of sequences that an autoregressive model generates.
+pub trait Session {
+    /// Appends `tokens[i]` to sequence i (any number of tokens, not the same for all) and gives the
+    /// logits of the next token: (sequences, v).
+    ///
+    /// # Panics
+    /// If a sequence grows beyond [`Session::capacity`].
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor;
+
+    /// Keeps these sequences, in this order. One may be kept twice (a beam that splits) or not at
+    /// all (one that has ended).
+    fn select(&mut self, sequences: &[usize]);
+
+    /// The largest number of tokens of a sequence.
+    fn capacity(&self) -> usize;
+}
+
+impl Session for Box<dyn Session + '_> {
+    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
+        (**self).advance(tokens)
+    }
+    fn select(&mut self, sequences: &[usize]) {
+        (**self).select(sequences);
+    }
+    fn capacity(&self) -> usize {
+        (**self).capacity()
+    }
+}
+
+/// The index of the largest value; of equals, the first. NaN is never the largest.
+pub fn argmax(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] || (values[best].is_nan() && !value.is_nan()) {
+            best = i;
+        }
+    }
+    best
+}

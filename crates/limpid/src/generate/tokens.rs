@@ -1,0 +1,246 @@
+//! Autoregressive generation token by token, greedily or by sampling: one loop for every model.
+//!
+//! ```text
+//! logits of the last position  →  logits processors  →  greedy: the largest
+//!                                     sampling: temperature, top-k, top-p  →  softmax  →  u
+//! ```
+//!
+//! **Sampling.** The probabilities that are left are summed up in the order of the token ids, and
+//! the first token whose sum exceeds u is selected ([`sample_categorical`]). u is number `step` of
+//! a random stream (Philox, see [`limpid_tensor::rng`]): the seed is the setting's, the stream a
+//! hash of the prompt and the number of the sample ([`Sequence::with_random_stream`]), `step`
+//! counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not on what
+//! else is in the batch, and not on when.
+
+use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
+use super::sampling::{SamplingFilter, probabilities, sample_categorical};
+use super::trace::{Observer, Step, Trace, candidates};
+use super::{Session, argmax};
+use crate::error::Result;
+use limpid_tensor::rng::{number, unit};
+
+/// Why a sequence ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinishReason {
+    /// An end token was generated.
+    EosToken,
+    /// A stop string was generated.
+    StopString,
+    /// It has as many new tokens as were asked for.
+    Length,
+    /// The model has no position for another token.
+    Context,
+}
+
+impl FinishReason {
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FinishReason::EosToken => "eos_token",
+            FinishReason::StopString => "stop_string",
+            FinishReason::Length => "length",
+            FinishReason::Context => "context",
+        }
+    }
+}
+
+/// The largest number of new tokens of a sequence, and the reason that it ends with when it gets
+/// there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    pub tokens: usize,
+    reason: FinishReason,
+}
+
+impl Limit {
+    /// A number that was asked for, as far as the context allows.
+    pub fn requested(tokens: usize, available: usize) -> Self {
+        let reason = if tokens <= available { FinishReason::Length } else { FinishReason::Context };
+        Self { tokens: tokens.min(available), reason }
+    }
+
+    /// A default, as far as the context allows. One fewer than available counts as all of it: so
+    /// `max_length` counts, which is often the context.
+    pub fn by_default(tokens: usize, available: usize) -> Self {
+        let fits = tokens.saturating_add(1) < available;
+        let reason = if fits { FinishReason::Length } else { FinishReason::Context };
+        Self { tokens: tokens.min(available), reason }
+    }
+
+    /// Why a sequence ended: [`FinishReason::Length`] only if this length was asked for.
+    pub fn finish_reason(self, reason: FinishReason) -> FinishReason {
+        if reason == FinishReason::Length { self.reason } else { reason }
+    }
+}
+
+/// A sequence that is being generated.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// The prompt and the new tokens, without an end token.
+    pub tokens: Vec<u32>,
+    /// Why it ended; `None` while it has not.
+    pub finish_reason: Option<FinishReason>,
+    prompt: usize,
+    max_new_tokens: usize,
+    stream: u64,
+    /// The first token that the session knows; earlier ones slid out of the context.
+    first: usize,
+    session_index: usize,
+}
+
+impl Sequence {
+    /// A sequence that begins with `prompt` (not empty), grows by at most `max_new_tokens`, and
+    /// continues sequence `session_index` of a session.
+    pub fn new(prompt: &[u32], max_new_tokens: usize, session_index: usize) -> Self {
+        let tokens = prompt.to_vec();
+        let prompt = tokens.len();
+        let (finish_reason, stream, first) = (None, 0, 0);
+        Self { tokens, finish_reason, prompt, max_new_tokens, stream, first, session_index }
+    }
+
+    /// The same with a random stream of its own: that of the tokens of `source` (for an
+    /// encoder-decoder), its prompt and the number of the sample.
+    pub fn with_random_stream(mut self, source: &[u32], sample: usize) -> Self {
+        // FNV-1a over the ids; a separator, so that source and prompt cannot be confused.
+        let numbers = source.iter().chain([&u32::MAX]).chain(&self.tokens).copied();
+        let samples = [sample as u32, (sample as u64 >> 32) as u32];
+        let bytes = numbers.chain(samples).flat_map(u32::to_le_bytes);
+        self.stream = bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        self
+    }
+
+    /// The tokens after the prompt.
+    pub fn new_tokens(&self) -> &[u32] {
+        &self.tokens[self.prompt..]
+    }
+
+    /// Continues in a fresh session as its sequence `session_index`, from the last `window` tokens.
+    pub fn slide(&mut self, window: usize, session_index: usize) {
+        self.first = self.tokens.len().saturating_sub(window);
+        self.session_index = session_index;
+    }
+
+    /// Which sequence of its session it continues.
+    pub fn session_index(&self) -> usize {
+        self.session_index
+    }
+
+    /// The largest number of tokens, the prompt's included.
+    pub fn max_length(&self) -> usize {
+        self.prompt.saturating_add(self.max_new_tokens)
+    }
+
+    /// The tokens that a fresh session has to be given.
+    pub fn window(&self) -> &[u32] {
+        &self.tokens[self.first..]
+    }
+
+    fn is_full(&self) -> bool {
+        self.new_tokens().len() >= self.max_new_tokens
+    }
+}
+
+/// How a token is selected from one row of logits.
+#[derive(Clone, Copy, Debug)]
+pub enum TokenSelection<'a> {
+    /// The largest.
+    Greedy,
+    /// A sample with this seed from what the filter leaves.
+    Sample(&'a SamplingFilter, u64),
+}
+
+/// Generates until every sequence has ended, or fills the session (then its `finish_reason` is
+/// `None`: [`Sequence::slide`] and call this again, or leave it).
+///
+/// The session is fresh. Sequences with the same prompt share one sequence of it
+/// ([`Sequence::session_index`]), and the prompt is computed once.
+///
+/// # Errors
+/// If the model answers with NaN, the logits processors exclude every token, or the observer fails.
+pub fn generate_tokens(
+    session: &mut impl Session,
+    sequences: &mut [Sequence],
+    selection: TokenSelection,
+    processor: &LogitsProcessor,
+    observer: &mut impl Observer,
+) -> Result<()> {
+    let count = sequences.iter().map(|s| s.session_index + 1).max().unwrap_or(0);
+    let mut input: Vec<Vec<u32>> = vec![Vec::new(); count];
+    sequences.iter().for_each(|s| input[s.session_index] = s.window().to_vec());
+    // Which row of the session each live sequence reads.
+    let mut live: Vec<(usize, usize)> =
+        sequences.iter().enumerate().map(|(i, s)| (i, s.session_index)).collect();
+    for sequence in sequences.iter_mut().filter(|s| s.is_full()) {
+        sequence.finish_reason = Some(FinishReason::Length);
+    }
+    live.retain(|(i, _)| sequences[*i].finish_reason.is_none());
+    while !live.is_empty() {
+        let logits = session.advance(&input);
+        let mut unfinished = Vec::with_capacity(live.len());
+        for (i, row) in live {
+            let sequence = &mut sequences[i];
+            let token = select(i, sequence, logits.row(row), selection, processor, observer)?;
+            if processor.eos_token_ids.contains(&token) {
+                sequence.finish_reason = Some(FinishReason::EosToken);
+                continue;
+            }
+            sequence.tokens.push(token);
+            if observer.on_token(i, token)?.is_break() {
+                sequence.finish_reason = Some(FinishReason::StopString);
+            } else if sequence.is_full() {
+                sequence.finish_reason = Some(FinishReason::Length);
+            } else if sequence.window().len() <= session.capacity() {
+                unfinished.push((i, row, token));
+            }
+        }
+        let rows: Vec<usize> = unfinished.iter().map(|(_, row, _)| *row).collect();
+        if rows.iter().copied().ne(0..input.len()) {
+            session.select(&rows);
+        }
+        input = unfinished.iter().map(|(_, _, token)| vec![*token]).collect();
+        live = unfinished.iter().enumerate().map(|(row, (i, _, _))| (*i, row)).collect();
+    }
+    Ok(())
+}
+
+/// The next token of sequence `i`.
+fn select(
+    i: usize,
+    sequence: &Sequence,
+    logits: &[f32],
+    selection: TokenSelection,
+    processor: &LogitsProcessor,
+    observer: &mut impl Observer,
+) -> Result<u32> {
+    let step = sequence.new_tokens().len();
+    let max_new_tokens = sequence.max_new_tokens;
+    let mut scores = logits.to_vec();
+    let input = ProcessorInput { tokens: &sequence.tokens, new_tokens: step, max_new_tokens };
+    processor.apply(&mut scores, input);
+    check_logits(&scores, step)?;
+    let trace = observer.trace();
+    let processed = if trace == Trace::Off { Vec::new() } else { scores.clone() };
+    let (u, chosen, filtered) = match selection {
+        TokenSelection::Greedy => (None, argmax(&scores), None),
+        TokenSelection::Sample(filter, seed) => {
+            filter.apply(&mut scores);
+            let filtered = probabilities(&scores);
+            let u = unit(number(seed, sequence.stream, step as u64));
+            (Some(u), sample_categorical(&filtered, u), Some(filtered))
+        }
+    };
+    if trace != Trace::Off {
+        // Greedy search leaves one candidate.
+        let filtered = filtered.unwrap_or_else(|| {
+            let mut one_hot = vec![0.0; logits.len()];
+            one_hot[chosen] = 1.0;
+            one_hot
+        });
+        let (candidates, omitted) = candidates(logits, &processed, &filtered, trace);
+        let chosen = chosen as u32;
+        observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted });
+    }
+    Ok(chosen as u32)
+}

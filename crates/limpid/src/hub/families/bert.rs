@@ -1,0 +1,166 @@
+//! `bert`: a post-norm encoder with learned positions and token types (`BertModel`,
+//! `BertForMaskedLM`, `BertForPreTraining`, `BertForSequenceClassification`).
+
+use super::super::keys::Keys;
+use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::Family;
+use super::encoder::{self, Classes, HeadKind};
+use crate::error::{Result, Tying};
+use crate::model::config::{EncoderHead, StackConfig};
+use Stored::Same;
+use serde_json::Value;
+
+pub(super) struct Bert;
+
+const CLASSES: Classes = &[
+    ("BertModel", HeadKind::Base),
+    ("BertForMaskedLM", HeadKind::MaskedLm),
+    ("BertForPreTraining", HeadKind::PreTraining),
+    ("BertForSequenceClassification", HeadKind::Classifier),
+];
+
+const HEADS: &[Row] = &[
+    ("lm_head.bias", Same("cls.predictions.bias")),
+    ("lm_head.dense", Same("cls.predictions.transform.dense")),
+    ("lm_head.norm", Same("cls.predictions.transform.LayerNorm")),
+    ("next_sentence", Same("cls.seq_relationship")),
+    ("classifier", Same("classifier")),
+];
+
+/// The output projection of the masked-LM head is the token embedding.
+const COPIES: &[TiedCopy] = &[
+    TiedCopy {
+        suffix: "cls.predictions.decoder.weight",
+        of: &["token_embedding.weight"],
+        tying: Tying::Always,
+    },
+    TiedCopy {
+        suffix: "cls.predictions.decoder.bias",
+        of: &["lm_head.bias"],
+        tying: Tying::Always,
+    },
+];
+
+impl Family for Bert {
+    fn model_type(&self) -> &'static str {
+        "bert"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        encoder::read(keys, CLASSES, 0).map(StackConfig::from)
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::Encoder(c) = config else { return Ok(None) };
+        if c.position_offset != 0 || c.lm_head_act.is_some() {
+            return Ok(None);
+        }
+        Ok(encoder::class_of(&c.head, CLASSES).map(|class| encoder::write(c, class)))
+    }
+
+    fn layout(&self, config: &StackConfig) -> Layout {
+        let head = match config {
+            StackConfig::Encoder(config) => &config.head,
+            _ => unreachable!("read and write know encoders only"),
+        };
+        let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
+        Layout {
+            prefix: if is_bare { "" } else { "bert." },
+            other_prefixes: if is_bare { &["bert."] } else { &[""] },
+            base: encoder::MODULES,
+            head: HEADS,
+            old_suffixes: &[
+                ("LayerNorm.weight", "LayerNorm.gamma"),
+                ("LayerNorm.bias", "LayerNorm.beta"),
+            ],
+            copies: if head.fills_masks() { COPIES } else { &[] },
+            ignored: &[
+                "embeddings.position_ids",
+                "cls.predictions.decoder.weight",
+                "cls.predictions.decoder.bias",
+            ],
+        }
+    }
+
+    /// A base model has a pooler if its weights have one.
+    fn complete(&self, config: StackConfig, has: &dyn Fn(&str) -> bool) -> StackConfig {
+        encoder::without_missing_pooler(
+            config,
+            has,
+            &["pooler.dense.weight", "bert.pooler.dense.weight"],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Error, ModelError};
+    use crate::hub::read_config;
+    use crate::model::config::EncoderConfig;
+    use serde_json::json;
+
+    fn parsed(change: impl Fn(&mut Value)) -> Result<EncoderConfig> {
+        let labels = vec!["neg".to_string(), "pos".to_string()];
+        let head = EncoderHead::Classifier(labels);
+        let config = EncoderConfig { head, ..EncoderConfig::new(9, 8, 1, 2, 8) };
+        let mut value = Bert.write(&config.into()).unwrap().unwrap();
+        value["model_type"] = json!("bert");
+        change(&mut value);
+        let name =
+            format!("limpid-bert-config-{}-{:?}", std::process::id(), std::thread::current().id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, value.to_string()).unwrap();
+        let config = read_config(&path);
+        std::fs::remove_file(&path).unwrap();
+        match config?.0 {
+            StackConfig::Encoder(config) => Ok(config),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_configuration_reads_back_as_it_was_written() {
+        let config = parsed(|_| {}).unwrap();
+        assert_eq!(config.head, EncoderHead::Classifier(vec!["neg".into(), "pos".into()]));
+        assert_eq!((config.layer_norm_eps, config.dropout), (1e-12, 0.0));
+    }
+
+    #[test]
+    fn unsupported_values_are_refused_by_name() {
+        let refused = |key: &str, value: Value| {
+            parsed(|config| config[key] = value.clone()).unwrap_err().to_string()
+        };
+        for (key, value) in [
+            ("position_embedding_type", json!("relative_key")),
+            ("is_decoder", json!(true)),
+            ("tie_word_embeddings", json!(false)),
+            ("problem_type", json!("multi_label_classification")),
+            ("hidden_act", json!("quick_gelu")),
+            ("id2label", json!({ "0": "a", "2": "b" })),
+        ] {
+            let error = refused(key, value);
+            assert!(error.contains(key) || error.contains("quick_gelu"), "{error}");
+        }
+        let error =
+            parsed(|config| config["architectures"] = json!(["BertForTokenClassification"]))
+                .unwrap_err();
+        assert!(error.to_string().contains("BertForTokenClassification"), "{error}");
+        let Error::InFile { source, .. } = error else { panic!("in a file") };
+        assert!(matches!(
+            *source,
+            Error::Model(ModelError::UnsupportedArchitecture { supported, .. })
+                if supported.contains(&"BertForMaskedLM")
+        ));
+        assert!(refused("id2label", json!({ "0": "a" })).contains("regression"));
+    }
+
+    #[test]
+    fn labels_default_to_two_and_all_activations_are_read() {
+        let unnamed = parsed(|config| config["id2label"] = Value::Null).unwrap();
+        assert_eq!(unnamed.head, EncoderHead::Classifier(vec!["LABEL_0".into(), "LABEL_1".into()]));
+        for name in ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"] {
+            assert!(parsed(|config| config["hidden_act"] = json!(name)).is_ok(), "{name}");
+        }
+    }
+}

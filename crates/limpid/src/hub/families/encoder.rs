@@ -1,0 +1,205 @@
+//! What the families of encoders share: the keys of the encoder, heads and labels, and the names of
+//! the encoder's tensors.
+
+use super::super::keys::{Keys, short};
+use super::super::layout::{Row, Stored};
+use crate::error::{ModelError, Result};
+use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use crate::nn::Named;
+use Stored::{Same, Stacked};
+use limpid_tensor::kernels::activation::Activation;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// More labels than this need names.
+const MAX_UNNAMED_LABELS: usize = 1 << 16;
+
+/// The modules of the encoder and its pooler.
+pub(super) const MODULES: &[Row] = &[
+    ("token_embedding", Same("embeddings.word_embeddings")),
+    ("position_embedding", Same("embeddings.position_embeddings")),
+    ("token_type_embedding", Same("embeddings.token_type_embeddings")),
+    ("embedding_norm", Same("embeddings.LayerNorm")),
+    (
+        "layers.*.self_attention.qkv",
+        Stacked(&[
+            "encoder.layer.*.attention.self.query",
+            "encoder.layer.*.attention.self.key",
+            "encoder.layer.*.attention.self.value",
+        ]),
+    ),
+    ("layers.*.self_attention.out", Same("encoder.layer.*.attention.output.dense")),
+    ("layers.*.attention_norm", Same("encoder.layer.*.attention.output.LayerNorm")),
+    ("layers.*.ffn.up", Same("encoder.layer.*.intermediate.dense")),
+    ("layers.*.ffn.down", Same("encoder.layer.*.output.dense")),
+    ("layers.*.ffn_norm", Same("encoder.layer.*.output.LayerNorm")),
+    ("pooler", Same("pooler.dense")),
+];
+
+/// A kind of head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadKind {
+    /// None but a pooler, which the weights may lack.
+    Base,
+    /// Masked language modelling.
+    MaskedLm,
+    /// Masked language modelling and next-sentence prediction.
+    PreTraining,
+    /// Sequence classification.
+    Classifier,
+}
+
+/// The classes of `transformers` that a family has, each with its head.
+pub(super) type Classes = &'static [(&'static str, HeadKind)];
+
+/// The head that `architectures` names; the base model where it names none.
+pub(super) fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
+    let named = keys.map.get("architectures").and_then(|all| all.get(0)).cloned();
+    let kind = match named.as_ref().and_then(Value::as_str) {
+        None => HeadKind::Base,
+        Some(class) => match classes.iter().find(|(name, _)| *name == class) {
+            Some((_, kind)) => *kind,
+            None => {
+                let (found, supported) = (class.into(), classes.iter().map(|c| c.0).collect());
+                return Err(keys.error(ModelError::UnsupportedArchitecture { found, supported }));
+            }
+        },
+    };
+    Ok(match kind {
+        HeadKind::Base => EncoderHead::Pooler,
+        HeadKind::MaskedLm => EncoderHead::MaskedLm,
+        HeadKind::PreTraining => EncoderHead::PreTraining,
+        HeadKind::Classifier => {
+            let supported = [Value::Null, json!("single_label_classification")];
+            keys.must_be_one_of("problem_type", &supported)?;
+            EncoderHead::Classifier(labels(keys)?)
+        }
+    })
+}
+
+/// The class of `transformers` for a head, if the family has one.
+pub(super) fn class_of(head: &EncoderHead, classes: Classes) -> Option<&'static str> {
+    let kind = match head {
+        EncoderHead::Bare | EncoderHead::Pooler => HeadKind::Base,
+        EncoderHead::MaskedLm => HeadKind::MaskedLm,
+        EncoderHead::PreTraining => HeadKind::PreTraining,
+        EncoderHead::Classifier(_) => HeadKind::Classifier,
+    };
+    classes.iter().find(|(_, other)| *other == kind).map(|(name, _)| *name)
+}
+
+/// A base model has a pooler if its weights have one, under one of these names.
+pub(super) fn without_missing_pooler(
+    config: StackConfig,
+    has: &dyn Fn(&str) -> bool,
+    names: &[&str],
+) -> StackConfig {
+    match config {
+        StackConfig::Encoder(config)
+            if config.head == EncoderHead::Pooler && !names.iter().any(|name| has(name)) =>
+        {
+            EncoderConfig { head: EncoderHead::Bare, ..config }.into()
+        }
+        config => config,
+    }
+}
+
+/// `id2label`, or as many unnamed labels as `num_labels` says: two where it is missing, as in
+/// `transformers`.
+fn labels(keys: &mut Keys) -> Result<Vec<String>> {
+    let labels: Vec<String> = match keys.map.remove("id2label") {
+        None | Some(Value::Null) => {
+            let count = keys.optional_size("num_labels")?.unwrap_or(2);
+            if count > MAX_UNNAMED_LABELS {
+                let expected = "at most 65536 labels";
+                return Err(keys.wrong("num_labels", &json!(count), expected));
+            }
+            (0..count).map(|i| format!("LABEL_{i}")).collect()
+        }
+        Some(found) => {
+            let label = |map: &Map<String, Value>, i: usize| {
+                map.get(&i.to_string())?.as_str().map(String::from)
+            };
+            let all =
+                found.as_object().and_then(|map| (0..map.len()).map(|i| label(map, i)).collect());
+            let expected = "a label for each of \"0\", \"1\", …";
+            all.ok_or_else(|| keys.wrong("id2label", &found, expected))?
+        }
+    };
+    let mut seen = BTreeSet::new();
+    if let Some(label) = labels.iter().find(|label| !seen.insert(*label)) {
+        return Err(keys.error(ModelError::DuplicateLabel { label: label.clone() }));
+    }
+    match labels.len() {
+        1 => Err(keys.error(ModelError::Regression)),
+        _ => Ok(labels),
+    }
+}
+
+/// Reads the keys of the encoder, with the positions and the masked-LM head of BERT;
+/// `pad_token_id` is the default of the family.
+pub(super) fn read(
+    keys: &mut Keys,
+    classes: Classes,
+    pad_token_id: usize,
+) -> Result<EncoderConfig> {
+    keys.must_be("is_decoder", &json!(false))?;
+    keys.must_be("add_cross_attention", &json!(false))?;
+    keys.must_be("tie_word_embeddings", &json!(true))?;
+    keys.must_be("position_embedding_type", &json!("absolute"))?;
+    keys.map.remove("chunk_size_feed_forward"); // the same result in less memory
+    let activation = keys.optional_named("hidden_act")?;
+    let dropout = keys.rate("hidden_dropout_prob")?.unwrap_or(0.1);
+    // They act in training only, where one rate serves all.
+    keys.rate("attention_probs_dropout_prob")?;
+    keys.rate("classifier_dropout")?;
+    keys.map.remove("eos_token_id");
+    Ok(EncoderConfig {
+        vocab_size: keys.size("vocab_size")?,
+        hidden_size: keys.size("hidden_size")?,
+        num_hidden_layers: keys.size("num_hidden_layers")?,
+        num_attention_heads: keys.size("num_attention_heads")?,
+        intermediate_size: keys.size("intermediate_size")?,
+        hidden_act: activation.unwrap_or(Activation::Gelu),
+        lm_head_act: None,
+        layer_norm_eps: keys.rate("layer_norm_eps")?.unwrap_or(1e-12),
+        max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(512),
+        position_offset: 0,
+        type_vocab_size: keys.optional_size("type_vocab_size")?.unwrap_or(2),
+        dropout,
+        pad_token_id: keys.optional_size("pad_token_id")?.unwrap_or(pad_token_id) as u32,
+        head: read_head(keys, classes)?,
+    })
+}
+
+/// Writes the keys of the encoder and of its labels.
+pub(super) fn write(c: &EncoderConfig, class: &str) -> Value {
+    let mut value = json!({
+        "architectures": [class],
+        "vocab_size": c.vocab_size,
+        "hidden_size": c.hidden_size,
+        "num_hidden_layers": c.num_hidden_layers,
+        "num_attention_heads": c.num_attention_heads,
+        "intermediate_size": c.intermediate_size,
+        "hidden_act": c.hidden_act.name(),
+        "layer_norm_eps": short(c.layer_norm_eps),
+        "max_position_embeddings": c.max_position_embeddings,
+        "type_vocab_size": c.type_vocab_size,
+        "hidden_dropout_prob": short(c.dropout),
+        "attention_probs_dropout_prob": 0.0,
+        "pad_token_id": c.pad_token_id,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": true,
+        "torch_dtype": "float32",
+    });
+    if let EncoderHead::Classifier(labels) = &c.head {
+        let ids = labels.iter().enumerate();
+        let id2label: Map<_, _> = ids.map(|(i, label)| (i.to_string(), json!(label))).collect();
+        let ids = labels.iter().enumerate();
+        let label2id: Map<_, _> = ids.map(|(i, label)| (label.clone(), json!(i))).collect();
+        value["id2label"] = id2label.into();
+        value["label2id"] = label2id.into();
+        value["problem_type"] = json!("single_label_classification");
+    }
+    value
+}

@@ -1,0 +1,40 @@
+//! `marian`: a post-norm encoder-decoder with sinusoidal positions (`MarianMTModel`).
+
+use super::super::keys::Keys;
+use super::super::layout::{Constant, Layout, Presence};
+use super::{Family, seq2seq};
+use crate::error::Result;
+use crate::model::Stack;
+use crate::model::config::{EncoderDecoderConfig, StackConfig};
+use crate::nn::NormPlacement;
+use serde_json::{Value, json};
+
+pub(super) struct Marian;
+
+impl Family for Marian {
+    fn model_type(&self) -> &'static str {
+        "marian"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        seq2seq::read(keys, NormPlacement::Post).map(StackConfig::from)
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::EncoderDecoder(c) = config else { return Ok(None) };
+        if c.norm != NormPlacement::Post || c.options != EncoderDecoderConfig::STANDARD {
+            return Ok(None);
+        }
+        let mut value = seq2seq::write(c);
+        value["architectures"] = json!(["MarianMTModel"]);
+        Ok(Some(value))
+    }
+
+    fn layout(&self, _: &StackConfig) -> Layout {
+        seq2seq::LAYOUT
+    }
+
+    fn constants(&self, stack: &Stack) -> Vec<Constant> {
+        seq2seq::positions(stack, Presence::Accepted)
+    }
+}

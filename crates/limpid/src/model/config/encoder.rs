@@ -1,0 +1,131 @@
+//! The configuration of an encoder.
+
+use super::check::{check_dropout, check_heads, check_positive, check_size};
+use crate::error::{ModelConfigError, Result};
+use limpid_tensor::kernels::activation::Activation;
+
+/// An encoder-only Transformer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderConfig {
+    /// v: size of the vocabulary.
+    pub vocab_size: usize,
+    /// c: model width.
+    pub hidden_size: usize,
+    /// Number of layers.
+    pub num_hidden_layers: usize,
+    /// h: number of attention heads.
+    pub num_attention_heads: usize,
+    /// f: width of the feed-forward layers, usually 4·c.
+    pub intermediate_size: usize,
+    /// Activation of the feed-forward layers.
+    pub hidden_act: Activation,
+    /// Activation of the masked-LM head; `None`: `hidden_act`.
+    pub lm_head_act: Option<Activation>,
+    /// ε of the layer norms.
+    pub layer_norm_eps: f32,
+    /// Maximum length of a sequence, in tokens. The position table has `position_offset` rows
+    /// more.
+    pub max_position_embeddings: usize,
+    /// Row of the position table for the first token.
+    pub position_offset: usize,
+    /// Number of token types: 2 for pairs of texts.
+    pub type_vocab_size: usize,
+    /// Dropout on embeddings, on each sub-layer's output and before the classifier.
+    pub dropout: f32,
+    /// Token that other programs pad short sequences with; batches here are packed.
+    pub pad_token_id: u32,
+    /// The head.
+    pub head: EncoderHead,
+}
+
+/// The head on top of the encoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncoderHead {
+    /// None: one vector per token.
+    Bare,
+    /// A pooler: one vector per sequence, from its first token.
+    Pooler,
+    /// Masked language modelling: logits over the vocabulary at masked positions.
+    MaskedLm,
+    /// Masked language modelling, and next-sentence prediction on the pooler.
+    PreTraining,
+    /// Sequence classification with these labels, on the pooler.
+    Classifier(Vec<String>),
+}
+
+impl EncoderHead {
+    /// Whether it has a pooler.
+    pub fn has_pooler(&self) -> bool {
+        matches!(self, Self::Pooler | Self::PreTraining | Self::Classifier(_))
+    }
+
+    /// Whether it predicts masked tokens.
+    pub fn fills_masks(&self) -> bool {
+        matches!(self, Self::MaskedLm | Self::PreTraining)
+    }
+}
+
+impl EncoderConfig {
+    /// BERT of the given sizes, with a masked-LM head and no dropout.
+    pub fn new(
+        vocab_size: usize,
+        positions: usize,
+        layers: usize,
+        heads: usize,
+        width: usize,
+    ) -> Self {
+        Self {
+            vocab_size,
+            hidden_size: width,
+            num_hidden_layers: layers,
+            num_attention_heads: heads,
+            intermediate_size: 4 * width,
+            hidden_act: Activation::Gelu,
+            lm_head_act: None,
+            layer_norm_eps: 1e-12,
+            max_position_embeddings: positions,
+            position_offset: 0,
+            type_vocab_size: 2,
+            dropout: 0.0,
+            pad_token_id: 0,
+            head: EncoderHead::MaskedLm,
+        }
+    }
+
+    /// Approximate number of parameters, without biases and norms; a float, so that absurd sizes
+    /// cannot overflow.
+    pub fn parameters_about(&self) -> f64 {
+        let (c, f) = (self.hidden_size as f64, self.intermediate_size as f64);
+        let tables =
+            self.vocab_size as f64 + self.position_rows() as f64 + self.type_vocab_size as f64;
+        c * tables + self.num_hidden_layers as f64 * (4.0 * c * c + 2.0 * c * f) + 2.0 * c * c
+    }
+
+    /// Rows of the position table.
+    pub fn position_rows(&self) -> usize {
+        self.position_offset + self.max_position_embeddings
+    }
+
+    /// Checks sizes and options.
+    ///
+    /// # Errors
+    /// [`crate::error::ModelConfigError`], if no such model can be built.
+    pub fn validate(&self) -> Result<()> {
+        check_positive(&[
+            ("vocab_size", self.vocab_size),
+            ("hidden_size", self.hidden_size),
+            ("num_hidden_layers", self.num_hidden_layers),
+            ("intermediate_size", self.intermediate_size),
+            ("max_position_embeddings", self.max_position_embeddings),
+            ("type_vocab_size", self.type_vocab_size),
+        ])?;
+        check_heads(self.num_attention_heads, self.hidden_size, "heads")?;
+        check_size(self.num_hidden_layers, self.parameters_about())?;
+        if let EncoderHead::Classifier(labels) = &self.head
+            && labels.len() < 2
+        {
+            return Err(ModelConfigError::TooFewLabels { found: labels.len() }.into());
+        }
+        check_dropout(self.dropout)
+    }
+}

@@ -1,0 +1,289 @@
+//! The encoder: bidirectional self-attention with a head for its task.
+//!
+//! ```text
+//! x = norm(embedding[ids] + types[types] + positions)                     (n, c)
+//! per layer:  x = norm(x + attention(x));  x = norm(x + ffn(x))           attention in full
+//! pooler:     p = tanh(x[CLS]·Wᵀ + b)                                     (sequences, c)
+//! masked LM:  logits = norm(φ(x[masked]·Wᵀ + b)) · embeddingᵀ + bias      (masked, v)
+//! classifier: logits = p·Wᵀ + b                                           (sequences, labels)
+//! ```
+//!
+//! Only masked rows go through the masked-LM head: its output projection is the largest product of
+//! the model, and the loss does not depend on the other rows. Reference: Devlin et al. 2019.
+
+use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
+use crate::error::Result;
+use crate::model::config::{EncoderConfig, EncoderHead};
+use crate::nn::{
+    AttentionShape, FeedForward, Linear, Norm, NormPlacement, Scaling, SelfAttention, Stream,
+};
+use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::attention::Causality;
+use limpid_tensor::ops::{LossSpec, PositionTable};
+use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
+use limpid_tensor::tape::{Tape, Var};
+use std::sync::Arc;
+
+/// Initial weights. `transformers` uses a standard deviation of 0.02 for everything, made for a
+/// width of 768; small models learn more slowly from it (docs/results.md). Here embedding tables
+/// start as there, positions as sinusoids of the same size, and matrices as Xavier uniform.
+const TABLE: Init = Init::Normal(0.02);
+const POSITIONS: Init = Init::Sinusoids(0.02 * std::f32::consts::SQRT_2);
+const MATRIX: Init = Init::Xavier;
+
+/// The parameters of an encoder, and its forward pass.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    config: EncoderConfig,
+    tokens: ParamId,
+    positions: ParamId,
+    types: ParamId,
+    embedding_norm: Norm,
+    layers: Vec<Layer>,
+    pooler: Option<Linear>,
+    lm_head: Option<LmHead>,
+    /// Sequence classification, or next-sentence prediction.
+    classifier: Option<Linear>,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    attention: SelfAttention,
+    attention_norm: Norm,
+    ffn: FeedForward,
+    ffn_norm: Norm,
+}
+
+/// The masked-LM head; its output projection is the token embedding, with a bias of its own.
+#[derive(Clone, Debug)]
+struct LmHead {
+    dense: Linear,
+    norm: Norm,
+    bias: ParamId,
+}
+
+impl Encoder {
+    /// Declares the parameters.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: &EncoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
+        config.validate()?;
+        let (c, v, eps) = (config.hidden_size, config.vocab_size, config.layer_norm_eps);
+        let tokens = builder.add("token_embedding.weight", [v, c], TABLE);
+        let rows = config.position_rows();
+        let positions = builder.add("position_embedding.weight", [rows, c], POSITIONS);
+        let rows = config.type_vocab_size;
+        let types = builder.add("token_type_embedding.weight", [rows, c], TABLE);
+        let embedding_norm = Norm::layer(builder, "embedding_norm", c, eps);
+        let layers =
+            (0..config.num_hidden_layers).map(|l| Layer::new(config, builder, l)).collect();
+        let pooler = config.head.has_pooler();
+        let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
+        let lm_head = config.head.fills_masks().then(|| LmHead {
+            bias: builder.add("lm_head.bias", [v], Init::Zeros),
+            dense: Linear::new(builder, "lm_head.dense", [c, c], MATRIX),
+            norm: Norm::layer(builder, "lm_head.norm", c, eps),
+        });
+        let classifier = match &config.head {
+            EncoderHead::PreTraining => Some(Linear::new(builder, "next_sentence", [2, c], TABLE)),
+            EncoderHead::Classifier(labels) => {
+                Some(Linear::new(builder, "classifier", [labels.len(), c], TABLE))
+            }
+            EncoderHead::Bare | EncoderHead::Pooler | EncoderHead::MaskedLm => None,
+        };
+        let config = config.clone();
+        Ok(Self {
+            config,
+            tokens,
+            positions,
+            types,
+            embedding_norm,
+            layers,
+            pooler,
+            lm_head,
+            classifier,
+        })
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    /// The labels of a classifier.
+    pub fn labels(&self) -> Option<&[String]> {
+        match &self.config.head {
+            EncoderHead::Classifier(labels) => Some(labels),
+            _ => None,
+        }
+    }
+
+    /// Hidden states: (n) -> (n, c).
+    #[track_caller]
+    pub fn hidden(&self, t: &mut Tape, input: &EncoderInput) -> Var {
+        self.run_layers(t, input, |_| {})
+    }
+
+    /// Hidden states after the embeddings and after each layer: layers + 1, the last is
+    /// [`Encoder::hidden`].
+    #[track_caller]
+    pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
+        let mut all = Vec::with_capacity(self.layers.len() + 1);
+        self.run_layers(t, input, |x| all.push(x.clone()));
+        all
+    }
+
+    /// The row of the position table for each token.
+    fn position_rows(&self, input: &EncoderInput) -> Arc<[u32]> {
+        match self.config.position_offset as u32 {
+            0 => input.tokens.positions.clone(),
+            offset => input.tokens.positions.iter().map(|position| position + offset).collect(),
+        }
+    }
+
+    #[track_caller]
+    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, mut after: impl FnMut(&Var)) -> Var {
+        let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
+        let x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(self.types));
+        let positions = self.position_rows(input);
+        let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
+        let x = self.embedding_norm.forward(t, &x);
+        let mut stream = Stream::new(t.dropout(&x, self.config.dropout));
+        after(stream.x());
+        for (l, layer) in self.layers.iter().enumerate() {
+            stream = t.scope(format_args!("layers.{l}"), |t| {
+                layer.forward(t, stream, input, &self.config)
+            });
+            after(stream.x());
+        }
+        stream.finish(t, None)
+    }
+
+    /// The token embedding table.
+    pub fn token_embedding(&self) -> ParamId {
+        self.tokens
+    }
+
+    /// The pooler output, one vector per sequence: (n, c) -> (sequences, c).
+    ///
+    /// # Panics
+    /// If the head has no pooler.
+    #[track_caller]
+    pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
+        let cls = t.rows(hidden, &input.cls_rows);
+        self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
+    }
+
+    /// The input of the output projection: (n, c) -> (rows, c).
+    #[track_caller]
+    fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
+        let head = self.lm_head.as_ref().expect("a masked-LM head");
+        let phi = self.config.lm_head_act.unwrap_or(self.config.hidden_act);
+        let x = t.rows(hidden, rows);
+        let x = head.dense.forward(t, &x, phi);
+        head.norm.forward(t, &x)
+    }
+
+    /// Masked-LM logits at some rows of the hidden states: (n, c) -> (rows, v).
+    ///
+    /// # Panics
+    /// If the head is not a masked-LM head.
+    #[track_caller]
+    pub fn word_logits(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
+        let x = self.transformed(t, hidden, rows);
+        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        t.linear(&x, self.tokens, bias, Activation::None)
+    }
+
+    /// Masked-LM loss: weight · Σ −ln p(token at each masked row), with optional label smoothing.
+    /// If the batch has next-sentence labels and the head predicts them, their mean loss is added
+    /// with the weight of the masked tokens.
+    ///
+    /// # Panics
+    /// If the head is not a masked-LM head.
+    #[track_caller]
+    pub fn masked_loss(&self, t: &mut Tape, batch: &MaskedBatch, spec: LossSpec) -> Var {
+        let hidden = self.hidden(t, &batch.input);
+        let x = self.transformed(t, &hidden, &batch.rows);
+        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        let words = t.output_loss(&x, self.tokens, bias, &batch.targets, spec);
+        let (Some(labels), Some(classes)) = (&batch.next_sentence_labels, &self.classifier) else {
+            return words;
+        };
+        let pooled = self.pooled(t, &hidden, &batch.input);
+        let weight = match batch.targets_per_sequence {
+            Some(asked) => spec.weight * asked,
+            None => spec.weight * batch.targets.len() as f32 / labels.len() as f32,
+        };
+        let order = t.output_loss(
+            &pooled,
+            classes.w,
+            classes.b,
+            labels,
+            LossSpec { smoothing: 0.0, weight },
+        );
+        t.add(&words, &order)
+    }
+
+    /// Classification logits (for [`EncoderHead::PreTraining`]: follows, does not follow):
+    /// (n, c) -> (sequences, labels).
+    ///
+    /// # Panics
+    /// If the head is not a classifier.
+    #[track_caller]
+    pub fn class_logits(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
+        let pooled = self.pooled(t, hidden, input);
+        self.classifier.as_ref().expect("a head with labels").forward(t, &pooled, Activation::None)
+    }
+
+    /// Classification loss: weight · Σ −ln p(label), with optional label smoothing.
+    ///
+    /// # Panics
+    /// If the head is not a classifier.
+    #[track_caller]
+    pub fn class_loss(&self, t: &mut Tape, batch: &LabelledBatch, spec: LossSpec) -> Var {
+        let hidden = self.hidden(t, &batch.input);
+        let pooled = self.pooled(t, &hidden, &batch.input);
+        let pooled = t.dropout(&pooled, self.config.dropout);
+        let classes = self.classifier.as_ref().expect("a head with labels");
+        t.output_loss(&pooled, classes.w, classes.b, &batch.labels, spec)
+    }
+}
+
+impl Layer {
+    fn new(config: &EncoderConfig, builder: &mut ParamsBuilder, l: usize) -> Self {
+        let (c, f, eps) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
+        let (heads, scaling) = (config.num_attention_heads, Scaling::SqrtWidth);
+        let shape = AttentionShape { c, heads, scaling };
+        let name = |part: &str| format!("layers.{l}.{part}");
+        let inits = [Init::XavierBlocks { rows: c }, MATRIX];
+        let (both_ways, phi) = (Causality::Full, config.hidden_act);
+        Self {
+            attention: SelfAttention::new(
+                builder,
+                &name("self_attention"),
+                shape,
+                both_ways,
+                inits,
+            ),
+            attention_norm: Norm::layer(builder, &name("attention_norm"), c, eps),
+            ffn: FeedForward::new(builder, &name("ffn"), [c, f], phi, [MATRIX; 2]),
+            ffn_norm: Norm::layer(builder, &name("ffn_norm"), c, eps),
+        }
+    }
+
+    fn forward(
+        &self,
+        t: &mut Tape,
+        stream: Stream,
+        input: &EncoderInput,
+        config: &EncoderConfig,
+    ) -> Stream {
+        let (post, p) = (NormPlacement::Post, config.dropout);
+        let stream = stream.sublayer(t, post, &self.attention_norm, p, |t, x| {
+            t.scope("self_attention", |t| self.attention.forward(t, x, &input.tokens.spans, None))
+        });
+        stream.sublayer(t, post, &self.ffn_norm, p, |t, x| self.ffn.forward(t, x))
+    }
+}

@@ -1,0 +1,109 @@
+//! Pretrained weights: parameters that one model loads from another.
+
+use super::{Model, Stack};
+
+/// A head that keeps its initial weights, because the pretrained model has none that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewHead {
+    /// The pretrained classifier has other labels, or the same in another order.
+    Classifier,
+    /// The pretrained model has no masked-LM head.
+    MaskedLm,
+}
+
+impl Model {
+    /// Copies every parameter that `pretrained` has under the same name and with the same shape,
+    /// and takes its family. A classification head is copied only if the labels are the same.
+    pub fn load_matching(&mut self, pretrained: &Model) {
+        let new_heads = self.new_heads(pretrained);
+        let ids: Vec<_> = self.params.iter().map(|(id, spec)| (id, spec.name.clone())).collect();
+        for (id, name) in ids {
+            let is_classifier = name.starts_with(Self::CLASSIFIER);
+            if is_classifier && new_heads.contains(&NewHead::Classifier) {
+                continue;
+            }
+            if let Some(other) = pretrained.params.find(&name)
+                && pretrained.params.shape(other) == self.params.shape(id)
+            {
+                self.params.get_mut(id).copy_from_slice(pretrained.params.get(other));
+            }
+        }
+        self.model_type = pretrained.model_type;
+    }
+
+    /// The heads that [`Model::load_matching`] does not load although the model has them. A
+    /// classifier on an encoder that had none is not listed: a new head is what is asked for.
+    pub fn new_heads(&self, pretrained: &Model) -> Vec<NewHead> {
+        let (Stack::Encoder(now), Stack::Encoder(then)) = (&self.stack, &pretrained.stack) else {
+            return Vec::new();
+        };
+        let other_labels = matches!((now.labels(), then.labels()), (Some(a), Some(b)) if a != b);
+        let fills_masks = |model: &super::Encoder| model.config().head.fills_masks();
+        let heads = [
+            (NewHead::Classifier, other_labels),
+            (NewHead::MaskedLm, fills_masks(now) && !fills_masks(then)),
+        ];
+        heads.into_iter().filter(|(_, is_new)| *is_new).map(|(head, _)| head).collect()
+    }
+
+    /// The parameters of a classification head.
+    const CLASSIFIER: &str = "classifier.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::{EncoderConfig, EncoderHead};
+
+    fn model(head: EncoderHead, seed: u64) -> Model {
+        Model::new(EncoderConfig { head, ..EncoderConfig::new(11, 8, 2, 2, 8) }, seed).unwrap()
+    }
+
+    fn labels(names: [&str; 2]) -> EncoderHead {
+        EncoderHead::Classifier(names.map(String::from).to_vec())
+    }
+
+    fn values<'a>(model: &'a Model, name: &str) -> &'a [f32] {
+        model.params.get(model.params.find(name).unwrap())
+    }
+
+    #[test]
+    fn the_encoder_is_loaded_under_any_head_and_a_missing_head_stays_new() {
+        let pretrained = model(EncoderHead::Bare, 1);
+        let mut fine_tuned = model(EncoderHead::MaskedLm, 2);
+        let before = values(&fine_tuned, "lm_head.dense.weight").to_vec();
+        fine_tuned.load_matching(&pretrained);
+        for (id, spec) in pretrained.params.iter() {
+            assert_eq!(values(&fine_tuned, &spec.name), pretrained.params.get(id), "{}", spec.name);
+        }
+        assert_eq!(values(&fine_tuned, "lm_head.dense.weight"), before);
+        assert_eq!(fine_tuned.new_heads(&pretrained), [NewHead::MaskedLm]);
+    }
+
+    #[test]
+    fn a_classifier_is_loaded_only_for_the_same_labels() {
+        let pretrained = model(labels(["no", "yes"]), 1);
+        for (names, new_heads) in
+            [(["no", "yes"], vec![]), (["yes", "no"], vec![NewHead::Classifier])]
+        {
+            let mut fine_tuned = model(labels(names), 2);
+            assert_eq!(fine_tuned.new_heads(&pretrained), new_heads);
+            fine_tuned.load_matching(&pretrained);
+            let same = |name| values(&fine_tuned, name) == values(&pretrained, name);
+            assert!(same("pooler.weight"));
+            assert_eq!(same("classifier.weight"), new_heads.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_parameter_of_another_shape_is_not_loaded() {
+        let config = EncoderConfig::new(11, 8, 2, 2, 8);
+        let pretrained = Model::new(EncoderConfig { vocab_size: 13, ..config.clone() }, 1).unwrap();
+        let mut fine_tuned = Model::new(config, 2).unwrap();
+        let before = values(&fine_tuned, "token_embedding.weight").to_vec();
+        fine_tuned.load_matching(&pretrained);
+        assert_eq!(values(&fine_tuned, "token_embedding.weight"), before);
+        let name = "layers.1.ffn.up.weight";
+        assert_eq!(values(&fine_tuned, name), values(&pretrained, name));
+    }
+}

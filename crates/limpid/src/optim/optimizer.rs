@@ -1,0 +1,146 @@
+//! One optimizer step: gradients of one or more micro-batches, clipping, Adam.
+
+use super::{Adam, AdamConfig};
+use crate::error::{Quantity, Result, RunError};
+use limpid_tensor::kernels::elementwise::move_towards;
+use limpid_tensor::params::{ParamId, ParamSpec, Params, Role};
+use limpid_tensor::tape::{DropoutStream, Gradients, Profile, Tape, Var};
+
+/// How far running statistics move towards those of a step: PyTorch's default momentum.
+const STATISTICS_MOMENTUM: f32 = 0.1;
+
+/// The gradients, the moments of Adam, and the seed of dropout: what steps need besides the model.
+///
+/// The dropout masks of a step are a function of the seed and the step's number, so a restored
+/// optimizer continues bit for bit.
+pub struct Optimizer {
+    gradients: Gradients,
+    adam: Adam,
+    seed: u64,
+}
+
+/// Loss and gradient norm of one step.
+#[derive(Clone, Copy, Debug)]
+pub struct StepOutput {
+    /// The loss before the update.
+    pub loss: f32,
+    /// The global norm of the gradient before clipping.
+    pub grad_norm: f32,
+}
+
+impl Optimizer {
+    /// An optimizer for `params` whose moments are zero.
+    pub fn new(params: &Params, config: AdamConfig, seed: u64) -> Self {
+        Self { gradients: Gradients::new(params), adam: Adam::new(params, config), seed }
+    }
+
+    /// How many steps were taken.
+    pub fn steps(&self) -> u64 {
+        self.adam.steps()
+    }
+
+    /// Adam's moments: what a checkpoint saves.
+    pub fn adam(&self) -> &Adam {
+        &self.adam
+    }
+
+    /// Adam's moments, to be restored from a checkpoint.
+    pub fn adam_mut(&mut self) -> &mut Adam {
+        &mut self.adam
+    }
+
+    /// One forward and backward pass without an update: for measuring.
+    pub fn backward_only(&mut self, params: &Params, loss: impl FnOnce(&mut Tape) -> Var) {
+        self.gradients.clear();
+        let dropout = DropoutStream { seed: self.seed, pass: 0 };
+        let mut tape = Tape::training(params, &mut self.gradients).with_dropout(dropout);
+        let loss = loss(&mut tape);
+        tape.backward(&loss);
+    }
+
+    /// One step down the gradient of `loss`, with learning rate `lr`.
+    ///
+    /// # Errors
+    /// [`RunError::Diverged`] if the loss or its gradient is not finite; then the parameters stay
+    /// as they are.
+    pub fn step(
+        &mut self,
+        params: &mut Params,
+        lr: f32,
+        profile: Option<&mut Profile>,
+        loss: impl FnOnce(&mut Tape) -> Var,
+    ) -> Result<StepOutput> {
+        let mut loss = Some(loss);
+        let only = |tape: &mut Tape, _| loss.take().expect("there is one micro-batch")(tape);
+        self.step_accumulated(params, lr, 1, profile, only)
+    }
+
+    /// The same for a loss that is the sum over `micro_batches`, computed one after another: a
+    /// large batch in the memory of a small one.
+    ///
+    /// Each term carries its own weight; divided by the targets of all micro-batches together, the
+    /// step is that of one batch.
+    ///
+    /// # Errors
+    /// As [`Optimizer::step`].
+    pub fn step_accumulated(
+        &mut self,
+        params: &mut Params,
+        lr: f32,
+        micro_batches: usize,
+        profile: Option<&mut Profile>,
+        loss: impl FnMut(&mut Tape, usize) -> Var,
+    ) -> Result<StepOutput> {
+        let loss = self.accumulate(params, micro_batches, profile, loss);
+        let step = self.adam.steps() + 1;
+        let diverged =
+            |quantity, value: f32| RunError::Diverged { quantity, step, value: value.into(), lr };
+        if !loss.is_finite() {
+            return Err(diverged(Quantity::Loss, loss).into());
+        }
+        let grad_norm = self.adam.step(params, &self.gradients, lr);
+        if !grad_norm.is_finite() {
+            return Err(diverged(Quantity::GradientNorm, grad_norm).into());
+        }
+        self.update_statistics(params, micro_batches);
+        Ok(StepOutput { loss, grad_norm })
+    }
+
+    /// Adds up the gradients of all micro-batches; returns the sum of their losses.
+    fn accumulate(
+        &mut self,
+        params: &Params,
+        micro_batches: usize,
+        mut profile: Option<&mut Profile>,
+        mut loss: impl FnMut(&mut Tape, usize) -> Var,
+    ) -> f32 {
+        self.gradients.clear();
+        let mut total = 0.0;
+        for i in 0..micro_batches {
+            // Every micro-batch has dropout masks of its own; pass 0 is that of measuring.
+            let pass = self.adam.steps() * micro_batches as u64 + i as u64 + 1;
+            let dropout = DropoutStream { seed: self.seed, pass };
+            let mut tape = Tape::training(params, &mut self.gradients).with_dropout(dropout);
+            if let Some(profile) = profile.as_deref_mut() {
+                tape = tape.with_profile(profile);
+            }
+            let loss = loss(&mut tape, i);
+            tape.backward(&loss);
+            total += loss.data()[0];
+        }
+        total
+    }
+
+    /// Moves running statistics (of batch normalization) towards the mean over the micro-batches.
+    fn update_statistics(&mut self, params: &mut Params, micro_batches: usize) {
+        let is_statistic = |(_, spec): &(ParamId, &ParamSpec)| spec.role == Role::Statistic;
+        let statistics: Vec<ParamId> =
+            params.iter().filter(is_statistic).map(|(id, _)| id).collect();
+        for id in statistics {
+            if let Some(sum) = self.gradients.get_mut(params, id) {
+                sum.iter_mut().for_each(|sum| *sum /= micro_batches as f32);
+                move_towards(params.get_mut(id), sum, STATISTICS_MOMENTUM);
+            }
+        }
+    }
+}

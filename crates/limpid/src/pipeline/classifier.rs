@@ -1,0 +1,111 @@
+//! Classification of texts and pairs of texts.
+
+use super::loaded::{Loaded, LongText, Overlength, loaded_accessors};
+use crate::encode::{Truncation, classify};
+use crate::error::{Result, Task};
+use crate::model::Stack;
+use std::path::Path;
+
+/// A label and its probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelScore {
+    /// The label.
+    pub label: String,
+    /// Its probability.
+    pub probability: f32,
+}
+
+/// An encoder (BERT) with a classification head.
+///
+/// ```
+/// # use limpid::model::{Model, config::{EncoderConfig, EncoderHead}};
+/// # use limpid::text::{Purpose, word_tokenizer_for};
+/// # let folder = format!("limpid-doc-classifier-{}", std::process::id());
+/// # let folder = std::env::temp_dir().join(folder);
+/// # let tokenizer = word_tokenizer_for(["so good", "so bad"], Purpose::Encoder)?;
+/// # let head = EncoderHead::Classifier(vec!["negative".into(), "positive".into()]);
+/// # let config = EncoderConfig::new(tokenizer.vocab_size(), 16, 1, 2, 8);
+/// # let config = EncoderConfig { head, ..config };
+/// # limpid::hub::save(&Model::new(config, 1)?, &folder)?;
+/// # tokenizer.save(&folder)?;
+/// let classifier = limpid::Classifier::load(&folder)?;
+/// for labels in classifier.classify(&["so good", "so bad"])? {
+///     // All labels, the most likely first.
+///     assert!(labels[0].probability >= labels[1].probability);
+/// }
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), limpid::error::Error>(())
+/// ```
+pub struct Classifier {
+    loaded: Loaded,
+    truncation: Truncation,
+}
+
+impl Classifier {
+    /// Loads a model folder, or the model of a run folder.
+    ///
+    /// # Errors
+    /// If the folder is not complete, or its model has no classification head
+    /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let suits = |stack: &Stack| matches!(stack, Stack::Encoder(m) if m.labels().is_some());
+        let loaded = Loaded::new(path.as_ref(), Task::Classification, suits)?;
+        Ok(Self { loaded, truncation: Truncation::Error })
+    }
+
+    /// The same, with this for texts that have more tokens than the model has positions for.
+    pub fn with_long_text(self, long_text: LongText) -> Self {
+        let truncation = match long_text {
+            LongText::Error => Truncation::Error,
+            LongText::Truncate => Truncation::MaxLength(usize::MAX),
+        };
+        Self { truncation, ..self }
+    }
+
+    /// The labels, in the order of the model.
+    pub fn labels(&self) -> &[String] {
+        self.loaded.encoder(self.truncation).model.labels().expect("checked by load")
+    }
+
+    /// For each text all labels, the most likely first. A text gives the same in any batch.
+    ///
+    /// # Errors
+    /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
+    pub fn classify<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<LabelScore>>> {
+        self.run(texts.iter().map(|text| (text.as_ref().to_string(), None)).collect())
+    }
+
+    /// The same for pairs of texts.
+    ///
+    /// # Errors
+    /// An [`EncodeError`](crate::error::EncodeError) that names the pair that cannot be used.
+    pub fn classify_pairs<S: AsRef<str>>(&self, pairs: &[(S, S)]) -> Result<Vec<Vec<LabelScore>>> {
+        let owned = |(first, second): &(S, S)| {
+            (first.as_ref().to_string(), Some(second.as_ref().to_string()))
+        };
+        self.run(pairs.iter().map(owned).collect())
+    }
+
+    /// By how many tokens a text, or a pair, is too long, if it is and is not truncated.
+    ///
+    /// # Errors
+    /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
+    pub fn overlength(&self, text: &str, second: Option<&str>) -> Result<Option<Overlength>> {
+        self.loaded.overlength(self.truncation, text, second)
+    }
+
+    fn run(&self, texts: Vec<(String, Option<String>)>) -> Result<Vec<Vec<LabelScore>>> {
+        let labels = self.labels();
+        let found = classify(&self.loaded.encoder(self.truncation), &texts)?;
+        let ranked = |found: crate::encode::Classification| {
+            let score = |i: usize| LabelScore {
+                label: labels[i].clone(),
+                probability: found.probabilities[i],
+            };
+            found.ranked().into_iter().map(score).collect()
+        };
+        Ok(found.into_iter().map(ranked).collect())
+    }
+
+    loaded_accessors!();
+}

@@ -1,0 +1,118 @@
+//! Text generation with a language model.
+
+use super::GenerationRequest;
+use super::loaded::{Loaded, loaded_accessors};
+use crate::error::{Result, Task};
+use crate::generate::{
+    ContextOverflow, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent, Trace,
+    generate,
+};
+use crate::hub::{GenerationConfig, load_generation_config};
+use crate::model::{Decoder, Stack};
+use std::path::Path;
+
+/// A language model (GPT) with its tokenizer and its `generation_config.json`.
+///
+/// ```
+/// # use limpid::model::{Model, config::DecoderConfig};
+/// # let folder = format!("limpid-doc-generator-{}", std::process::id());
+/// # let folder = std::env::temp_dir().join(folder);
+/// # let tokenizer = limpid::text::word_tokenizer(["the cat sat on the mat"])?;
+/// # let config = DecoderConfig::gpt2(tokenizer.vocab_size(), 16, 1, 2, 8);
+/// # limpid::hub::save(&Model::new(config, 1)?, &folder)?;
+/// # tokenizer.save(&folder)?;
+/// let generator = limpid::Generator::load(&folder)?;
+/// let text = generator.prompt("the cat").temperature(0.8).top_p(0.9).seed(7).generate()?;
+///
+/// // The same text, piece by piece as it is generated.
+/// let mut streamed = String::new();
+/// let request = generator.prompt("the cat").temperature(0.8).top_p(0.9).seed(7);
+/// request.stream(|piece| {
+///     streamed.push_str(piece);
+///     std::ops::ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(streamed, text);
+///
+/// // The two best texts of a beam search, with their scores.
+/// let best = generator.prompt("the").num_beams(4).num_return_sequences(2).generate_all()?;
+/// assert!(best[0].score >= best[1].score);
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), limpid::error::Error>(())
+/// ```
+pub struct Generator {
+    loaded: Loaded,
+    config: GenerationConfig,
+}
+
+impl Generator {
+    /// Loads a model folder, or the model of a run folder.
+    ///
+    /// # Errors
+    /// If the folder is not complete, or its model cannot generate text
+    /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let suits = |stack: &Stack| matches!(stack, Stack::Decoder(_));
+        let mut loaded = Loaded::new(path.as_ref(), Task::Generation, suits)?;
+        let (config, warnings) = load_generation_config(&loaded.folder)?;
+        loaded.warnings.extend(warnings);
+        Ok(Self { loaded, config })
+    }
+
+    /// A prompt, to set options of and to generate from.
+    pub fn prompt(&self, text: impl Into<String>) -> GenerationRequest<'_> {
+        GenerationRequest::new(self, text.into())
+    }
+
+    /// Continues a batch of prompts with the same options: `num_return_sequences` texts of each.
+    /// Each is the text that its prompt gives alone.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError).
+    pub fn generate_batch<S: AsRef<str>>(
+        &self,
+        prompts: &[S],
+        options: &GenerationOptions,
+    ) -> Result<Vec<Vec<Generated>>> {
+        let config = self.decoding_config(options)?;
+        let options = self.generate_options(ContextOverflow::Error);
+        self.run(prompts, &config, &options, &mut |_| Ok(()))
+    }
+
+    /// These options over the defaults of `generation_config.json`.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError).
+    pub fn decoding_config(&self, options: &GenerationOptions) -> Result<DecodingConfig> {
+        let vocab_size = self.decoder().config().vocab_size;
+        options.resolve_in(&self.loaded.folder, &self.config, vocab_size)
+    }
+
+    /// What [`Generator::run`] needs beside its configuration, without a trace.
+    pub fn generate_options(&self, overflow: ContextOverflow) -> GenerateOptions {
+        GenerateOptions { bos_token_id: self.config.bos_token_id, overflow, trace: Trace::Off }
+    }
+
+    /// Continues prompts and reports text and steps as they appear: [`generate()`] with this model.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
+    pub fn run<S: AsRef<str>>(
+        &self,
+        prompts: &[S],
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+        on_event: OnEvent,
+    ) -> Result<Vec<Vec<Generated>>> {
+        let model = (self.decoder(), &self.loaded.model.params);
+        generate(model, &self.loaded.tokenizer, prompts, config, options, on_event)
+    }
+
+    fn decoder(&self) -> &Decoder {
+        match &self.loaded.model.stack {
+            Stack::Decoder(decoder) => decoder,
+            _ => unreachable!("checked by load"),
+        }
+    }
+
+    loaded_accessors!();
+}

@@ -1,0 +1,132 @@
+//! Loading: from a path to a model, its tokenizer and what was ignored on the way.
+
+use crate::encode::{TextEncoder, Truncation};
+use crate::error::{EncodeError, Error, InputProblem, PipelineError, Result, Task};
+use crate::hub::{self, Warning};
+use crate::model::config::EncoderHead;
+use crate::model::{Model, Stack};
+use crate::text::Tokenizer;
+use std::path::{Path, PathBuf};
+
+/// The model folder that a path stands for: the folder of a run stands for the model in it.
+pub fn model_folder(path: impl AsRef<Path>) -> PathBuf {
+    let (folder, inner) = (path.as_ref(), path.as_ref().join("model"));
+    let is_run = !folder.join("config.json").exists() && inner.join("config.json").exists();
+    if is_run { inner } else { folder.to_path_buf() }
+}
+
+/// A text with more tokens than the model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlength {
+    /// Tokens it has, special ones included.
+    pub tokens: usize,
+    /// Tokens the model reads.
+    pub max_tokens: usize,
+}
+
+impl Overlength {
+    /// How many tokens it is too long.
+    pub fn excess(&self) -> usize {
+        self.tokens - self.max_tokens
+    }
+}
+
+/// What happens to a text that is too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LongText {
+    /// It is an error.
+    #[default]
+    Error,
+    /// Its beginning is used. A pair of texts is an error all the same.
+    Truncate,
+}
+
+/// A model folder in memory.
+pub(super) struct Loaded {
+    pub folder: PathBuf,
+    pub model: Model,
+    pub tokenizer: Tokenizer,
+    pub warnings: Vec<Warning>,
+}
+
+impl Loaded {
+    /// Loads a folder whose model `suits` the task.
+    pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Self> {
+        let folder = model_folder(path);
+        let (model, mut warnings) = hub::load(&folder)?;
+        if !suits(&model.stack) {
+            let (found, made_for) = (model.stack.kind(), task_of(&model.stack));
+            let error = PipelineError::WrongModel { path: folder, found, task, made_for };
+            return Err(error.into());
+        }
+        let tokenizer = Tokenizer::load(&folder)?;
+        let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
+        warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
+        Ok(Self { folder, model, tokenizer, warnings })
+    }
+
+    /// The encoder.
+    ///
+    /// # Panics
+    /// If it was loaded for another stack.
+    pub fn encoder(&self, truncation: Truncation) -> TextEncoder<'_> {
+        let Stack::Encoder(model) = &self.model.stack else { unreachable!("checked by new") };
+        TextEncoder { model, params: &self.model.params, tokenizer: &self.tokenizer, truncation }
+    }
+
+    /// By how many tokens a text, or a pair, is too long for the encoder.
+    pub fn overlength(
+        &self,
+        truncation: Truncation,
+        text: &str,
+        second: Option<&str>,
+    ) -> Result<Option<Overlength>> {
+        match self.encoder(truncation).tokenize(0, text, second) {
+            Ok(_) => Ok(None),
+            Err(Error::Encode(EncodeError::Input {
+                problem: InputProblem::TooLong { tokens, max_tokens },
+                ..
+            })) => Ok(Some(Overlength { tokens, max_tokens })),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a model was made for.
+fn task_of(stack: &Stack) -> Task {
+    match stack {
+        Stack::Decoder(_) => Task::Generation,
+        Stack::EncoderDecoder(_) | Stack::Recurrent(_) => Task::Translation,
+        Stack::Encoder(encoder) => match encoder.config().head {
+            EncoderHead::Classifier(_) => Task::Classification,
+            EncoderHead::MaskedLm | EncoderHead::PreTraining => Task::FillMask,
+            EncoderHead::Bare | EncoderHead::Pooler => Task::Embedding,
+        },
+    }
+}
+
+/// Owned copies of some texts.
+pub(super) fn owned<S: AsRef<str>>(texts: &[S]) -> Vec<String> {
+    texts.iter().map(|text| text.as_ref().to_string()).collect()
+}
+
+/// What every type of the facade tells of its folder.
+macro_rules! loaded_accessors {
+    () => {
+        /// The model: its stack and its parameters.
+        pub fn model(&self) -> &crate::model::Model {
+            &self.loaded.model
+        }
+
+        /// Its tokenizer.
+        pub fn tokenizer(&self) -> &crate::text::Tokenizer {
+            &self.loaded.tokenizer
+        }
+
+        /// What was ignored in the folder.
+        pub fn warnings(&self) -> &[crate::hub::Warning] {
+            &self.loaded.warnings
+        }
+    };
+}
+pub(super) use loaded_accessors;

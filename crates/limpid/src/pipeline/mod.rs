@@ -1,0 +1,39 @@
+//! The facade: what the command does, a program does in three lines, with the same result.
+//!
+//! | | loads | gives |
+//! |---|---|---|
+//! | [`Generator`] | a decoder (GPT) | continuations of a prompt |
+//! | [`Translator`] | an encoder-decoder | translations, summaries |
+//! | [`Embedder`] | an encoder (BERT) | one vector per text |
+//! | [`FillMask`] | an encoder with a masked-language-modelling head | tokens at `[MASK]` |
+//! | [`Classifier`] | an encoder with a classification head | labels with probabilities |
+//! | [`Scorer`] | a decoder or an encoder-decoder | log-probabilities, loss, perplexity |
+//!
+//! Each is loaded from a model folder or from the folder of a training run, takes its defaults from
+//! the folder's files, is used by `&self` and can be shared between threads. The state of a
+//! generation (its caches) is private to a call. Nothing prints: what was ignored in a folder is in
+//! `warnings()`.
+//!
+//! ```no_run
+//! let generator = limpid::Generator::load("runs/english")?;
+//! let text = generator.prompt("The").temperature(0.8).top_p(0.9).seed(7).generate()?;
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+
+mod classifier;
+mod embedder;
+mod fill_mask;
+mod generator;
+mod loaded;
+mod request;
+mod scorer;
+mod translator;
+
+pub use classifier::{Classifier, LabelScore};
+pub use embedder::{Embedder, EmbedderOptions};
+pub use fill_mask::FillMask;
+pub use generator::Generator;
+pub use loaded::{LongText, Overlength, model_folder};
+pub use request::{GenerationRequest, TranslationRequest};
+pub use scorer::{Scorer, TextScore, TokenScore};
+pub use translator::Translator;

@@ -1,0 +1,143 @@
+//! Translation and summarization with an encoder-decoder.
+
+use super::loaded::{Loaded, Overlength, loaded_accessors, owned};
+use super::request::TranslationRequest;
+use crate::error::{Result, Task};
+use crate::generate::{
+    DecodingConfig, GenerationOptions, OnEvent, TranslateOptions, Translation,
+    load_translation_config, translate_with,
+};
+use crate::hub::GenerationConfig;
+use crate::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends};
+use crate::model::{Seq2Seq, Stack};
+use std::path::Path;
+
+/// An encoder-decoder, Transformer or recurrent, with its tokenizer and its
+/// `generation_config.json`.
+///
+/// ```
+/// # use limpid::model::{Model, config::EncoderDecoderConfig};
+/// # let folder = format!("limpid-doc-translator-{}", std::process::id());
+/// # let folder = std::env::temp_dir().join(folder);
+/// # let tokenizer = limpid::text::word_tokenizer(["Il dort.", "He sleeps."])?;
+/// # let config = EncoderDecoderConfig::new(tokenizer.vocab_size(), 1, 2, 8, 8);
+/// # limpid::hub::save(&Model::new(config, 1)?, &folder)?;
+/// # tokenizer.save(&folder)?;
+/// let translator = limpid::Translator::load(&folder)?;
+/// let english = translator.translate(&["Il dort.", ""])?;
+/// assert_eq!(english[1], "");
+///
+/// // A beam search whose translations begin with "He".
+/// let best = translator.request(&["Il dort."]).num_beams(4).prefix("He").translate()?;
+/// assert!(best[0].starts_with("He"));
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), limpid::error::Error>(())
+/// ```
+pub struct Translator {
+    loaded: Loaded,
+    config: GenerationConfig,
+}
+
+impl Translator {
+    /// Loads a model folder, or the model of a run folder.
+    ///
+    /// # Errors
+    /// If the folder is not complete, or its model cannot translate
+    /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let suits = |stack: &Stack| stack.translator().is_some();
+        let mut loaded = Loaded::new(path.as_ref(), Task::Translation, suits)?;
+        let model = loaded.model.stack.translator().expect("checked by new");
+        let (config, warnings) = load_translation_config(&loaded.folder, model)?;
+        loaded.warnings.extend(warnings);
+        Ok(Self { loaded, config })
+    }
+
+    /// Translates texts with the defaults of the folder. Each translation is the one that its text
+    /// gives alone; that of an empty text is empty.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError).
+    pub fn translate<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<String>> {
+        self.request(texts).translate()
+    }
+
+    /// Texts, to set options of and to translate.
+    pub fn request<S: AsRef<str>>(&self, texts: &[S]) -> TranslationRequest<'_> {
+        TranslationRequest::new(self, owned(texts))
+    }
+
+    /// These options over the defaults of `generation_config.json`.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError).
+    pub fn decoding_config(&self, options: &GenerationOptions) -> Result<DecodingConfig> {
+        let vocab_size = self.seq2seq().decoder_vocab_size();
+        options.resolve_in(&self.loaded.folder, &self.config, vocab_size)
+    }
+
+    /// Translates texts and reports text and steps as they appear: [`translate_with`] with this
+    /// model. A text of white space is empty.
+    ///
+    /// # Errors
+    /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
+    pub fn run<S: AsRef<str>>(
+        &self,
+        texts: &[S],
+        config: &DecodingConfig,
+        options: &TranslateOptions,
+        on_event: OnEvent,
+    ) -> Result<Vec<Vec<Translation>>> {
+        let blank = |text: &str| text.trim().is_empty();
+        let texts: Vec<&str> = texts
+            .iter()
+            .map(|text| if blank(text.as_ref()) { "" } else { text.as_ref() })
+            .collect();
+        let model = (self.seq2seq(), &self.loaded.model.params);
+        translate_with(model, &self.loaded.tokenizer, &texts, config, options, on_event)
+    }
+
+    /// By how many tokens a source text is too long, if it is.
+    ///
+    /// # Errors
+    /// If it cannot be tokenized.
+    pub fn overlength(&self, text: &str) -> Result<Option<Overlength>> {
+        let max_tokens = self.seq2seq().longest();
+        let tokens = self.loaded.tokenizer.encode(text)?.len() + 1;
+        Ok((tokens > max_tokens).then_some(Overlength { tokens, max_tokens }))
+    }
+
+    /// Checks that the decoder attends to its source.
+    ///
+    /// # Errors
+    /// [`NoAttention`](crate::error::GenerationError::NoAttention) for a recurrent model without
+    /// attention.
+    pub fn check_attends(&self) -> Result<()> {
+        check_attends(self.seq2seq())
+    }
+
+    /// The cross-attention of a translation, given by its tokens.
+    ///
+    /// # Errors
+    /// [`NoAttention`](crate::error::GenerationError::NoAttention), and one for a source that is
+    /// too long.
+    pub fn attention(&self, source: &str, tokens: &[u32]) -> Result<TranslationAttention> {
+        let model = (self.seq2seq(), &self.loaded.model.params);
+        attention_of(model, &self.loaded.tokenizer, source, tokens)
+    }
+
+    /// The word alignment of a translation, given by its tokens.
+    ///
+    /// # Errors
+    /// [`NoAttention`](crate::error::GenerationError::NoAttention).
+    pub fn align(&self, source: &str, tokens: &[u32]) -> Result<Alignment> {
+        let model = (self.seq2seq(), &self.loaded.model.params);
+        align(model, &self.loaded.tokenizer, source, tokens)
+    }
+
+    fn seq2seq(&self) -> Seq2Seq<'_> {
+        self.loaded.model.stack.translator().expect("checked by load")
+    }
+
+    loaded_accessors!();
+}

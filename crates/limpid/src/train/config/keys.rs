@@ -1,0 +1,236 @@
+//! The keys of all tasks, and why one may have no effect for a task.
+
+use super::{RunConfig, Task, TaskKind, TranslatorModel, Unit};
+use crate::data::table::TableFormat;
+
+/// Every key, in the order in which a configuration is written. A test holds it against what the
+/// tasks ask for.
+pub(super) const KEYS: &[&str] = &[
+    "data.text",
+    "data.validation_text",
+    "data.source",
+    "data.target",
+    "data.pairs",
+    "data.validation_source",
+    "data.validation_target",
+    "data.validation_pairs",
+    "data.test_source",
+    "data.test_target",
+    "data.test_pairs",
+    "data.unit",
+    "data.format",
+    "data.header",
+    "data.text_columns",
+    "data.label_column",
+    "data.source_column",
+    "data.target_column",
+    "data.validation_split",
+    "data.max_tokens",
+    "data.drop_duplicates",
+    "tokenizer.from",
+    "tokenizer.kind",
+    "tokenizer.vocab_size",
+    "tokenizer.lowercase",
+    "model.from",
+    "model.arch",
+    "model.layers",
+    "model.heads",
+    "model.hidden_size",
+    "model.intermediate_size",
+    "model.embedding_size",
+    "model.context_length",
+    "model.dropout",
+    "model.norm",
+    "model.positions",
+    "model.normalization",
+    "model.residual",
+    "model.scaling",
+    "model.activation",
+    "model.bias",
+    "model.cell",
+    "model.attention",
+    "model.bidirectional",
+    "masking.probability",
+    "masking.whole_words",
+    "train.steps",
+    "train.epochs",
+    "train.batch_size",
+    "train.batch_tokens",
+    "train.bucketing",
+    "train.gradient_accumulation_steps",
+    "train.lr",
+    "train.min_lr",
+    "train.warmup_steps",
+    "train.warmup_ratio",
+    "train.schedule",
+    "train.beta1",
+    "train.beta2",
+    "train.eps",
+    "train.weight_decay",
+    "train.max_grad_norm",
+    "train.label_smoothing",
+    "train.seed",
+    "train.log_every",
+    "train.validate_every",
+    "train.patience",
+    "train.best_metric",
+    "train.checkpoint_every",
+    "train.keep_checkpoints",
+    "train.ema",
+    "train.average_checkpoints",
+    "train.samples",
+    "score.targets",
+    "score.num_beams",
+    "score.lowercase",
+    "score.max_sentences",
+];
+
+/// The keys whose values are paths.
+pub(in crate::train) const PATHS: [&str; 13] = [
+    "data.text",
+    "data.validation_text",
+    "data.source",
+    "data.target",
+    "data.pairs",
+    "data.validation_source",
+    "data.validation_target",
+    "data.validation_pairs",
+    "data.test_source",
+    "data.test_target",
+    "data.test_pairs",
+    "tokenizer.from",
+    "model.from",
+];
+
+/// Edits after which a key is no longer taken for a misspelling of another.
+const MOST_EDITS: usize = 3;
+
+/// The key that is most like an unknown one: of the same name in another section, or the nearest
+/// by edits.
+pub(super) fn nearest(unknown: &str) -> Option<String> {
+    let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_string();
+    let same = KEYS.iter().find(|key| name(key) == name(unknown));
+    let distance = |key: &&&str| edits(unknown, key);
+    let near = || KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= MOST_EDITS);
+    same.or_else(near).map(|key| key.to_string())
+}
+
+/// Insertions, deletions and replacements of bytes from `a` to `b` (Levenshtein distance).
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+impl RunConfig {
+    /// Why a key that exists has no effect for this run, and which key has, if one does.
+    pub(super) fn reason(&self, key: &str) -> String {
+        let text = match key.split_once('.') {
+            Some(("data", key)) => self.reason_data(key),
+            Some(("tokenizer", _)) => match &self.pretrained {
+                Some(_) => "the tokenizer is the pretrained model's",
+                None => "the tokenizer is loaded from tokenizer.from",
+            },
+            Some(("model", key)) => self.reason_model(key),
+            Some(("masking", _)) => "only bert masks tokens",
+            Some(("train", key)) => self.reason_train(key),
+            Some(("score", _)) => "only translate is scored by what it generates",
+            _ => "another task has it",
+        };
+        text.into()
+    }
+
+    fn reason_data(&self, key: &str) -> &'static str {
+        let kind = self.kind();
+        match key {
+            "text" | "validation_text" => {
+                "pairs are read from data.source and data.target, or data.pairs"
+            }
+            "unit" => "only gpt and bert choose what a sequence is",
+            "validation_split" => "validation files are given",
+            "max_tokens" => "only pairs are left out; longer texts are truncated or split",
+            "drop_duplicates" => {
+                "windows and pairs of lines are not deduplicated; data.unit = \"lines\" is"
+            }
+            "text_columns" | "label_column" if kind == TaskKind::Translate => {
+                "the columns of pairs are data.source_column and data.target_column"
+            }
+            "source_column" | "target_column" if kind == TaskKind::Classify => {
+                "the columns of labelled texts are data.text_columns and data.label_column"
+            }
+            "format" | "header" | "text_columns" | "label_column" | "source_column"
+            | "target_column" => match &self.task {
+                Task::Gpt(_) | Task::Bert(_) => "plain text has no columns",
+                Task::Translate(task) if !task.data.has_table() => {
+                    "parallel files have no columns; data.pairs has"
+                }
+                Task::Translate(_) => "JSON Lines name the columns in every line",
+                Task::Classify(task) if task.data.format == Some(TableFormat::LabelFirst) => {
+                    "label-first lines have a label and a text"
+                }
+                Task::Classify(_) => "JSON Lines name the columns in every line",
+            },
+            _ => "the files of this task are data.text and data.validation_text",
+        }
+    }
+
+    fn reason_model(&self, key: &str) -> &'static str {
+        match (key, &self.task) {
+            ("arch", _) => "only translate has two architectures",
+            (_, Task::Translate(task)) => match task.model {
+                TranslatorModel::Transformer(_) => {
+                    "it belongs to a recurrent model; model.arch = \"rnn\" trains one"
+                }
+                TranslatorModel::Recurrent(_) => {
+                    "it belongs to a Transformer; model.arch = \"transformer\" trains one"
+                }
+            },
+            ("norm" | "positions" | "normalization" | "residual" | "scaling", _) => {
+                "an encoder has learned positions, residuals, scaled attention and layer norms \
+                 after them, and its files can hold nothing else"
+            }
+            _ => "only the recurrent model of translate has it",
+        }
+    }
+
+    fn reason_train(&self, key: &str) -> &'static str {
+        match key {
+            "batch_size" => "its batches are measured in tokens: train.batch_tokens",
+            "batch_tokens" | "bucketing" => match self.unit() {
+                Unit::Windows => "a batch is a number of windows: train.batch_size",
+                _ => "a batch is a number of pairs of lines: train.batch_size",
+            },
+            "best_metric" => "the best model is the one with the lowest validation loss",
+            "min_lr" => "a constant schedule stays at train.lr",
+            _ => "another key has set it",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_key_finds_the_one_that_was_meant() {
+        assert_eq!(nearest("train.step").as_deref(), Some("train.steps"));
+        assert_eq!(nearest("train.dropout").as_deref(), Some("model.dropout"));
+        assert_eq!(nearest("lr").as_deref(), Some("train.lr"));
+        assert_eq!(nearest("train.hubris"), None);
+    }
+
+    #[test]
+    fn edits_are_counted_as_levenshtein_did() {
+        assert_eq!(
+            (edits("kitten", "sitting"), edits("", "abc"), edits("same", "same")),
+            (3, 3, 0)
+        );
+    }
+}

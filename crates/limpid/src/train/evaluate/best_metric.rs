@@ -1,0 +1,59 @@
+//! Which of two validations is better.
+
+use super::Validation;
+use crate::train::config::BestMetric;
+
+impl BestMetric {
+    /// Its name: `loss`, `accuracy` or `f1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            BestMetric::Loss => "loss",
+            BestMetric::Accuracy => "accuracy",
+            BestMetric::F1 => "f1",
+        }
+    }
+
+    /// Its value in a validation.
+    ///
+    /// # Panics
+    /// If the task of the validation does not have it.
+    pub fn value(self, found: &Validation) -> f64 {
+        match self {
+            BestMetric::Loss => found.loss,
+            BestMetric::Accuracy => found.accuracy.expect("a classifier has an accuracy"),
+            BestMetric::F1 => found.macro_f1.expect("a classifier has an F1"),
+        }
+    }
+
+    /// Whether `value` is better than `best`: a lower loss, a higher accuracy or F1.
+    pub fn is_better(self, value: f64, best: f64) -> bool {
+        match self {
+            BestMetric::Loss => value < best,
+            BestMetric::Accuracy | BestMetric::F1 => value > best,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lower_loss_is_better_and_a_higher_accuracy_or_f1() {
+        let early = Validation {
+            loss: 0.6,
+            accuracy: Some(0.7),
+            macro_f1: Some(0.65),
+            ..Validation::default()
+        };
+        // Overconfident: the loss rises while more labels are right.
+        let late = Validation { loss: 0.9, accuracy: Some(0.8), macro_f1: Some(0.75), ..early };
+        let improves =
+            |metric: BestMetric| metric.is_better(metric.value(&late), metric.value(&early));
+        assert!(!improves(BestMetric::Loss));
+        assert!(improves(BestMetric::Accuracy) && improves(BestMetric::F1));
+        // The first of equal ones stays.
+        let metrics = [BestMetric::Loss, BestMetric::Accuracy, BestMetric::F1];
+        assert!(metrics.iter().all(|metric| !metric.is_better(0.5, 0.5)));
+    }
+}

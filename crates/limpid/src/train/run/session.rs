@@ -1,0 +1,198 @@
+//! What a run does after each step: metrics, validation, the best model, checkpoints.
+
+use super::{OnEvent, TrainEvent};
+use crate::error::{Quantity, Result, RunError};
+use crate::report::{self, Metric};
+use crate::text::Tokenizer;
+use crate::train::checkpoint::{self, Keep, State};
+use crate::train::config::RunConfig;
+use crate::train::dataset::RunDataset;
+use crate::train::evaluate::{Validation, samples, validate};
+use crate::train::metrics::Metrics;
+use crate::train::run_folder::overwrite;
+use crate::train::trainer::{Control, StepReport, Trainer};
+use std::path::PathBuf;
+
+/// What a run has besides its trainer: what its callback works with.
+pub(super) struct Session {
+    pub(super) config: RunConfig,
+    pub(super) folder: PathBuf,
+    pub(super) tokenizer: Tokenizer,
+    pub(super) metrics: Metrics,
+    pub(super) state: State,
+    /// `generation_config.json` of the pretrained model.
+    pub(super) pretrained_generation: Option<serde_json::Value>,
+    /// Whether the last callback answered [`Control::Stop`].
+    pub(super) stop_requested: bool,
+}
+
+impl Session {
+    /// Whether validation may still improve.
+    pub(super) fn patience_left(&self) -> bool {
+        let patience = self.config.train.patience;
+        patience == 0 || self.state.since_best < patience
+    }
+
+    /// The results of an earlier end are not those of a run that trains on.
+    pub(super) fn remove_results(&self) {
+        for old in ["summary.json", "translations.txt", "report.html"] {
+            let _ = std::fs::remove_file(self.folder.join(old));
+        }
+    }
+
+    /// The callback of the trainer: metrics, validation and checkpoints when they are due.
+    pub(super) fn after_step(
+        &mut self,
+        trainer: &mut Trainer<RunDataset>,
+        report: &StepReport,
+        on_event: &mut OnEvent,
+    ) -> Result<Control> {
+        let (step, train) = (report.step, self.config.train.clone());
+        let due = |every: u64| step == report.steps || (every > 0 && step.is_multiple_of(every));
+        self.state.add_step(report);
+        if due(train.log_every) {
+            let line = self.train_metric(trainer, report);
+            self.write_metric(Metric::Train(line), on_event)?;
+        }
+        if due(train.validate_every) {
+            self.validate(trainer, on_event)?;
+        }
+        self.stop_requested = on_event(TrainEvent::Step(*report)) == Control::Stop;
+        let stop = self.stop_requested || !self.patience_left();
+        if due(train.checkpoint_every) || stop {
+            self.save_checkpoint(trainer)?;
+        }
+        Ok(if stop { Control::Stop } else { Control::Continue })
+    }
+
+    /// Means over the steps since the last line of metrics.
+    fn train_metric(
+        &mut self,
+        trainer: &mut Trainer<RunDataset>,
+        report: &StepReport,
+    ) -> report::Train {
+        let since = std::mem::take(&mut self.state.since_log);
+        let State { step, tokens, seconds, .. } = self.state;
+        let batches = step * self.config.train.gradient_accumulation_steps as u64;
+        report::Train {
+            step,
+            loss: since.loss(),
+            epoch: Some(trainer.dataset_mut().epoch(batches)),
+            tokens: Some(tokens),
+            lr: Some(f64::from(report.lr)),
+            grad_norm: Some(f64::from(report.grad_norm)),
+            seconds: Some(seconds),
+            tokens_per_second: Some(since.tokens as f64 / since.seconds.max(1e-9)),
+        }
+    }
+
+    fn write_metric(&mut self, metric: Metric, on_event: &mut OnEvent) -> Result<()> {
+        self.metrics.write(&metric)?;
+        on_event(TrainEvent::Metric(&metric));
+        Ok(())
+    }
+
+    /// Validates, saves the model if it is the best so far, and writes samples.
+    pub(super) fn validate(
+        &mut self,
+        trainer: &mut Trainer<RunDataset>,
+        on_event: &mut OnEvent,
+    ) -> Result<()> {
+        let found = trainer.with_ema(|t| validate(t.dataset(), t.model()));
+        self.check_validation(&found, trainer)?;
+        let step = self.state.step;
+        let best = self.is_best(&found);
+        if best {
+            self.set_best(&found);
+            self.state.best_step = step;
+            self.state.since_best = 0;
+            let saved = trainer.with_ema(|trainer| self.save_model(trainer.model()));
+            self.state.best_hash = Some(saved?);
+        } else {
+            self.state.since_best += 1;
+        }
+        self.write_validation(&found, best, Weights::OfStep, on_event)?;
+        let count = self.config.train.samples;
+        let made =
+            trainer.with_ema(|t| samples(t.dataset(), t.model(), &self.tokenizer, count, step))?;
+        made.into_iter().try_for_each(|sample| self.write_metric(Metric::Sample(sample), on_event))
+    }
+
+    /// Whether a validation is better than all before, by the metric of the configuration.
+    pub(super) fn is_best(&self, found: &Validation) -> bool {
+        let metric = self.config.train.best_metric;
+        let best = self.state.best_metric();
+        best.is_none_or(|best| metric.is_better(metric.value(found), best))
+    }
+
+    pub(super) fn set_best(&mut self, found: &Validation) {
+        let value = self.config.train.best_metric.value(found);
+        self.state.best_loss_bits = Some(found.loss.to_bits());
+        self.state.best_metric_bits = Some(value.to_bits());
+    }
+
+    fn check_validation(
+        &self,
+        found: &Validation,
+        trainer: &Trainer<RunDataset>,
+    ) -> Result<(), RunError> {
+        if found.tokens == 0 {
+            return Err(RunError::EmptyValidation);
+        }
+        if !found.loss.is_finite() {
+            let (quantity, step) = (Quantity::ValidationLoss, self.state.step);
+            let (value, lr) = (found.loss, trainer.learning_rate());
+            return Err(RunError::Diverged { quantity, step, value, lr });
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_validation(
+        &mut self,
+        found: &Validation,
+        best: bool,
+        weights: Weights,
+        on_event: &mut OnEvent,
+    ) -> Result<()> {
+        let Validation { loss, bits_per_character, accuracy, macro_f1, pair_accuracy, .. } = *found;
+        let metric = report::Validation {
+            step: self.state.step,
+            loss,
+            // Perplexity is a measure of language models, not of classifiers.
+            perplexity: macro_f1.is_none().then(|| loss.exp()),
+            bits_per_character,
+            accuracy,
+            macro_f1,
+            pair_accuracy,
+            best,
+            checkpoints_averaged: match weights {
+                Weights::OfStep => None,
+                Weights::AverageOf(checkpoints) => Some(checkpoints),
+            },
+            ..Default::default()
+        };
+        self.write_metric(Metric::Validation(metric), on_event)
+    }
+
+    pub(super) fn save_checkpoint(&mut self, trainer: &Trainer<RunDataset>) -> Result<()> {
+        self.state.metrics_bytes = self.metrics.flush()?;
+        checkpoint::save(&self.folder, &self.state, &trainer.tensors(), self.keep(trainer))?;
+        // From its first checkpoint on the new run replaces an old one for good.
+        overwrite::commit(&self.folder)
+    }
+
+    /// Which checkpoints are kept.
+    pub(super) fn keep(&self, trainer: &Trainer<RunDataset>) -> Keep {
+        let train = &self.config.train;
+        Keep { count: train.keep_checkpoints, every: train.checkpoint_every, last: trainer.steps() }
+    }
+}
+
+/// Whose validation loss it is.
+#[derive(Clone, Copy)]
+pub(super) enum Weights {
+    /// Of the weights after the step, or their moving average.
+    OfStep,
+    /// Of the mean of this many checkpoints.
+    AverageOf(usize),
+}

@@ -1,0 +1,307 @@
+//! The training loop: micro-batches, gradients, one optimizer step, a callback; again.
+//!
+//! ```
+//! use limpid::model::{Model, config::DecoderConfig};
+//! use limpid::optim::{AdamConfig, LearningRate, Schedule};
+//! use limpid::train::dataset::{Batching, InMemoryDataset};
+//! use limpid::train::{Control, Outcome, Trainer, TrainerConfig};
+//!
+//! // A language model that is to count: 0 1 2 3 0 1 2 3 …
+//! let sequences = vec![vec![0, 1, 2, 3, 0, 1, 2, 3]; 4];
+//! let model = Model::new(&DecoderConfig::gpt2(4, 8, 1, 1, 8), 1)?;
+//! let dataset = InMemoryDataset::language_model(&sequences, Batching { tokens: 16, seed: 1 })?;
+//! let schedule = Schedule::Constant;
+//! let lr = LearningRate { schedule, peak: 0.02, floor: 0.0, warmup: 0, total: 50 };
+//! let mut trainer = Trainer::new(model, dataset, TrainerConfig::new(lr, 1));
+//!
+//! let mut losses = Vec::new();
+//! let outcome = trainer.train(|_, step| {
+//!     losses.push(step.loss);
+//!     Ok(Control::Continue) // or Control::Stop
+//! })?;
+//! assert_eq!(outcome, Outcome::Completed);
+//! assert!(losses[49] < 0.5 * losses[0]);
+//! let model = trainer.into_model();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+//!
+//! A step is a function of its number: its micro-batches come from the dataset by number, its
+//! dropout masks from the seed and its number. So training that is resumed from a checkpoint (see
+//! [`Run`](super::Run)) continues bit for bit.
+
+use super::checkpoint::Checkpoint;
+use super::dataset::{Batch, Dataset};
+use crate::error::{Result, RunError};
+use crate::model::Model;
+use crate::optim::{AdamConfig, LearningRate, Optimizer};
+use limpid_tensor::kernels::elementwise::move_towards;
+use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::ParamBuffer;
+use std::time::Instant;
+
+/// What a callback answers: whether training continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Continue with the next step.
+    Continue,
+    /// Stop after this step; a run saves a checkpoint first.
+    Stop,
+}
+
+/// How training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All steps are done.
+    Completed,
+    /// The validation metric has not improved for as many validations as `train.patience` allows.
+    EarlyStopped,
+    /// A callback stopped it; a run can be resumed.
+    Interrupted,
+}
+
+/// How a model is trained, besides its data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainerConfig {
+    /// Learning rate of every step, and the number of steps.
+    pub learning_rate: LearningRate,
+    /// The optimizer.
+    pub adam: AdamConfig,
+    /// Probability that label smoothing spreads over the vocabulary.
+    pub label_smoothing: f32,
+    /// Decay of the exponential moving average of the weights; none without one.
+    pub ema_decay: Option<f32>,
+    /// Seed of dropout.
+    pub seed: u64,
+}
+
+impl TrainerConfig {
+    /// AdamW with its defaults, no label smoothing, no moving average.
+    pub fn new(learning_rate: LearningRate, seed: u64) -> Self {
+        let adam = AdamConfig::default();
+        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed }
+    }
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug)]
+pub struct StepReport {
+    /// Steps done, this one included.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Mean loss per target before the update, with label smoothing.
+    pub loss: f32,
+    /// Global norm of the gradient before clipping.
+    pub grad_norm: f32,
+    /// Learning rate of this step.
+    pub lr: f32,
+    /// Tokens read or predicted.
+    pub tokens: usize,
+    /// Terms of the loss: predicted tokens; for a classifier, texts.
+    pub targets: usize,
+    /// Wall-clock time, making the batches included.
+    pub seconds: f64,
+}
+
+/// A model, a dataset and an optimizer: everything a training loop needs.
+pub struct Trainer<D> {
+    model: Model,
+    dataset: D,
+    config: TrainerConfig,
+    optimizer: Optimizer,
+    /// The exponential moving average of the weights.
+    ema: Option<ParamBuffer>,
+}
+
+impl<D: Dataset> Trainer<D> {
+    /// Training from step 0, with the weights that `model` has.
+    pub fn new(model: Model, dataset: D, config: TrainerConfig) -> Self {
+        let optimizer = Optimizer::new(&model.params, config.adam, config.seed);
+        let ema = config.ema_decay.map(|_| {
+            let mut ema = ParamBuffer::zeros_like(&model.params);
+            ema.flat_mut().copy_from_slice(model.params.flat());
+            ema
+        });
+        Self { model, dataset, config, optimizer, ema }
+    }
+
+    /// Runs all steps that are left, and calls `on_step` after each. Nothing is left if all are
+    /// done already.
+    ///
+    /// # Errors
+    /// [`RunError::Diverged`] if a loss or gradient is not finite, [`RunError::EmptyBatch`] if a
+    /// step has no targets, and whatever `on_step` returns.
+    pub fn train(
+        &mut self,
+        mut on_step: impl FnMut(&mut Self, &StepReport) -> Result<Control>,
+    ) -> Result<Outcome> {
+        while self.step_count() < self.steps() {
+            let report = self.step()?;
+            let control = on_step(self, &report)?;
+            if control == Control::Stop && self.step_count() < self.steps() {
+                return Ok(Outcome::Interrupted);
+            }
+        }
+        Ok(Outcome::Completed)
+    }
+
+    /// One step with the learning rate of its number.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn step(&mut self) -> Result<StepReport> {
+        self.step_with_lr(self.config.learning_rate.at(self.step_count() + 1))
+    }
+
+    /// One step with another learning rate than the schedule's.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn step_with_lr(&mut self, lr: f32) -> Result<StepReport> {
+        let start = Instant::now();
+        let micro_batches = self.dataset.micro_batches(self.step_count());
+        self.step_on(&micro_batches, lr, start)
+    }
+
+    /// One step on these micro-batches instead of the dataset's: for training whose input depends
+    /// on the model, such as free running.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    pub fn step_on_batches(&mut self, micro_batches: &[Batch]) -> Result<StepReport> {
+        let lr = self.config.learning_rate.at(self.step_count() + 1);
+        self.step_on(micro_batches, lr, Instant::now())
+    }
+
+    fn step_on(&mut self, batches: &[Batch], lr: f32, start: Instant) -> Result<StepReport> {
+        let targets: usize = batches.iter().map(Batch::targets).sum();
+        let tokens = batches.iter().map(Batch::tokens).sum();
+        if targets == 0 {
+            return Err(RunError::EmptyBatch { step: self.step_count() + 1 }.into());
+        }
+        // The mean over the targets of all micro-batches, whichever of them a target is in.
+        let spec =
+            LossSpec { smoothing: self.config.label_smoothing, weight: 1.0 / targets as f32 };
+        let Model { stack, params, .. } = &mut self.model;
+        let output =
+            self.optimizer.step_accumulated(params, lr, batches.len(), None, |tape, i| {
+                batches[i].loss(stack, tape, spec)
+            })?;
+        self.update_ema();
+        Ok(StepReport {
+            step: self.step_count(),
+            steps: self.steps(),
+            loss: output.loss,
+            grad_norm: output.grad_norm,
+            lr,
+            tokens,
+            targets,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn update_ema(&mut self) {
+        let t = self.optimizer.steps() as f32;
+        if let (Some(ema), Some(decay)) = (&mut self.ema, self.config.ema_decay) {
+            // A lower decay in the first steps, whose weights are still close to random.
+            let decay = decay.min((1.0 + t) / (10.0 + t));
+            move_towards(ema.flat_mut(), self.model.params.flat(), 1.0 - decay);
+        }
+    }
+
+    /// Seconds and tokens of one step: making its micro-batches, and the faster of two forward and
+    /// backward passes of the first. No step is taken.
+    pub fn measure_step(&mut self) -> (f64, usize) {
+        let start = Instant::now();
+        let batches = self.dataset.micro_batches(self.step_count());
+        let making = start.elapsed().as_secs_f64();
+        let tokens = batches.iter().map(Batch::tokens).sum();
+        let spec = LossSpec { smoothing: 0.0, weight: 1e-3 };
+        let mut best = f64::INFINITY;
+        for _ in 0..2 {
+            let start = Instant::now();
+            self.optimizer.backward_only(&self.model.params, |tape| {
+                batches[0].loss(&self.model.stack, tape, spec)
+            });
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        (making + best * batches.len() as f64, tokens)
+    }
+}
+
+impl<D> Trainer<D> {
+    /// Steps done.
+    pub fn step_count(&self) -> u64 {
+        self.optimizer.steps()
+    }
+
+    /// Steps in all.
+    pub fn steps(&self) -> u64 {
+        self.config.learning_rate.total
+    }
+
+    /// Learning rate of the last step.
+    pub fn learning_rate(&self) -> f32 {
+        self.config.learning_rate.at(self.step_count())
+    }
+
+    /// The model with its current weights.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The model with its current weights, to be changed.
+    pub fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+
+    /// The model, when training is over.
+    pub fn into_model(self) -> Model {
+        self.model
+    }
+
+    /// What it is trained on.
+    pub fn dataset(&self) -> &D {
+        &self.dataset
+    }
+
+    /// What it is trained on, to be asked for batches.
+    pub fn dataset_mut(&mut self) -> &mut D {
+        &mut self.dataset
+    }
+
+    /// Calls `work` with the weights that are validated and saved: the moving average, if there is
+    /// one.
+    pub fn with_ema<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let Some(mut ema) = self.ema.take() else { return work(self) };
+        self.model.params.flat_mut().swap_with_slice(ema.flat_mut());
+        let result = work(self);
+        self.model.params.flat_mut().swap_with_slice(ema.flat_mut());
+        self.ema = Some(ema);
+        result
+    }
+
+    /// What a checkpoint saves: weights, both moments of Adam and the moving average, as flat
+    /// blocks in the order of the parameters.
+    pub fn tensors(&self) -> Vec<(&'static str, &[f32])> {
+        let (m, v) = self.optimizer.adam().moments();
+        let mut tensors = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
+        tensors.extend(self.ema.iter().map(|ema| ("ema", ema.flat())));
+        tensors
+    }
+
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// If it is of another model, or has no moving average where one is needed.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.read("params", self.model.params.flat_mut())?;
+        let (m, v) = self.optimizer.adam_mut().restore(checkpoint.state.step);
+        checkpoint.read("m", m)?;
+        checkpoint.read("v", v)?;
+        match &mut self.ema {
+            Some(ema) => checkpoint.read("ema", ema.flat_mut()),
+            None => Ok(()),
+        }
+    }
+}

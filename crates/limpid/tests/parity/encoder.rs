@@ -1,0 +1,196 @@
+//! Encoders: masked language modelling, classification, both, and the encoder alone.
+
+use super::*;
+use limpid::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
+use limpid::model::Encoder;
+
+/// The fixtures of each kind.
+const MASKED_LM: [&str; 2] = ["bert-mlm", "bert-pretraining"];
+/// With their number of labels.
+const CLASSIFIERS: [(&str, usize); 2] = [("bert-classifier", 3), ("bert-pretraining", 2)];
+const BARE: [&str; 1] = ["bert-bare"];
+/// Those with ten losses of AdamW.
+const TRAINED: [&str; 2] = ["bert-mlm", "bert-classifier"];
+const ALL: [&str; 4] = ["bert-mlm", "bert-pretraining", "bert-classifier", "bert-bare"];
+
+/// −100 as the fixtures' u32.
+const NOTHING: u32 = -100_i32 as u32;
+
+fn bert(stack: &Stack) -> &Encoder {
+    let Stack::Encoder(bert) = stack else { panic!("a BERT was expected") };
+    bert
+}
+
+fn input(fixture: &Fixture) -> EncoderInput {
+    let ids = fixture.sequences("ids", "lengths");
+    let types = fixture.sequences("types", "lengths");
+    EncoderInput::new(&ids.into_iter().zip(types).collect::<Vec<_>>())
+}
+
+fn masked_batch(fixture: &Fixture, next_sentence_labels: Option<Vec<u32>>) -> MaskedBatch {
+    let masked = fixture.ids("masked");
+    let rows: Vec<u32> =
+        (0..masked.len() as u32).filter(|row| masked[*row as usize] != NOTHING).collect();
+    let targets = rows.iter().map(|row| masked[*row as usize]).collect();
+    MaskedBatch {
+        input: input(fixture),
+        rows: rows.into(),
+        targets,
+        next_sentence_labels,
+        targets_per_sequence: None,
+    }
+}
+
+fn labelled_batch(fixture: &Fixture) -> LabelledBatch {
+    LabelledBatch { input: input(fixture), labels: fixture.ids("classes") }
+}
+
+type LossOf = Box<dyn Fn(&Stack, &mut Tape) -> Var>;
+
+/// The loss of a fixture, as its kind has it.
+fn loss_of(fixture: &Fixture) -> LossOf {
+    let mean = |count: usize| LossSpec { smoothing: 0.0, weight: 1.0 / count as f32 };
+    let has =
+        |name: &str| SafeTensors::deserialize(&fixture.expected).unwrap().tensor(name).is_ok();
+    if has("masked") {
+        let batch = masked_batch(fixture, has("classes").then(|| fixture.ids("classes")));
+        return Box::new(move |model, tape| {
+            bert(model).masked_loss(tape, &batch, mean(batch.targets.len()))
+        });
+    }
+    let batch = labelled_batch(fixture);
+    Box::new(move |model, tape| bert(model).class_loss(tape, &batch, mean(batch.labels.len())))
+}
+
+fn loss_and_gradients_agree(fixture: &Fixture) {
+    let params = &fixture.model.params;
+    let mut gradients = Gradients::new(params);
+    let mut tape = Tape::training(params, &mut gradients);
+    let loss = loss_of(fixture)(&fixture.model.stack, &mut tape);
+    let want = fixture.floats("loss")[0];
+    assert!((loss.data()[0] - want).abs() <= 1e-5 * want, "loss {} is not {want}", loss.data()[0]);
+    tape.backward(&loss);
+    gradients_agree(fixture, &gradients, &[]);
+}
+
+#[test]
+fn masked_lm_logits_loss_and_gradients_are_those_of_pytorch() {
+    for name in MASKED_LM {
+        let fixture = Fixture::load(name);
+        let (bert, input) = (bert(&fixture.model.stack), input(&fixture));
+        let mut tape = Tape::inference(&fixture.model.params);
+        let hidden = bert.hidden(&mut tape, &input);
+        let all: Vec<u32> = (0..input.tokens.tokens() as u32).collect();
+        let logits = bert.word_logits(&mut tape, &hidden, &all.into());
+        rows_agree("logits", logits.data(), &fixture.floats("logits"), 37, 1e-5);
+        // Only where something is asked: the same rows.
+        let batch = masked_batch(&fixture, None);
+        let some = bert.word_logits(&mut tape, &hidden, &batch.rows);
+        for (i, row) in batch.rows.iter().enumerate() {
+            rows_agree("row", some.value().row(i), logits.value().row(*row as usize), 37, 1e-6);
+        }
+        loss_and_gradients_agree(&fixture);
+    }
+}
+
+#[test]
+fn classification_logits_loss_and_gradients_are_those_of_pytorch() {
+    for (name, classes) in CLASSIFIERS {
+        let fixture = Fixture::load(name);
+        let (bert, input) = (bert(&fixture.model.stack), input(&fixture));
+        let mut tape = Tape::inference(&fixture.model.params);
+        let hidden = bert.hidden(&mut tape, &input);
+        let logits = bert.class_logits(&mut tape, &hidden, &input);
+        rows_agree("class logits", logits.data(), &fixture.floats("class_logits"), classes, 1e-5);
+        loss_and_gradients_agree(&fixture);
+    }
+    let labels = ["against", "for", "neither"].map(String::from);
+    assert_eq!(bert(&Fixture::load("bert-classifier").model.stack).labels().unwrap(), labels);
+}
+
+#[test]
+fn hidden_states_and_pooler_output_of_a_base_model_are_those_of_pytorch() {
+    for name in BARE {
+        let fixture = Fixture::load(name);
+        let (bert, input) = (bert(&fixture.model.stack), input(&fixture));
+        let mut tape = Tape::inference(&fixture.model.params);
+        let hidden = bert.hidden(&mut tape, &input);
+        rows_agree("hidden", hidden.data(), &fixture.floats("hidden"), 24, 1e-5);
+        let pooled = bert.pooled(&mut tape, &hidden, &input);
+        rows_agree("pooled", pooled.data(), &fixture.floats("pooled"), 24, 1e-5);
+    }
+}
+
+#[test]
+fn ten_adamw_losses_of_encoders_are_those_of_pytorch() {
+    for name in TRAINED {
+        let mut fixture = Fixture::load(name);
+        let loss = loss_of(&fixture);
+        let (losses, norms) = ten_losses(&mut fixture.model, loss);
+        losses_agree(name, &losses, &fixture.floats("adamw_losses"));
+        losses_agree(name, &norms, &fixture.floats("adamw_grad_norms"));
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("limpid-parity-{name}-{}", std::process::id()))
+}
+
+#[test]
+fn a_saved_encoder_is_byte_for_byte_the_loaded_one() {
+    for name in ALL {
+        let fixture = Fixture::load(name);
+        let folder = scratch(name);
+        hub::save(&fixture.model, &folder).unwrap();
+        let theirs =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
+        let weights = |folder: &PathBuf| std::fs::read(folder.join("model.safetensors")).unwrap();
+        assert!(weights(&folder) == weights(&theirs), "{name}");
+        let (again, warnings) = hub::load(&folder).unwrap();
+        assert_eq!(warnings, []);
+        assert_eq!(bert(&again.stack).config(), bert(&fixture.model.stack).config());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+/// The weights of a fixture under other names, or without some of them.
+fn renamed(name: &str, rename: impl Fn(&str) -> Option<String>) -> (Model, Vec<hub::Warning>) {
+    let theirs =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
+    let bytes = std::fs::read(theirs.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let kept =
+        tensors.tensors().into_iter().filter_map(|(name, view)| Some((rename(&name)?, view)));
+    let folder = scratch(&format!("{name}-{:?}", std::thread::current().id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("model.safetensors"), safetensors::serialize(kept, None).unwrap())
+        .unwrap();
+    std::fs::copy(theirs.join("config.json"), folder.join("config.json")).unwrap();
+    let loaded = hub::load(&folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    loaded
+}
+
+#[test]
+fn names_with_and_without_a_prefix_and_old_names_of_norms_are_the_same_model() {
+    let same = |name: &str, rename: &dyn Fn(&str) -> Option<String>| {
+        let (model, warnings) = renamed(name, rename);
+        assert_eq!(warnings, [], "{name}");
+        assert!(model.params.flat() == Fixture::load(name).model.params.flat(), "{name}");
+    };
+    same("bert-bare", &|name| Some(format!("bert.{name}")));
+    same("bert-mlm", &|name| Some(name.strip_prefix("bert.").unwrap_or(name).to_string()));
+    let old = |name: &str| {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma")
+            .replace("LayerNorm.bias", "LayerNorm.beta")
+    };
+    same("bert-mlm", &|name| Some(old(name)));
+}
+
+#[test]
+fn an_encoder_without_a_pooler_opens_as_one() {
+    let (model, warnings) =
+        renamed("bert-bare", |name| (!name.contains("pooler")).then(|| name.to_string()));
+    assert_eq!(warnings, []);
+    assert_eq!(bert(&model.stack).config().head, limpid::model::config::EncoderHead::Bare);
+}
