@@ -21,12 +21,16 @@ from transformers import (
     OpenAIGPTLMHeadModel,
     PegasusConfig,
     PegasusForConditionalGeneration,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaForSequenceClassification,
+    RobertaModel,
 )
 
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert"]
+ENCODERS = ["Bert", "Roberta"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
@@ -77,6 +81,17 @@ def bert_config(**changes):
     tables = dict(vocab_size=37, max_position_embeddings=16, type_vocab_size=2)
     dropouts = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     return BertConfig(**{**sizes, **tables, **dropouts, **changes})
+
+
+def roberta_config(**changes):
+    """Positions begin behind the padding token: 23 rows are 16 positions.
+
+    No sequence has token 6.
+    """
+    config = bert_config().to_diff_dict()
+    for key in ["model_type", "transformers_version"]:
+        config.pop(key, None)
+    return RobertaConfig(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
 
 
 def bert_labels():
@@ -157,6 +172,16 @@ FIXTURES = [
         TRAINING,
     ),
     Fixture("bert-bare", BertModel, bert_config(), 10, FORWARD),
+    # The masked-LM head has GELU whatever the activation of the layers is.
+    Fixture("roberta-mlm", RobertaForMaskedLM, roberta_config(hidden_act="relu"), 11, TRAINING),
+    Fixture(
+        "roberta-classifier",
+        RobertaForSequenceClassification,
+        roberta_config(layer_norm_eps=1e-5, **bert_labels()),
+        12,
+        TRAINING,
+    ),
+    Fixture("roberta-bare", RobertaModel, roberta_config(), 13, FORWARD),
 ]
 
 

@@ -5,13 +5,22 @@ use limpid::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use limpid::model::Encoder;
 
 /// The fixtures of each kind.
-const MASKED_LM: [&str; 2] = ["bert-mlm", "bert-pretraining"];
+const MASKED_LM: [&str; 3] = ["bert-mlm", "bert-pretraining", "roberta-mlm"];
 /// With their number of labels.
-const CLASSIFIERS: [(&str, usize); 2] = [("bert-classifier", 3), ("bert-pretraining", 2)];
-const BARE: [&str; 1] = ["bert-bare"];
+const CLASSIFIERS: [(&str, usize); 3] =
+    [("bert-classifier", 3), ("bert-pretraining", 2), ("roberta-classifier", 3)];
+const BARE: [&str; 2] = ["bert-bare", "roberta-bare"];
 /// Those with ten losses of AdamW.
-const TRAINED: [&str; 2] = ["bert-mlm", "bert-classifier"];
-const ALL: [&str; 4] = ["bert-mlm", "bert-pretraining", "bert-classifier", "bert-bare"];
+const TRAINED: [&str; 4] = ["bert-mlm", "bert-classifier", "roberta-mlm", "roberta-classifier"];
+const ALL: [&str; 7] = [
+    "bert-mlm",
+    "bert-pretraining",
+    "bert-classifier",
+    "bert-bare",
+    "roberta-mlm",
+    "roberta-classifier",
+    "roberta-bare",
+];
 
 /// −100 as the fixtures' u32.
 const NOTHING: u32 = -100_i32 as u32;

@@ -15,6 +15,7 @@ mod limpid_seq2seq;
 mod marian;
 mod openai_gpt;
 mod pegasus;
+mod roberta;
 mod seq2seq;
 
 use super::keys::Keys;
@@ -29,6 +30,7 @@ static FAMILIES: &[&dyn Family] = &[
     &gpt2::Gpt2,
     &openai_gpt::OpenAiGpt,
     &bert::Bert,
+    &roberta::Roberta,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,

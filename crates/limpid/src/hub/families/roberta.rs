@@ -1,0 +1,107 @@
+//! `roberta`: an encoder whose positions begin at `pad_token_id` + 1 and whose heads differ from
+//! BERT's (`RobertaModel`, `RobertaForMaskedLM`, `RobertaForSequenceClassification`).
+//!
+//! `max_position_embeddings` of its `config.json` counts the rows of the position table, those
+//! before the first position included. The masked-LM head always has GELU; the classifier is a
+//! pooler of its own with an output layer.
+
+use super::super::keys::Keys;
+use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::Family;
+use super::encoder::{self, Classes, HeadKind};
+use crate::error::{ModelError, Result, Tying};
+use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use Stored::Same;
+use limpid_tensor::kernels::activation::Activation;
+use serde_json::{Value, json};
+
+pub(super) struct Roberta;
+
+const MODEL_TYPE: &str = "roberta";
+
+const CLASSES: Classes = &[
+    ("RobertaModel", HeadKind::Base),
+    ("RobertaForMaskedLM", HeadKind::MaskedLm),
+    ("RobertaForSequenceClassification", HeadKind::Classifier),
+];
+
+const LM_HEAD: &[Row] = &[
+    ("lm_head.bias", Same("lm_head.bias")),
+    ("lm_head.dense", Same("lm_head.dense")),
+    ("lm_head.norm", Same("lm_head.layer_norm")),
+];
+
+const CLASSIFIER: &[Row] =
+    &[("pooler", Same("classifier.dense")), ("classifier", Same("classifier.out_proj"))];
+
+/// The output projection of the masked-LM head is the token embedding.
+const COPIES: &[TiedCopy] = &[
+    TiedCopy {
+        suffix: "lm_head.decoder.weight",
+        of: &["token_embedding.weight"],
+        tying: Tying::Always,
+    },
+    TiedCopy { suffix: "lm_head.decoder.bias", of: &["lm_head.bias"], tying: Tying::Always },
+];
+
+impl Family for Roberta {
+    fn model_type(&self) -> &'static str {
+        MODEL_TYPE
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        let config = encoder::read(keys, CLASSES, 1)?;
+        let (rows, position_offset) =
+            (config.max_position_embeddings, config.pad_token_id as usize + 1);
+        if rows <= position_offset {
+            let expected = format!("more than pad_token_id + 1 = {position_offset}");
+            return Err(keys.wrong("max_position_embeddings", &json!(rows), &expected));
+        }
+        Ok(StackConfig::Encoder(EncoderConfig {
+            max_position_embeddings: rows - position_offset,
+            position_offset,
+            lm_head_act: Some(Activation::Gelu),
+            ..config
+        }))
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::Encoder(c) = config else { return Ok(None) };
+        if c.position_offset != c.pad_token_id as usize + 1
+            || c.lm_head_act != Some(Activation::Gelu)
+        {
+            return Ok(None);
+        }
+        let (model_type, head) = (MODEL_TYPE, "next-sentence prediction");
+        let class = encoder::class_of(&c.head, CLASSES)
+            .ok_or(ModelError::HeadNotInFamily { model_type, head })?;
+        let mut value = encoder::write(c, class);
+        value["max_position_embeddings"] = json!(c.position_rows());
+        Ok(Some(value))
+    }
+
+    fn layout(&self, config: &StackConfig) -> Layout {
+        let StackConfig::Encoder(EncoderConfig { head, .. }) = config else {
+            unreachable!("read and write know encoders only")
+        };
+        let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
+        Layout {
+            prefix: if is_bare { "" } else { "roberta." },
+            other_prefixes: if is_bare { &["roberta."] } else { &[""] },
+            base: encoder::MODULES,
+            head: match head {
+                EncoderHead::Classifier(_) => CLASSIFIER,
+                _ => LM_HEAD,
+            },
+            old_suffixes: &[],
+            copies: if head.fills_masks() { COPIES } else { &[] },
+            ignored: &["embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"],
+        }
+    }
+
+    /// A base model has a pooler if its weights have one.
+    fn complete(&self, config: StackConfig, has: &dyn Fn(&str) -> bool) -> StackConfig {
+        let names = ["pooler.dense.weight", "roberta.pooler.dense.weight"];
+        encoder::without_missing_pooler(config, has, &names)
+    }
+}
