@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file atomically: to a temporary file in the same folder, which is synced and renamed. A
 /// reader never sees a part of it, and a full disk leaves the old file.
-///
 /// # Errors
 /// If the file cannot be written or renamed; the temporary file is removed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -59,7 +58,6 @@ pub(crate) fn remove_temporaries(folder: &Path) -> Result<()> {
 
 /// Refuses to overwrite a file that has another format: a non-empty one whose content does not
 /// start with `prefix`.
-///
 /// # Errors
 /// [`FileError::Occupied`] if the file has another format.
 pub fn check_replaceable(path: &Path, prefix: &str) -> Result<()> {
@@ -73,7 +71,6 @@ pub fn check_replaceable(path: &Path, prefix: &str) -> Result<()> {
 }
 
 /// Refuses an output file whose folder does not exist, before the work that produces its content.
-///
 /// # Errors
 /// If the path is a folder, or its folder does not exist.
 pub fn check_output_path(path: &Path) -> Result<()> {
@@ -88,7 +85,6 @@ pub fn check_output_path(path: &Path) -> Result<()> {
 }
 
 /// Creates a folder and its parents.
-///
 /// # Errors
 /// If the path is a file, or the folder cannot be created.
 pub fn create_folder(folder: &Path) -> Result<()> {

@@ -103,7 +103,6 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// Number of bytes and hash of a file from byte `from` on, read in pieces.
-///
 /// # Errors
 /// If the file cannot be read.
 pub fn hash_file(path: &Path, from: u64) -> Result<(u64, u64)> {

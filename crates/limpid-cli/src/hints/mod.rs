@@ -46,7 +46,7 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Dataset(error) => dataset::hint(error),
         Error::Pipeline(error) => pipeline::hint(error),
         Error::InFile { source, .. } => hint(source),
-        other => other.hint_text().map(String::from),
+        _ => None,
     }
 }
 

@@ -1,166 +1,81 @@
-//! Errors of training and evaluation data: text files, tables, splits, batches, token caches.
+//! Errors of data: text files, tables, splits, batches, token caches, datasets.
 
-use super::file::join_paths;
+use super::join_paths;
 use std::path::PathBuf;
 
-/// Data that cannot be read, split or batched.
+/// Data that cannot be read, split or batched. Lines, and bytes of a line, count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum DataError {
     /// A folder where a text file was expected.
-    #[error("{} is a folder, not a text file", path.display())]
-    NotAFile {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("{path} is a folder, not a text file")]
+    NotAFile { path: PathBuf },
     /// A zero byte: a binary file.
-    #[error("{}: line {line} contains a zero byte: not a text file", path.display())]
-    ZeroByte {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
+    #[error("{path}: line {line} contains a zero byte: not a text file")]
+    ZeroByte { path: PathBuf, line: usize },
     /// Bytes that are not UTF-8.
-    #[error("{}: line {line} is not UTF-8 (byte {byte})", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The first bad byte in that line, from 1.
-        byte: usize,
-    },
+    #[error("{path}: line {line} is not UTF-8 (byte {byte})")]
+    NotUtf8 { path: PathBuf, line: usize, byte: usize },
     /// Files without a single example.
     #[error("{}: no {what} found", join_paths(files))]
-    NoExamples {
-        /// The files.
-        files: Vec<PathBuf>,
-        /// What was looked for: "examples", "pairs", "lines".
-        what: &'static str,
-    },
+    NoExamples { files: Vec<PathBuf>, what: &'static str },
     /// An example without a label.
-    #[error("{}: line {line} has no label", path.display())]
-    NoLabel {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-    },
+    #[error("{path}: line {line} has no label")]
+    NoLabel { path: PathBuf, line: u64 },
     /// A label that the model was not trained with.
-    #[error("{}: line {line}: label '{label}' was not seen in training", path.display())]
-    UnknownLabel {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// The label.
-        label: String,
-        /// The labels of the model.
-        known: Vec<String>,
-    },
+    #[error("{path}: line {line}: label '{label}' was not seen in training")]
+    UnknownLabel { path: PathBuf, line: u64, label: String, known: Vec<String> },
     /// Two parallel files of different lengths.
     #[error(
-        "{} has {source_lines} lines, {} has {target_lines}: parallel files must have the same \
-         number of lines",
-        source_path.display(), target_path.display()
+        "{source_path} has {source_lines} lines, {target_path} has {target_lines}: parallel files \
+         must have the same number of lines"
     )]
     UnequalLines {
-        /// The source side.
         source_path: PathBuf,
-        /// Its lines.
         source_lines: usize,
-        /// The target side.
         target_path: PathBuf,
-        /// Its lines.
         target_lines: usize,
     },
     /// The name of a table format that does not exist.
     #[error("'{name}' is not a table format")]
-    UnknownFormat {
-        /// The name.
-        name: String,
-    },
+    UnknownFormat { name: String },
     /// A file name that does not tell the table format.
-    #[error("{}: the table format cannot be told from the file name", path.display())]
-    AmbiguousFormat {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{path}: the table format cannot be told from the file name")]
+    AmbiguousFormat { path: PathBuf },
     /// A row of a table that cannot be read.
-    #[error("{}: line {line}: {problem}", path.display())]
-    Row {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// What is wrong with it.
-        problem: RowError,
-    },
+    #[error("{path}: line {line}: {problem}")]
+    Row { path: PathBuf, line: u64, problem: RowError },
     /// A column that the table does not have, or that is not unique.
-    #[error("{}: {problem}", path.display())]
-    Column {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with the column.
-        problem: ColumnError,
-    },
+    #[error("{path}: {problem}")]
+    Column { path: PathBuf, problem: ColumnError },
     /// A validation fraction outside (0, 1).
     #[error("a validation fraction of {fraction} is not between 0 and 1")]
-    ValidationFraction {
-        /// The fraction.
-        fraction: f64,
-    },
+    ValidationFraction { fraction: f64 },
     /// Too few examples for a training and a validation split.
     #[error("{count} {unit} cannot be split into training and validation")]
-    TooFewToSplit {
-        /// How many there are.
-        count: usize,
-        /// Of what: "examples", "tokens".
-        unit: &'static str,
-    },
+    TooFewToSplit { count: usize, unit: &'static str },
     /// No examples to make batches of.
     #[error("there are no training examples")]
     NoTrainingExamples,
     /// An example that is longer than a batch.
     #[error("an example of {tokens} tokens exceeds the batch size of {batch_tokens} tokens")]
-    ExampleExceedsBatch {
-        /// The tokens of the longest example.
-        tokens: usize,
-        /// The tokens of a batch.
-        batch_tokens: usize,
-    },
+    ExampleExceedsBatch { tokens: usize, batch_tokens: usize },
     /// A text shorter than one training window.
     #[error("the text has {tokens} tokens, too few for a context of {context}")]
-    TextShorterThanContext {
-        /// The tokens of the text.
-        tokens: usize,
-        /// The tokens of a window.
-        context: usize,
-    },
+    TextShorterThanContext { tokens: usize, context: usize },
     /// A token cache that is not what was written.
-    #[error("{}: damaged token cache: {reason}", path.display())]
-    DamagedCache {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        reason: String,
-    },
+    #[error("{path}: damaged token cache: {reason}")]
+    DamagedCache { path: PathBuf, reason: String },
     /// More than a token cache can hold.
     #[error("{count} {what} exceed the {limit} that a token cache can hold")]
-    CacheLimit {
-        /// How many there are.
-        count: usize,
-        /// Of what: "sequences", "examples", "tokens of a text".
-        what: &'static str,
-        /// The most there may be.
-        limit: u32,
-    },
+    CacheLimit { count: usize, what: &'static str, limit: u32 },
 }
 
-/// What is wrong with a row of a table.
+/// What is wrong with a row of a table. Columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum RowError {
     /// A label-first row without a space.
     #[error("no space between a label and a text")]
@@ -174,48 +89,27 @@ pub enum RowError {
     /// A JSON value that is no object.
     #[error("not a JSON object")]
     NotAnObject,
-    /// An object without the key.
+    /// An object without the key; `found` are the first it has.
     #[error("no key \"{key}\"")]
-    NoKey {
-        /// The key.
-        key: String,
-        /// The first keys that the object has.
-        found: Vec<String>,
-    },
+    NoKey { key: String, found: Vec<String> },
     /// A JSON value that is neither text nor number.
     #[error("\"{key}\" is neither a string nor a number")]
-    NotText {
-        /// The key.
-        key: String,
-    },
+    NotText { key: String },
     /// A row with fewer columns than were asked for.
     #[error("{found} columns, but column {wanted} was requested")]
-    TooFewColumns {
-        /// The columns of the row.
-        found: usize,
-        /// The column, from 1.
-        wanted: usize,
-    },
+    TooFewColumns { found: usize, wanted: usize },
     /// A CSV row with more fields than the first one.
     #[error("{found} fields, but the first line has {expected}")]
-    TooManyFields {
-        /// The fields of the row.
-        found: usize,
-        /// The fields of the first row.
-        expected: usize,
-    },
+    TooManyFields { found: usize, expected: usize },
     /// A quoted CSV field without an end.
     #[error("a quotation mark opens and is never closed")]
     UnclosedQuote,
-    /// Text after the closing quotation mark of a CSV field.
+    /// Text after the closing quotation mark of a CSV field, which may be opened in another line.
     #[error(
         "text after the quotation mark that closes a field{}",
         .opened_in.map_or(String::new(), |line| format!(" (opened in line {line})"))
     )]
-    TextAfterQuote {
-        /// The line of the opening mark, if it is another one.
-        opened_in: Option<usize>,
-    },
+    TextAfterQuote { opened_in: Option<usize> },
     /// A space before the opening quotation mark of a CSV field.
     #[error("a space before the quotation mark that opens a field")]
     SpaceBeforeQuote,
@@ -227,28 +121,63 @@ pub enum RowError {
 /// What is wrong with a requested column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum ColumnError {
     /// Column 0.
     #[error("columns are numbered from 1")]
     Zero,
     /// A name that no column has.
     #[error("no column \"{name}\"")]
-    Missing {
-        /// The name.
-        name: String,
-        /// The names in the header.
-        header: Vec<String>,
-    },
+    Missing { name: String, header: Vec<String> },
     /// A name that several columns have.
     #[error("several columns are named \"{name}\"")]
-    Ambiguous {
-        /// The name.
-        name: String,
-    },
+    Ambiguous { name: String },
     /// A name, but no header.
     #[error("column \"{name}\" was requested by name, but the file has no header")]
-    NoHeader {
-        /// The name.
-        name: String,
-    },
+    NoHeader { name: String },
+}
+
+/// A dataset that a model cannot be trained on. Pairs count from 1.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
+pub enum DatasetError {
+    /// A classifier needs at least two labels.
+    #[error("every example has the label {label}: a classifier needs at least two labels")]
+    OneLabel { label: String },
+    /// No sequences for a split: "lines", "windows" or "pairs".
+    #[error("the {split} split has no {unit}")]
+    Empty { split: SplitName, unit: String },
+    /// A training text shorter than one window.
+    #[error("{found} training tokens are too few for a context of {context}")]
+    TooShort { found: usize, context: usize },
+    /// A validation text of fewer than two tokens; no `files` if it is part of the training text.
+    #[error("{}{found} validation tokens are too few to predict one from another", before(files))]
+    ValidationTooShort { files: Vec<PathBuf>, found: usize },
+    /// All pairs exceed the length limit.
+    #[error("no training pair is left: all {pairs} exceed {limit} tokens on a side")]
+    AllTooLong { pairs: usize, limit: usize, key: &'static str },
+    /// A pair that is longer than the model's maximum.
+    #[error(
+        "the {side} of pair {pair} has {tokens} tokens, which exceed the model's maximum of {max}"
+    )]
+    PairTooLong { side: &'static str, pair: usize, tokens: usize, max: usize },
+    /// A pair with a token id outside the model's vocabulary.
+    #[error("the {side} of pair {pair} has token id {id}, the model's vocabulary has {vocab_size}")]
+    IdOutOfRange { side: &'static str, pair: usize, id: u32, vocab_size: usize },
+}
+
+/// A split of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplitName {
+    /// Training examples.
+    #[error("training")]
+    Train,
+    /// Held-out examples.
+    #[error("validation")]
+    Validation,
+}
+
+fn before(files: &[PathBuf]) -> String {
+    if files.is_empty() { String::new() } else { format!("{}: ", join_paths(files)) }
 }

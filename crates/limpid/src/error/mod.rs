@@ -14,39 +14,24 @@
 //!
 //! Mistakes in calls between functions of one program are not here: those panic.
 
+mod config;
 mod data;
-mod dataset;
-mod encode;
-mod eval;
-mod file;
-mod generation;
+mod inference;
 mod model;
-mod model_config;
-mod pipeline;
-mod plan;
-mod pretrained;
-mod report;
 mod run;
-mod setting;
 mod tokenizer;
 
-pub use data::{ColumnError, DataError, RowError};
-pub use dataset::{DatasetError, SplitName};
-pub use encode::{EncodeError, InputProblem};
-pub use eval::EvalError;
-pub use file::FileError;
-pub use generation::GenerationError;
+pub use config::{
+    MemoryRemedy, ModelConfigError, PlanError, PretrainedError, SettingError, TokenizerOrigin,
+};
+pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
+pub use inference::{EncodeError, EvalError, GenerationError, InputProblem, PipelineError, Task};
 pub use model::{KeyScope, ModelError, Tying};
-pub use model_config::ModelConfigError;
-pub use pipeline::{PipelineError, Task};
-pub use plan::{MemoryRemedy, PlanError};
-pub use pretrained::{PretrainedError, TokenizerOrigin};
-pub use report::ReportError;
-pub use run::{CheckpointProblem, ModelPresence, Quantity, RunError, RunProgress, SettingChange};
-pub use setting::SettingError;
+pub use run::{
+    CheckpointProblem, ModelPresence, Quantity, ReportError, RunError, RunProgress, SettingChange,
+};
 pub use tokenizer::{TokenPurpose, TokenizerError, VocabContent};
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A result whose error is [`Error`].
@@ -55,6 +40,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Anything that can go wrong outside the program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum Error {
     /// Reading, writing or creating a file.
     #[error(transparent)]
@@ -102,74 +88,14 @@ pub enum Error {
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     /// Another error, found in this file.
-    #[error("{}: {source}", path.display())]
-    InFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong in it.
-        source: Box<Error>,
-    },
+    #[error("{path}: {source}")]
+    InFile { path: PathBuf, source: Box<Error> },
     /// A callback asked to stop.
     #[error("stopped by the caller")]
     Interrupted,
-    /// An error that has no variant of its own yet.
-    #[error("{message}")]
-    #[doc(hidden)]
-    Message {
-        /// Which part of the outside world is to blame.
-        kind: ErrorKind,
-        /// What was found, expected and where.
-        message: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
-}
-
-/// Which part of the outside world is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub enum ErrorKind {
-    /// A setting, or a combination of settings, that cannot work.
-    Config,
-    /// Reading or writing a file.
-    Io,
-    /// A file whose content is not what it should be.
-    Format,
-    /// Text or ids that cannot be used.
-    Data,
-    /// Numbers that are no longer numbers: a loss that is infinite or NaN.
-    Numeric,
 }
 
 impl Error {
-    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error::Message { kind, message: message.into(), hint: None }
-    }
-
-    /// A setting that cannot work.
-    #[doc(hidden)]
-    pub fn config(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Config, message)
-    }
-
-    /// A file whose content is wrong.
-    #[doc(hidden)]
-    pub fn format(path: &Path, message: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::Format, format!("{}: {message}", path.display()))
-    }
-
-    /// Text or ids that cannot be used.
-    #[doc(hidden)]
-    pub fn data(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Data, message)
-    }
-
-    /// Numbers that are no longer numbers.
-    #[doc(hidden)]
-    pub fn numeric(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Numeric, message)
-    }
-
     /// A file that could not be read or written: `action` is "read", "write", …
     pub fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
         FileError::Io { action, path: path.to_path_buf(), source }.into()
@@ -179,46 +105,41 @@ impl Error {
     pub fn in_file(self, path: &Path) -> Self {
         Error::InFile { path: path.to_path_buf(), source: Box::new(self) }
     }
+}
 
-    /// Says what to do about it.
-    #[doc(hidden)]
-    pub fn hint(self, text: impl Into<String>) -> Self {
-        match self {
-            Error::Message { kind, message, .. } => {
-                Error::Message { kind, message, hint: Some(text.into()) }
-            }
-            other => Error::Message {
-                kind: other.kind(),
-                message: other.to_string(),
-                hint: Some(text.into()),
-            },
-        }
-    }
+/// A file or folder that cannot be read, written or created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
+pub enum FileError {
+    /// The system refused the `action`: "read", "write", …
+    #[error("cannot {action} {path}: {source}")]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    /// A file would be overwritten that holds something of another kind.
+    #[error("{path} exists and holds something else: it is not overwritten")]
+    Occupied { path: PathBuf },
+    /// A file is to be written whose folder does not exist.
+    #[error("{path} cannot be written: its folder does not exist")]
+    NoFolder { path: PathBuf },
+    /// A file is to be written where a folder is.
+    #[error("{path} cannot be written: it is a folder")]
+    IsFolder { path: PathBuf },
+    /// A folder is to be created where a file is.
+    #[error("{path} cannot be created as a folder: it is a file")]
+    IsFile { path: PathBuf },
+}
 
-    /// Which part of the outside world is to blame.
-    #[doc(hidden)]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Error::File(_) => ErrorKind::Io,
-            Error::Setting(_) | Error::Pretrained(_) | Error::Plan(_) => ErrorKind::Config,
-            Error::Model(_) => ErrorKind::Format,
-            Error::ModelConfig(_) => ErrorKind::Config,
-            Error::Generation(_) | Error::Encode(_) | Error::Pipeline(_) => ErrorKind::Config,
-            Error::Run(_) | Error::Dataset(_) => ErrorKind::Data,
-            Error::Data(_) | Error::Eval(_) | Error::Tokenizer(_) => ErrorKind::Data,
-            Error::InFile { .. } | Error::Report(_) => ErrorKind::Format,
-            Error::Interrupted => ErrorKind::Data,
-            Error::Message { kind, .. } => *kind,
-        }
-    }
+/// Paths as a message lists them.
+fn join_paths(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() { "no file".into() } else { paths.join(", ") }
+}
 
-    /// What to do about it.
-    #[doc(hidden)]
-    pub fn hint_text(&self) -> Option<&str> {
-        match self {
-            Error::Message { hint, .. } => hint.as_deref(),
-            Error::InFile { source, .. } => source.hint_text(),
-            _ => None,
-        }
+/// "a, b or c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".into(),
+        [one] => (*one).into(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
     }
 }

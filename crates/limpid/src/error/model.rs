@@ -3,7 +3,7 @@
 //! Errors about the content of a file come inside [`Error::InFile`](super::Error::InFile), which
 //! has its path.
 
-use super::model_config::listed;
+use super::listed;
 use std::path::PathBuf;
 
 /// Which settings a key belongs to.
@@ -27,205 +27,91 @@ pub enum Tying {
 /// A model folder that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum ModelError {
     /// The path is not a folder.
-    #[error("{} is not a model folder: it is a file", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{path} is not a model folder: it is a file")]
+    NotAFolder { path: PathBuf },
     /// There is nothing at the path.
-    #[error("{} is not a model folder: there is no such folder", path.display())]
-    NoSuchFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{path} is not a model folder: there is no such folder")]
+    NoSuchFolder { path: PathBuf },
     /// A run folder without a model so far.
-    #[error("the run in {} has not saved a model yet", folder.display())]
-    NoModelYet {
-        /// The run folder.
-        folder: PathBuf,
-    },
+    #[error("the run in {folder} has not saved a model yet")]
+    NoModelYet { folder: PathBuf },
     /// A run folder without a model so far, in which the run it replaces still waits.
-    #[error("the run in {} has not saved a model yet", folder.display())]
-    ReplacedRunWaits {
-        /// The run folder.
-        folder: PathBuf,
-    },
+    #[error("the run in {folder} has not saved a model yet")]
+    ReplacedRunWaits { folder: PathBuf },
     /// A file that every model folder has.
-    #[error("{} has no {file}", folder.display())]
-    MissingFile {
-        /// The folder.
-        folder: PathBuf,
-        /// The file.
-        file: &'static str,
-    },
+    #[error("{folder} has no {file}")]
+    MissingFile { folder: PathBuf, file: &'static str },
     /// The file is not JSON.
     #[error("not valid JSON: {source}")]
-    NotJson {
-        /// What the parser found.
-        source: serde_json::Error,
-    },
+    NotJson { source: serde_json::Error },
     /// The file holds JSON, but not an object.
     #[error("expected a JSON object")]
     NotAnObject,
     /// `config.json` without `model_type`.
     #[error("model_type is missing")]
-    MissingModelType {
-        /// The supported families.
-        supported: Vec<&'static str>,
-    },
+    MissingModelType { supported: Vec<&'static str> },
     /// A family that is not supported.
     #[error("model_type '{found}' is not supported")]
-    UnsupportedModelType {
-        /// The `model_type` of the file.
-        found: String,
-        /// The supported families.
-        supported: Vec<&'static str>,
-    },
+    UnsupportedModelType { found: String, supported: Vec<&'static str> },
     /// A class of `transformers` that is not supported.
     #[error("architectures: {found} is not supported")]
-    UnsupportedArchitecture {
-        /// The class.
-        found: String,
-        /// The supported classes of this family.
-        supported: Vec<&'static str>,
-    },
+    UnsupportedArchitecture { found: String, supported: Vec<&'static str> },
     /// A required key is missing.
     #[error("{key} is missing")]
-    MissingKey {
-        /// The key.
-        key: String,
-    },
+    MissingKey { key: String },
     /// A value of the wrong type or out of range.
     #[error("{key} is {found}, expected {expected}")]
-    WrongValue {
-        /// The key.
-        key: String,
-        /// Its value.
-        found: String,
-        /// What it should be.
-        expected: String,
-    },
+    WrongValue { key: String, found: String, expected: String },
     /// A value that would change the result in a way that is not implemented.
     #[error(
         "{key} = {found} is not supported: it would change the result (supported: {supported})"
     )]
-    UnsupportedValue {
-        /// The key.
-        key: String,
-        /// Its value.
-        found: String,
-        /// The supported values.
-        supported: String,
-        /// Which settings the key belongs to.
-        scope: KeyScope,
-    },
+    UnsupportedValue { key: String, found: String, supported: String, scope: KeyScope },
     /// A key that only other families have, and that would change the result.
     #[error("{key} is not a key of model_type '{model_type}', and would change the result")]
-    ForeignKey {
-        /// The key.
-        key: String,
-        /// The family of the file.
-        model_type: &'static str,
-        /// The families that have the key.
-        known_to: Vec<&'static str>,
-    },
+    ForeignKey { key: String, model_type: &'static str, known_to: Vec<&'static str> },
     /// Two labels of a classifier have the same name.
     #[error("two labels of id2label are both called '{label}'")]
-    DuplicateLabel {
-        /// The label.
-        label: String,
-    },
+    DuplicateLabel { label: String },
     /// A classifier with one label.
     #[error("id2label has one label: regression is not supported")]
     Regression,
     /// `generation_config.json` and `config.json` disagree.
     #[error("decoder_start_token_id is {found}, in config.json it is {expected}")]
-    DecoderStartMismatch {
-        /// In `generation_config.json`.
-        found: String,
-        /// In `config.json`.
-        expected: String,
-    },
+    DecoderStartMismatch { found: String, expected: String },
     /// An end token outside the vocabulary.
     #[error("eos_token_id {id} is out of range for the vocabulary of {vocab_size} tokens")]
-    EndTokenOutOfRange {
-        /// The token id.
-        id: u32,
-        /// Size of the vocabulary.
-        vocab_size: u64,
-    },
+    EndTokenOutOfRange { id: u32, vocab_size: u64 },
     /// A sentence-transformers module that is not supported.
     #[error("a module of type {found} is not supported: it would change the embeddings")]
-    UnsupportedModule {
-        /// The module's type.
-        found: String,
-    },
+    UnsupportedModule { found: String },
     /// A pooling mode that is not supported.
     #[error("pooling mode {found} is not supported (supported: cls, mean)")]
-    UnsupportedPooling {
-        /// The mode, or modes.
-        found: String,
-    },
+    UnsupportedPooling { found: String },
     /// Not a whole safetensors file.
     #[error("not a complete safetensors file of {bytes} bytes: {reason}")]
-    NotSafetensors {
-        /// Length of the file.
-        bytes: usize,
-        /// What the parser found.
-        reason: String,
-    },
+    NotSafetensors { bytes: usize, reason: String },
     /// A tensor that the model needs is missing.
     #[error("tensor {tensor} is missing")]
-    MissingTensor {
-        /// Its name.
-        tensor: String,
-    },
+    MissingTensor { tensor: String },
     /// A tensor of another shape.
     #[error("tensor {tensor} has shape {found:?}, expected {expected:?}")]
-    WrongShape {
-        /// Its name.
-        tensor: String,
-        /// Its shape.
-        found: Vec<usize>,
-        /// The shape that config.json implies.
-        expected: Vec<usize>,
-    },
+    WrongShape { tensor: String, found: Vec<usize>, expected: Vec<usize> },
     /// A weight that is NaN or infinite.
     #[error("tensor {tensor} has {value} at element {index}")]
-    NotFinite {
-        /// Its name.
-        tensor: String,
-        /// Which element.
-        index: usize,
-        /// Its value.
-        value: f32,
-    },
+    NotFinite { tensor: String, index: usize, value: f32 },
     /// A tensor of an unsupported type.
     #[error("tensor {tensor} has type {dtype} (supported: f32, f16, bf16)")]
-    UnsupportedDtype {
-        /// Its name.
-        tensor: String,
-        /// Its type.
-        dtype: String,
-    },
+    UnsupportedDtype { tensor: String, dtype: String },
     /// A tensor that should be equal to the one it is tied to.
     #[error("tensor {tensor} differs from {original}, to which config.json ties it")]
-    NotTied {
-        /// The tensor.
-        tensor: String,
-        /// The one it should equal.
-        original: String,
-        /// Whether an untied model is possible.
-        tying: Tying,
-    },
+    NotTied { tensor: String, original: String, tying: Tying },
     /// Stored positions that are not sinusoidal.
     #[error("tensor {tensor} does not hold sinusoidal positions")]
-    NotSinusoidal {
-        /// Its name.
-        tensor: String,
-    },
+    NotSinusoidal { tensor: String },
     /// A model whose family has no such activation.
     #[error(
         "a model of this kind is saved as model_type '{model_type}', which has no {found} \
@@ -233,11 +119,8 @@ pub enum ModelError {
         listed(supported)
     )]
     ActivationNotInFamily {
-        /// The family.
         model_type: &'static str,
-        /// The activation.
         found: &'static str,
-        /// Those of the family.
         supported: &'static [&'static str],
     },
     /// A model whose family fixes the width of feed-forward layers.
@@ -245,38 +128,20 @@ pub enum ModelError {
         "a model of this kind is saved as model_type '{model_type}', whose feed-forward layers \
          have width 4 · {width}, not {found}"
     )]
-    FeedForwardNotInFamily {
-        /// The family.
-        model_type: &'static str,
-        /// Their width.
-        found: usize,
-        /// Width of the model.
-        width: usize,
-    },
+    FeedForwardNotInFamily { model_type: &'static str, found: usize, width: usize },
     /// A model whose family shares the embeddings of encoder and decoder.
     #[error(
         "a model of this kind is saved as model_type '{model_type}', which cannot hold separate \
          embeddings"
     )]
-    SeparateEmbeddings {
-        /// The family.
-        model_type: &'static str,
-    },
+    SeparateEmbeddings { model_type: &'static str },
     /// A head that a family does not have.
     #[error("model_type '{model_type}' has no {head} head")]
-    HeadNotInFamily {
-        /// The family.
-        model_type: &'static str,
-        /// The head.
-        head: &'static str,
-    },
+    HeadNotInFamily { model_type: &'static str, head: &'static str },
     /// No family can hold the model.
     #[error("no supported model_type can hold this model")]
     NoFamily,
     /// The weights cannot be written.
     #[error("the weights cannot be written as safetensors: {reason}")]
-    NotWritable {
-        /// Why.
-        reason: String,
-    },
+    NotWritable { reason: String },
 }

@@ -1,49 +1,28 @@
 //! Errors of tokenizers: their files, their special tokens, and learning a vocabulary.
 
-use super::file::join_paths;
-use std::fmt;
+use super::join_paths;
 use std::path::PathBuf;
 
 /// A tokenizer that cannot be read, used or trained.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum TokenizerError {
     /// There is no readable `tokenizer.json`.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system answered.
-        source: std::io::Error,
-    },
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
     /// A `tokenizer.json` that the `tokenizers` library does not accept.
-    #[error("{}: not a valid tokenizer: {reason}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// What the JSON parser or the library says.
-        reason: String,
-    },
+    #[error("{path}: not a valid tokenizer: {reason}")]
+    Invalid { path: PathBuf, reason: String },
     /// A text that the tokenizer cannot encode.
     #[error("the text cannot be tokenized: {reason}")]
-    Encode {
-        /// What the library says.
-        reason: String,
-    },
+    Encode { reason: String },
     /// Token ids that the tokenizer cannot decode.
     #[error("the token ids cannot be decoded: {reason}")]
-    Decode {
-        /// What the library says.
-        reason: String,
-    },
+    Decode { reason: String },
     /// A special token is missing that the task needs.
     #[error("the tokenizer has no {token}: {purpose}")]
-    MissingToken {
-        /// The token, or what it is for.
-        token: &'static str,
-        /// Why it is needed.
-        purpose: TokenPurpose,
-    },
+    MissingToken { token: &'static str, purpose: TokenPurpose },
     /// Nothing in the vocabulary can be predicted.
     #[error("the tokenizer has only special tokens")]
     OnlySpecialTokens,
@@ -56,110 +35,61 @@ pub enum TokenizerError {
     /// The training text has no words.
     #[error(
         "{}: {}: there is no vocabulary to learn",
-        join_paths(files),
-        if *bytes == 0 { "empty" } else { "only whitespace" }
+        join_paths(files), if *bytes == 0 { "empty" } else { "only whitespace" }
     )]
-    BlankText {
-        /// The files.
-        files: Vec<PathBuf>,
-        /// Their size.
-        bytes: u64,
-    },
+    BlankText { files: Vec<PathBuf>, bytes: u64 },
     /// One short line: most likely not the file that was meant.
     #[error(
         "{}: one line of {bytes} bytes is too little text to learn a vocabulary",
         join_paths(files)
     )]
-    ShortText {
-        /// The files.
-        files: Vec<PathBuf>,
-        /// Their size.
-        bytes: u64,
-        /// The least a text of one line must have.
-        minimum: u64,
-    },
+    ShortText { files: Vec<PathBuf>, bytes: u64, minimum: u64 },
     /// BPE, WordPiece and Unigram need a vocabulary size.
     #[error("{algorithm} needs a vocabulary size")]
-    NoVocabSize {
-        /// The name of the algorithm.
-        algorithm: &'static str,
-    },
+    NoVocabSize { algorithm: &'static str },
     /// The text does not have that many tokens.
     #[error("a vocabulary of {requested} was requested, but the text yields {available} tokens")]
-    VocabTooLarge {
-        /// The vocabulary size asked for.
-        requested: usize,
-        /// The largest that works.
-        available: usize,
-    },
+    VocabTooLarge { requested: usize, available: usize },
     /// What must be in the vocabulary does not fit.
     #[error("a vocabulary of {requested} is too small: {content} need {minimum}")]
-    VocabTooSmall {
-        /// The vocabulary size asked for.
-        requested: usize,
-        /// The smallest that works.
-        minimum: usize,
-        /// What needs that many.
-        content: VocabContent,
-    },
+    VocabTooSmall { requested: usize, minimum: usize, content: VocabContent },
     /// A byte vocabulary has a fixed size.
     #[error(
         "a vocabulary of {requested} was requested, but bytes and their special tokens are {size}"
     )]
-    ByteVocab {
-        /// The vocabulary size asked for.
-        requested: usize,
-        /// The only one there is.
-        size: usize,
-    },
+    ByteVocab { requested: usize, size: usize },
 }
 
 /// Why a special token is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenPurpose {
     /// `[CLS]` and `[SEP]` around the texts of an encoder.
+    #[error("an encoder needs it")]
     EncoderInput,
     /// `[MASK]` for masked language modelling.
+    #[error("masked language modelling needs it")]
     Masking,
     /// The end of a text, for a language model.
+    #[error("a language model needs it to separate texts")]
     EndOfText,
 }
 
-impl fmt::Display for TokenPurpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EncoderInput => "an encoder needs it",
-            Self::Masking => "masked language modelling needs it",
-            Self::EndOfText => "a language model needs it to separate texts",
-        })
-    }
-}
-
 /// What a vocabulary must hold at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum VocabContent {
     /// Every character of the text.
+    #[error("all characters")]
     AllCharacters,
     /// The special tokens and one word; all words would need `all`.
-    OneWord {
-        /// The size with every word.
-        all: usize,
-    },
+    #[error("the special tokens and one word")]
+    OneWord { all: usize },
     /// The alphabet of BPE or WordPiece and the special tokens.
+    #[error("the alphabet and the special tokens")]
     Alphabet,
     /// A piece for every character and the special tokens.
+    #[error("one piece per character and the special tokens")]
     Characters,
-}
-
-impl fmt::Display for VocabContent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AllCharacters => "all characters",
-            Self::OneWord { .. } => "the special tokens and one word",
-            Self::Alphabet => "the alphabet and the special tokens",
-            Self::Characters => "one piece per character and the special tokens",
-        })
-    }
 }

@@ -103,7 +103,6 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Reads a `config.json`. Returns the configuration, and a warning for each unknown key.
-///
 /// # Errors
 /// If the file cannot be read, if its `model_type` or a value is not supported, or if no such model
 /// can be built.
@@ -134,7 +133,6 @@ pub(super) fn read_family(
 }
 
 /// Checks that a model of this configuration can be saved.
-///
 /// # Errors
 /// [`ModelError`], if no family of files can hold it.
 pub fn check_can_save(config: impl Into<StackConfig>) -> Result<()> {
@@ -143,7 +141,6 @@ pub fn check_can_save(config: impl Into<StackConfig>) -> Result<()> {
 
 /// The texts of `config.json` and of the default `generation_config.json`, which an encoder has
 /// none of.
-///
 /// # Errors
 /// [`ModelError`], if no family of files can hold the model.
 pub fn write_config(model: &Model) -> Result<(String, Option<String>)> {

@@ -120,7 +120,6 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Reads `generation_config.json` of a folder; older folders have its keys in `config.json`.
-///
 /// # Errors
 /// If a file cannot be read, or if a key has a wrong or an unsupported value.
 pub fn load_generation_config(folder: &Path) -> Result<(GenerationConfig, Vec<Warning>)> {

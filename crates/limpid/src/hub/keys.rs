@@ -8,7 +8,6 @@ use std::fs;
 use std::path::Path;
 
 /// The object in a JSON file.
-///
 /// # Errors
 /// If the file cannot be read, or holds something else.
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>> {

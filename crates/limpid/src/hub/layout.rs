@@ -103,7 +103,6 @@ pub(super) enum Presence {
 
 impl Layout {
     /// The tensors of a file that hold these parameters.
-    ///
     /// # Panics
     /// If the layout has no row for a parameter.
     pub(super) fn tensors<'a>(

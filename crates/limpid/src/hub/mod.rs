@@ -59,7 +59,6 @@ pub fn model_types() -> Vec<&'static str> {
 }
 
 /// The tensors of a weight file that hold a model's parameters.
-///
 /// # Errors
 /// If no family of files can hold the model.
 pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
@@ -68,7 +67,6 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 }
 
 /// Loads a model folder. Returns the model, and what in the folder was ignored.
-///
 /// # Errors
 /// [`ModelError`], if the folder holds no model, a model that is not supported, or damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
@@ -121,7 +119,6 @@ fn check_folder(folder: &Path) -> Result<()> {
 }
 
 /// Writes a model folder, each file atomically, with the default `generation_config.json`.
-///
 /// # Errors
 /// If no family of files can hold the model, or a file cannot be written.
 pub fn save(model: &Model, folder: &Path) -> Result<()> {
@@ -130,7 +127,6 @@ pub fn save(model: &Model, folder: &Path) -> Result<()> {
 
 /// The same with this `generation_config.json`: the start and end tokens of a language model are
 /// not in its configuration.
-///
 /// # Errors
 /// Those of [`save`].
 pub fn save_with_generation(
@@ -144,7 +140,6 @@ pub fn save_with_generation(
 }
 
 /// The same without the weights.
-///
 /// # Errors
 /// Those of [`save`].
 pub fn save_config(model: &Model, folder: &Path, generation: Option<&Value>) -> Result<()> {

@@ -35,7 +35,6 @@ pub enum TextCase {
 }
 
 /// Reads `sentence_bert_config.json` of a model folder; the default where there is none.
-///
 /// # Errors
 /// If the file exists and is not a JSON object.
 pub fn load_sentence_config(folder: &Path) -> Result<SentenceConfig> {
@@ -54,7 +53,6 @@ pub fn load_sentence_config(folder: &Path) -> Result<SentenceConfig> {
 }
 
 /// The pooling of a sentence-transformers folder; `None` where the folder has none.
-///
 /// # Errors
 /// If a module or a pooling mode is not supported, by its name, or if a file is not JSON.
 pub fn load_pooling(folder: &Path) -> Result<Option<Pooling>> {

@@ -179,7 +179,6 @@ fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
 }
 
 /// The bytes of a model's `model.safetensors`.
-///
 /// # Errors
 /// If no family of files can hold the model.
 pub fn write_weights(model: &Model) -> Result<Vec<u8>> {

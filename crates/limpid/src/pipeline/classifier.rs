@@ -43,7 +43,6 @@ pub struct Classifier {
 
 impl Classifier {
     /// Loads a model folder, or the model of a run folder.
-    ///
     /// # Errors
     /// If the folder is not complete, or its model has no classification head
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
@@ -68,7 +67,6 @@ impl Classifier {
     }
 
     /// For each text all labels, the most likely first. A text gives the same in any batch.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
     pub fn classify<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<LabelScore>>> {
@@ -76,7 +74,6 @@ impl Classifier {
     }
 
     /// The same for pairs of texts.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the pair that cannot be used.
     pub fn classify_pairs<S: AsRef<str>>(&self, pairs: &[(S, S)]) -> Result<Vec<Vec<LabelScore>>> {
@@ -87,7 +84,6 @@ impl Classifier {
     }
 
     /// By how many tokens a text, or a pair, is too long, if it is and is not truncated.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
     pub fn overlength(&self, text: &str, second: Option<&str>) -> Result<Option<Overlength>> {

@@ -50,7 +50,6 @@ pub struct Embedder {
 
 impl Embedder {
     /// Loads a model folder, or the model of a run folder, with the default options.
-    ///
     /// # Errors
     /// If the folder is not complete, its pooling is not supported, or its model cannot produce
     /// embeddings ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
@@ -59,7 +58,6 @@ impl Embedder {
     }
 
     /// The same with these options.
-    ///
     /// # Errors
     /// As [`Embedder::load`]; with a pooling set, that of the folder does not matter.
     pub fn load_with(path: impl AsRef<Path>, options: EmbedderOptions) -> Result<Self> {
@@ -81,7 +79,6 @@ impl Embedder {
     }
 
     /// One vector per text, (c). Each is the one that its text gives alone.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
     pub fn embed<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<f32>>> {
@@ -96,7 +93,6 @@ impl Embedder {
     }
 
     /// By how many tokens a text is too long, if it is and is not truncated.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
     pub fn overlength(&self, text: &str) -> Result<Option<Overlength>> {
@@ -104,7 +100,6 @@ impl Embedder {
     }
 
     /// Words of a text that are out of the vocabulary.
-    ///
     /// # Errors
     /// If it cannot be tokenized.
     pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {

@@ -31,7 +31,6 @@ pub struct FillMask {
 
 impl FillMask {
     /// Loads a model folder, or the model of a run folder.
-    ///
     /// # Errors
     /// If the folder is not complete, or its model has no masked-language-modelling head
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
@@ -42,7 +41,6 @@ impl FillMask {
     }
 
     /// The `top` most likely tokens at each mask of each text.
-    ///
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
     pub fn fill<S: AsRef<str>>(

@@ -46,7 +46,6 @@ pub struct Generator {
 
 impl Generator {
     /// Loads a model folder, or the model of a run folder.
-    ///
     /// # Errors
     /// If the folder is not complete, or its model cannot generate text
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
@@ -65,7 +64,6 @@ impl Generator {
 
     /// Continues a batch of prompts with the same options: `num_return_sequences` texts of each.
     /// Each is the text that its prompt gives alone.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn generate_batch<S: AsRef<str>>(
@@ -79,7 +77,6 @@ impl Generator {
     }
 
     /// These options over the defaults of `generation_config.json`.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn decoding_config(&self, options: &GenerationOptions) -> Result<DecodingConfig> {
@@ -93,7 +90,6 @@ impl Generator {
     }
 
     /// Continues prompts and reports text and steps as they appear: [`generate()`] with this model.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
     pub fn run<S: AsRef<str>>(

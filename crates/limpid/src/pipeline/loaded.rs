@@ -66,7 +66,6 @@ impl Loaded {
     }
 
     /// The encoder.
-    ///
     /// # Panics
     /// If it was loaded for another stack.
     pub fn encoder(&self, truncation: Truncation) -> TextEncoder<'_> {

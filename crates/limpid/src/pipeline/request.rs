@@ -92,7 +92,6 @@ impl<'g> GenerationRequest<'g> {
     }
 
     /// The continuation, without the prompt; the first if there are several.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn generate(self) -> Result<String> {
@@ -100,7 +99,6 @@ impl<'g> GenerationRequest<'g> {
     }
 
     /// All continuations, best first, with tokens, finish reasons and scores.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn generate_all(self) -> Result<Vec<Generated>> {
@@ -109,7 +107,6 @@ impl<'g> GenerationRequest<'g> {
 
     /// Calls `on_text` with each piece of the text as soon as it is final; `Break` ends the
     /// generation. Gives the whole text. A beam search gives its text in one piece.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn stream(self, mut on_text: impl FnMut(&str) -> ControlFlow<()>) -> Result<String> {
@@ -167,7 +164,6 @@ impl<'t> TranslationRequest<'t> {
     }
 
     /// The best translation of each text.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn translate(self) -> Result<Vec<String>> {
@@ -177,7 +173,6 @@ impl<'t> TranslationRequest<'t> {
 
     /// All translations of each text, best first, with tokens, finish reasons and scores. An empty
     /// text has one translation, which is empty.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn translate_all(self) -> Result<Vec<Vec<Translation>>> {

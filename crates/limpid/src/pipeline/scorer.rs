@@ -68,7 +68,6 @@ pub struct Scorer {
 
 impl Scorer {
     /// Loads a model folder, or the model of a run folder.
-    ///
     /// # Errors
     /// If the folder is not complete, or its model is an encoder
     /// ([`PipelineError::WrongModel`]).
@@ -83,7 +82,6 @@ impl Scorer {
     /// Scores texts with a language model. With a `bos_token_id` in `generation_config.json` every
     /// token is predicted, without one every token but the first. A text that is longer than the
     /// context is scored in windows of it.
-    ///
     /// # Errors
     /// [`PipelineError::WrongScorerInput`] for a translator, and
     /// [`GenerationError::TokenizerMismatch`].
@@ -96,7 +94,6 @@ impl Scorer {
 
     /// Scores the second text of each pair given the first, with a translator. The end token
     /// counts.
-    ///
     /// # Errors
     /// [`PipelineError::WrongScorerInput`] for a language model, and a [`GenerationError`] for a
     /// text that is too long.

@@ -40,7 +40,6 @@ pub struct Translator {
 
 impl Translator {
     /// Loads a model folder, or the model of a run folder.
-    ///
     /// # Errors
     /// If the folder is not complete, or its model cannot translate
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
@@ -55,7 +54,6 @@ impl Translator {
 
     /// Translates texts with the defaults of the folder. Each translation is the one that its text
     /// gives alone; that of an empty text is empty.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn translate<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<String>> {
@@ -68,7 +66,6 @@ impl Translator {
     }
 
     /// These options over the defaults of `generation_config.json`.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError).
     pub fn decoding_config(&self, options: &GenerationOptions) -> Result<DecodingConfig> {
@@ -78,7 +75,6 @@ impl Translator {
 
     /// Translates texts and reports text and steps as they appear: [`translate_with`] with this
     /// model. A text of white space is empty.
-    ///
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
     pub fn run<S: AsRef<str>>(
@@ -98,7 +94,6 @@ impl Translator {
     }
 
     /// By how many tokens a source text is too long, if it is.
-    ///
     /// # Errors
     /// If it cannot be tokenized.
     pub fn overlength(&self, text: &str) -> Result<Option<Overlength>> {
@@ -108,7 +103,6 @@ impl Translator {
     }
 
     /// Checks that the decoder attends to its source.
-    ///
     /// # Errors
     /// [`NoAttention`](crate::error::GenerationError::NoAttention) for a recurrent model without
     /// attention.
@@ -117,7 +111,6 @@ impl Translator {
     }
 
     /// The cross-attention of a translation, given by its tokens.
-    ///
     /// # Errors
     /// [`NoAttention`](crate::error::GenerationError::NoAttention), and one for a source that is
     /// too long.
@@ -127,7 +120,6 @@ impl Translator {
     }
 
     /// The word alignment of a translation, given by its tokens.
-    ///
     /// # Errors
     /// [`NoAttention`](crate::error::GenerationError::NoAttention).
     pub fn align(&self, source: &str, tokens: &[u32]) -> Result<Alignment> {

@@ -44,14 +44,12 @@ pub(super) trait Family: Sync {
     fn model_type(&self) -> &'static str;
 
     /// Reads the keys of a `config.json`.
-    ///
     /// # Errors
     /// If a key is missing, wrong, or would change the result in a way that is not implemented.
     fn read(&self, keys: &mut Keys) -> Result<StackConfig>;
 
     /// The keys of a `config.json`, but for `model_type`; `None` if such a model belongs to another
     /// family.
-    ///
     /// # Errors
     /// If it is this family's kind of model, with an option that its files cannot express.
     fn write(&self, config: &StackConfig) -> Result<Option<Value>>;
@@ -82,7 +80,6 @@ pub(super) fn find(model_type: &str) -> Option<&'static dyn Family> {
 }
 
 /// The family that a model is saved as, and its `config.json`.
-///
 /// # Errors
 /// If the family it was loaded with, or for a new model every family, cannot hold it.
 pub(super) fn of(
