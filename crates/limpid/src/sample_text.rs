@@ -2,32 +2,8 @@
 
 use limpid_tensor::rng::Stream;
 
-const STEMS: [&str; 24] = [
-    "dog",
-    "sleep",
-    "garden",
-    "étudiant",
-    "maison",
-    "river",
-    "walk",
-    "quiet",
-    "fenêtre",
-    "book",
-    "winter",
-    "chanter",
-    "light",
-    "table",
-    "forêt",
-    "travel",
-    "letter",
-    "jardin",
-    "stone",
-    "hiver",
-    "paint",
-    "bread",
-    "lumière",
-    "bridge",
-];
+const STEMS: &str = "dog sleep garden étudiant maison river walk quiet fenêtre book winter chanter \
+    light table forêt travel letter jardin stone hiver paint bread lumière bridge";
 const ENDINGS: [&str; 12] =
     ["", "s", "ing", "ed", "er", "ment", "aient", "ful", "less", "ly", "'s", "-ci"];
 const SMALL: [&str; 8] = ["the", "a", "le", "une", "of", "dans", "is", "très"];
@@ -36,6 +12,7 @@ const SMALL: [&str; 8] = ["the", "a", "le", "une", "of", "dans", "is", "très"];
 pub(crate) fn sentences(count: usize, seed: u64) -> Vec<String> {
     let mut random = Stream::new(seed, 7);
     let mut below = |n: usize| random.below(n);
+    let stems: Vec<&str> = STEMS.split(' ').collect();
     let mut all = vec!["The dog sleeps.".to_string()];
     while all.len() < count {
         let words: Vec<String> = (0..3 + below(8))
@@ -43,7 +20,7 @@ pub(crate) fn sentences(count: usize, seed: u64) -> Vec<String> {
                 0 => SMALL[below(SMALL.len())].to_string(),
                 // The smaller of two numbers prefers the first stems and endings.
                 _ => {
-                    let stem = STEMS[below(STEMS.len()).min(below(STEMS.len()))];
+                    let stem = stems[below(stems.len()).min(below(stems.len()))];
                     format!("{stem}{}", ENDINGS[below(ENDINGS.len()).min(below(ENDINGS.len()))])
                 }
             })

@@ -10,15 +10,22 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Something in a model folder that was ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// An unknown key of `config.json`.
+    #[error("config.json: unknown key {0} is ignored")]
     UnknownKey(String),
     /// An unknown key of `generation_config.json`.
+    #[error("generation_config.json: unknown key {0} is ignored")]
     UnknownGenerationKey(String),
     /// A tensor of the weight file that no part of the model uses.
+    #[error("model.safetensors: no part of the model uses tensor {0}")]
     UnusedTensor(String),
     /// A tokenizer whose vocabulary does not fit the model's.
+    #[error(
+        "tokenizer.json has {tokenizer} tokens, the model's vocabulary {model}: do they belong \
+         together?"
+    )]
     OtherVocabulary {
         /// Number of tokens of the tokenizer.
         tokenizer: usize,
@@ -35,25 +42,6 @@ impl Warning {
     pub fn of_vocabulary(tokenizer: usize, model: usize) -> Option<Self> {
         let fits = (tokenizer..tokenizer + MAX_PADDING).contains(&model);
         (!fits).then_some(Warning::OtherVocabulary { tokenizer, model })
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Warning::UnknownKey(key) => write!(f, "config.json: unknown key {key} is ignored"),
-            Warning::UnknownGenerationKey(key) => {
-                write!(f, "generation_config.json: unknown key {key} is ignored")
-            }
-            Warning::UnusedTensor(name) => {
-                write!(f, "model.safetensors: no part of the model uses tensor {name}")
-            }
-            Warning::OtherVocabulary { tokenizer, model } => write!(
-                f,
-                "tokenizer.json has {tokenizer} tokens, the model's vocabulary {model}: do they \
-                 belong together?"
-            ),
-        }
     }
 }
 
@@ -125,7 +113,7 @@ pub(super) fn read_family(
         keys.error(ModelError::UnsupportedModelType { found, supported: supported() })
     })?;
     let config = family.read(&mut keys)?;
-    families::foreign_key(family, keys.map.keys()).map_err(|e| keys.error(e))?;
+    families::check_foreign_keys(family.model_type(), &keys)?;
     config.validate().map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key);
     let unknown = unknown.filter(|key| !HARMLESS.contains(&key.as_str()));
@@ -155,28 +143,23 @@ fn pretty(value: &Value) -> String {
 
 /// How a model generates by default; an encoder does not generate.
 fn default_generation(config: &StackConfig) -> Option<Value> {
-    let translator = |pad: u32, eos: u32, start: u32, max_length: usize| {
-        json!({
-            "bad_words_ids": [[pad]],
-            "decoder_start_token_id": start,
-            "eos_token_id": eos,
-            "pad_token_id": pad,
-            "max_length": max_length,
-        })
-    };
-    match config {
-        StackConfig::Decoder(_) => Some(json!({})),
-        StackConfig::Encoder(_) => None,
-        StackConfig::EncoderDecoder(c) => Some(translator(
-            c.pad_token_id,
-            c.eos_token_id,
-            c.decoder_start_token_id,
-            c.max_position_embeddings,
-        )),
-        StackConfig::Recurrent(c) => {
-            Some(translator(c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_length))
+    let (pad, eos, start, max_length) = match config {
+        StackConfig::Decoder(_) => return Some(json!({})),
+        StackConfig::Encoder(_) => return None,
+        StackConfig::EncoderDecoder(c) => {
+            (c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_position_embeddings)
         }
-    }
+        StackConfig::Recurrent(c) => {
+            (c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_length)
+        }
+    };
+    Some(json!({
+        "bad_words_ids": [[pad]],
+        "decoder_start_token_id": start,
+        "eos_token_id": eos,
+        "pad_token_id": pad,
+        "max_length": max_length,
+    }))
 }
 
 #[cfg(test)]

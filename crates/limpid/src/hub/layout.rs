@@ -38,6 +38,18 @@ pub struct FileTensor {
     pub form: FileForm,
 }
 
+impl FileTensor {
+    /// Its shape in the file, if this is its parameter.
+    pub(super) fn shape(&self, param: &ParamSpec) -> Vec<usize> {
+        let mut shape: Vec<usize> = param.shape.dims().collect();
+        shape[0] = self.rows.len();
+        if self.form == FileForm::Transposed {
+            shape.reverse();
+        }
+        shape
+    }
+}
+
 /// How a module is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stored {
@@ -45,8 +57,8 @@ pub(super) enum Stored {
     Same(&'static str),
     /// Under this name, with matrices as (in, out).
     Transposed(&'static str),
-    /// As several modules of equal size, whose rows are stacked in memory.
-    Stacked(&'static [&'static str]),
+    /// As parts of this module, of equal size, whose rows are stacked in memory.
+    Stacked(&'static str, &'static [&'static str]),
 }
 
 /// A module of a stack, and how files store it.
@@ -144,14 +156,17 @@ fn names((module, stored): &Row, param: &str) -> Option<(Vec<String>, FileForm)>
             (matched(module, path)?, Some(end))
         }
     };
-    let full = |name: &&str| {
+    let full = |name: &str| {
         let name = name.replace('*', layer.unwrap_or_default());
         end.map_or(name.clone(), |end| format!("{name}.{end}"))
     };
     Some(match stored {
         Stored::Same(name) => (vec![full(name)], FileForm::Same),
         Stored::Transposed(name) => (vec![full(name)], FileForm::Transposed),
-        Stored::Stacked(names) => (names.iter().map(full).collect(), FileForm::Same),
+        Stored::Stacked(module, parts) => {
+            let part = |part: &&str| full(&format!("{module}.{part}"));
+            (parts.iter().map(part).collect(), FileForm::Same)
+        }
     })
 }
 
@@ -174,7 +189,7 @@ mod tests {
         prefix: "model.",
         other_prefixes: &[""],
         base: &[
-            ("layers.*.qkv", Stored::Stacked(&["h.*.q", "h.*.k", "h.*.v"])),
+            ("layers.*.qkv", Stored::Stacked("h.*", &["q", "k", "v"])),
             ("layers.*.up", Stored::Transposed("h.*.fc")),
             ("norm", Stored::Same("ln")),
         ],

@@ -5,9 +5,8 @@ use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{Params, ParamsBuilder, Role};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// A weight file that is being read.
@@ -81,11 +80,7 @@ impl<'a> WeightFile<'a> {
                 _ => Err(self.error(ModelError::MissingTensor { tensor: name() })),
             };
         };
-        let mut expected: Vec<usize> = spec.shape.dims().collect();
-        expected[0] = tensor.rows.len();
-        if tensor.form == FileForm::Transposed {
-            expected.reverse();
-        }
+        let expected = tensor.shape(spec);
         if view.shape() != expected {
             let (tensor, found) = (name(), view.shape().to_vec());
             return Err(self.error(ModelError::WrongShape { tensor, found, expected }));
@@ -183,62 +178,51 @@ fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
 /// If no family of files can hold the model.
 pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     let family = families::of_model(model)?;
-    let mut tensors: BTreeMap<String, Stored> = BTreeMap::new();
+    let mut tensors = Tensors::new();
     for file in family.layout(&model.stack.config()).tensors(model.params.iter()) {
         let spec = model.params.spec(file.param);
         let row: usize = spec.shape.dims().skip(1).product();
         let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
-        let mut shape: Vec<usize> = spec.shape.dims().collect();
-        shape[0] = file.rows.len();
-        let values: Cow<[f32]> = match file.form {
-            FileForm::Same => values.into(),
+        let bytes = match file.form {
+            FileForm::Same => to_bytes(values),
             FileForm::Transposed => {
-                shape.reverse();
                 let mut transposed = vec![0.0; values.len()];
                 // From (out, in) to (in, out): the same loop with rows and columns exchanged.
                 transpose(&mut transposed, values, row, file.rows.len());
-                transposed.into()
+                to_bytes(&transposed)
             }
         };
-        tensors.insert(file.name, Stored::new(shape, &values));
+        let shape = file.shape(spec);
+        tensors.insert(file.name, (shape, bytes));
     }
     for constant in family.constants(&model.stack) {
         if constant.presence == Presence::Written {
             let shape = constant.value.shape().dims().collect();
-            tensors.insert(constant.name, Stored::new(shape, constant.value.data()));
+            tensors.insert(constant.name, (shape, to_bytes(constant.value.data())));
         }
     }
     // `transformers` refuses files without it.
     let metadata = Some([("format".to_string(), "pt".to_string())].into());
-    safetensors::serialize(tensors.iter(), metadata)
+    serialize(&tensors, metadata)
         .map_err(|e| ModelError::NotWritable { reason: e.to_string() }.into())
 }
 
-/// One tensor to be written.
-struct Stored {
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
+/// Tensors to be written, by name: shape and bytes of f32 values.
+type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
+
+fn to_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-impl Stored {
-    fn new(shape: Vec<usize>, values: &[f32]) -> Self {
-        Self { shape, bytes: values.iter().flat_map(|x| x.to_le_bytes()).collect() }
+fn serialize(
+    tensors: &Tensors,
+    metadata: Option<HashMap<String, String>>,
+) -> Result<Vec<u8>, SafeTensorError> {
+    let mut views = Vec::new();
+    for (name, (shape, bytes)) in tensors {
+        views.push((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?));
     }
-}
-
-impl safetensors::View for &Stored {
-    fn dtype(&self) -> Dtype {
-        Dtype::F32
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        (&self.bytes).into()
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
+    safetensors::serialize(views, metadata)
 }
 
 #[cfg(test)]
@@ -257,16 +241,16 @@ mod tests {
         let path = folder.join("model.safetensors");
         let load_with_head = |change: f32| {
             let file = WeightFile::open(&path, &bytes).unwrap();
-            let mut all: BTreeMap<String, Stored> = BTreeMap::new();
+            let mut all = Tensors::new();
             for (name, view) in file.tensors.tensors() {
                 let values = file.numbers(&name, &view).unwrap();
-                all.insert(name, Stored::new(view.shape().to_vec(), &values));
+                all.insert(name, (view.shape().to_vec(), to_bytes(&values)));
             }
             let table = file.tensors.tensor("transformer.wte.weight").unwrap();
             let mut values = file.numbers("wte", &table).unwrap();
             values[3] += change;
-            all.insert("lm_head.weight".into(), Stored::new(table.shape().to_vec(), &values));
-            std::fs::write(&path, safetensors::serialize(all.iter(), None).unwrap()).unwrap();
+            all.insert("lm_head.weight".into(), (table.shape().to_vec(), to_bytes(&values)));
+            std::fs::write(&path, serialize(&all, None).unwrap()).unwrap();
             hub::load(&folder)
         };
         assert_eq!(load_with_head(0.0).unwrap().1, []);

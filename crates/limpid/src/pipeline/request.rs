@@ -9,30 +9,6 @@ use std::ops::ControlFlow;
 
 /// A setter for each generation option.
 macro_rules! option_setters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        $(
-            $(#[$doc])*
-            pub fn $name(mut self, value: $type) -> Self {
-                self.options.$name = Some(value);
-                self
-            }
-        )*
-
-        /// A string that ends the text and is not part of it; may be set several times.
-        pub fn stop_string(mut self, text: impl Into<String>) -> Self {
-            self.options.stop_strings.get_or_insert_default().push(text.into());
-            self
-        }
-
-        /// All options at once.
-        pub fn options(mut self, options: GenerationOptions) -> Self {
-            self.options = options;
-            self
-        }
-    };
-}
-
-macro_rules! all_option_setters {
     () => {
         option_setters! {
             /// Sample instead of taking the most likely token.
@@ -65,6 +41,27 @@ macro_rules! all_option_setters {
             max_new_tokens: usize,
         }
     };
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(mut self, value: $type) -> Self {
+                self.options.$name = Some(value);
+                self
+            }
+        )*
+
+        /// A string that ends the text and is not part of it; may be set several times.
+        pub fn stop_string(mut self, text: impl Into<String>) -> Self {
+            self.options.stop_strings.get_or_insert_default().push(text.into());
+            self
+        }
+
+        /// All options at once.
+        pub fn options(mut self, options: GenerationOptions) -> Self {
+            self.options = options;
+            self
+        }
+    };
 }
 
 /// One prompt with its options: made by [`Generator::prompt`].
@@ -83,7 +80,7 @@ impl<'g> GenerationRequest<'g> {
         Self { generator, prompt, options, overflow }
     }
 
-    all_option_setters!();
+    option_setters!();
 
     /// What happens when the text outgrows the model's context.
     pub fn overflow(mut self, overflow: ContextOverflow) -> Self {
@@ -155,7 +152,7 @@ impl<'t> TranslationRequest<'t> {
         Self { translator, texts, options, prefix }
     }
 
-    all_option_setters!();
+    option_setters!();
 
     /// Text that every translation begins with.
     pub fn prefix(mut self, text: impl Into<String>) -> Self {

@@ -1,26 +1,96 @@
 //! Ablations of the standard Transformer, under a `model_type` of our own, so that no other program
-//! takes such a model for a standard one.
+//! takes such a model for a standard one: `limpid-gpt` in the layout of GPT-2, `limpid-seq2seq` in
+//! that of Marian.
 //!
 //! `config.json` has the keys of the family it ablates, and those of [`KEYS`].
 
 use super::super::keys::Keys;
-use crate::error::Result;
+use super::super::layout::{Constant, Layout, Presence};
+use super::{Family, gpt, seq2seq};
+use crate::error::{ModelError, Result};
+use crate::model::Stack;
+use crate::model::config::{DecoderConfig, EncoderDecoderConfig, StackConfig};
 use crate::nn::{LayerOptions, Named, NormPlacement};
+use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 /// The keys of ablations.
-pub(super) const KEYS: [&str; 5] =
-    ["norm_placement", "positions", "normalization", "residual", "scaling"];
+const KEYS: [&str; 5] = ["norm_placement", "positions", "normalization", "residual", "scaling"];
 
-/// The families that have them.
-pub(super) const FAMILIES: [&str; 2] =
-    [super::limpid_gpt::MODEL_TYPE, super::limpid_seq2seq::MODEL_TYPE];
+/// A decoder.
+pub(super) struct LimpidGpt;
+
+/// An encoder-decoder.
+pub(super) struct LimpidSeq2Seq;
+
+impl Family for LimpidGpt {
+    fn model_type(&self) -> &'static str {
+        "limpid-gpt"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        let (norm, options) = read(keys, DecoderConfig::STANDARD)?;
+        let activation = keys.optional_named("activation_function")?;
+        let config = gpt::read(keys, norm, activation.unwrap_or(Activation::GeluTanh))?;
+        Ok(DecoderConfig { options, ..config }.into())
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::Decoder(c) = config else { return Ok(None) };
+        if c.options == DecoderConfig::STANDARD {
+            return Ok(None);
+        }
+        let mut value = gpt::write(c);
+        value["activation_function"] = json!(c.activation_function.name());
+        write(&mut value, c.norm, c.options);
+        Ok(Some(value))
+    }
+
+    fn layout(&self, _: &StackConfig) -> Layout {
+        gpt::layout(gpt::GPT2)
+    }
+}
+
+impl Family for LimpidSeq2Seq {
+    fn model_type(&self) -> &'static str {
+        "limpid-seq2seq"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        let (norm, options) = read(keys, EncoderDecoderConfig::STANDARD)?;
+        let config = seq2seq::read(keys, norm)?;
+        Ok(EncoderDecoderConfig { options, ..config }.into())
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::EncoderDecoder(c) = config else { return Ok(None) };
+        if c.options == EncoderDecoderConfig::STANDARD {
+            return Ok(None);
+        }
+        let mut value = seq2seq::write(c);
+        write(&mut value, c.norm, c.options);
+        Ok(Some(value))
+    }
+
+    fn layout(&self, _: &StackConfig) -> Layout {
+        seq2seq::LAYOUT
+    }
+
+    fn constants(&self, stack: &Stack) -> Vec<Constant> {
+        seq2seq::positions(stack, Presence::Accepted)
+    }
+}
+
+/// Refuses keys of ablations, which change the result, in a file of another family.
+pub(in crate::hub) fn check_foreign_keys(model_type: &'static str, left: &Keys) -> Result<()> {
+    let key = left.map.keys().find(|key| KEYS.contains(&key.as_str()));
+    let Some(key) = key.cloned() else { return Ok(()) };
+    let known_to = vec![LimpidGpt.model_type(), LimpidSeq2Seq.model_type()];
+    Err(left.error(ModelError::ForeignKey { key, model_type, known_to }))
+}
 
 /// Reads the options, with those of the standard Transformer where a key is missing.
-pub(super) fn read(
-    keys: &mut Keys,
-    standard: LayerOptions,
-) -> Result<(NormPlacement, LayerOptions)> {
+fn read(keys: &mut Keys, standard: LayerOptions) -> Result<(NormPlacement, LayerOptions)> {
     let norm = keys.named("norm_placement")?;
     let options = LayerOptions {
         positions: keys.optional_named("positions")?.unwrap_or(standard.positions),
@@ -32,7 +102,7 @@ pub(super) fn read(
 }
 
 /// Writes the options.
-pub(super) fn write(config: &mut Value, norm: NormPlacement, options: LayerOptions) {
+fn write(config: &mut Value, norm: NormPlacement, options: LayerOptions) {
     let LayerOptions { positions, normalization, residual, scaling } = options;
     let names =
         [norm.name(), positions.name(), normalization.name(), residual.name(), scaling.name()];

@@ -4,7 +4,7 @@
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
-use super::encoder::{self, Classes, HeadKind};
+use super::encoder::{self, Classes};
 use crate::error::{Result, Tying};
 use crate::model::config::{EncoderHead, StackConfig};
 use Stored::Same;
@@ -13,10 +13,10 @@ use serde_json::Value;
 pub(super) struct Bert;
 
 const CLASSES: Classes = &[
-    ("BertModel", HeadKind::Base),
-    ("BertForMaskedLM", HeadKind::MaskedLm),
-    ("BertForPreTraining", HeadKind::PreTraining),
-    ("BertForSequenceClassification", HeadKind::Classifier),
+    ("BertModel", EncoderHead::Pooler),
+    ("BertForMaskedLM", EncoderHead::MaskedLm),
+    ("BertForPreTraining", EncoderHead::PreTraining),
+    ("BertForSequenceClassification", EncoderHead::Classifier(Vec::new())),
 ];
 
 const HEADS: &[Row] = &[
@@ -59,26 +59,17 @@ impl Family for Bert {
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
-        let head = match config {
-            StackConfig::Encoder(config) => &config.head,
-            _ => unreachable!("read and write know encoders only"),
-        };
-        let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
         Layout {
-            prefix: if is_bare { "" } else { "bert." },
-            other_prefixes: if is_bare { &["bert."] } else { &[""] },
-            base: encoder::MODULES,
-            head: HEADS,
             old_suffixes: &[
                 ("LayerNorm.weight", "LayerNorm.gamma"),
                 ("LayerNorm.bias", "LayerNorm.beta"),
             ],
-            copies: if head.fills_masks() { COPIES } else { &[] },
             ignored: &[
                 "embeddings.position_ids",
                 "cls.predictions.decoder.weight",
                 "cls.predictions.decoder.bias",
             ],
+            ..encoder::layout(config, &["bert."], HEADS, COPIES)
         }
     }
 

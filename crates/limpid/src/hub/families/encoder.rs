@@ -2,7 +2,7 @@
 //! the encoder's tensors.
 
 use super::super::keys::{Keys, short};
-use super::super::layout::{Row, Stored};
+use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use crate::error::{ModelError, Result};
 use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
 use crate::nn::Named;
@@ -10,23 +10,20 @@ use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 /// More labels than this need names.
 const MAX_UNNAMED_LABELS: usize = 1 << 16;
 
 /// The modules of the encoder and its pooler.
-pub(super) const MODULES: &[Row] = &[
+const MODULES: &[Row] = &[
     ("token_embedding", Same("embeddings.word_embeddings")),
     ("position_embedding", Same("embeddings.position_embeddings")),
     ("token_type_embedding", Same("embeddings.token_type_embeddings")),
     ("embedding_norm", Same("embeddings.LayerNorm")),
     (
         "layers.*.self_attention.qkv",
-        Stacked(&[
-            "encoder.layer.*.attention.self.query",
-            "encoder.layer.*.attention.self.key",
-            "encoder.layer.*.attention.self.value",
-        ]),
+        Stacked("encoder.layer.*.attention.self", &["query", "key", "value"]),
     ),
     ("layers.*.self_attention.out", Same("encoder.layer.*.attention.output.dense")),
     ("layers.*.attention_norm", Same("encoder.layer.*.attention.output.LayerNorm")),
@@ -36,56 +33,58 @@ pub(super) const MODULES: &[Row] = &[
     ("pooler", Same("pooler.dense")),
 ];
 
-/// A kind of head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HeadKind {
-    /// None but a pooler, which the weights may lack.
-    Base,
-    /// Masked language modelling.
-    MaskedLm,
-    /// Masked language modelling and next-sentence prediction.
-    PreTraining,
-    /// Sequence classification.
-    Classifier,
-}
-
-/// The classes of `transformers` that a family has, each with its head.
-pub(super) type Classes = &'static [(&'static str, HeadKind)];
+/// The classes of `transformers` that a family has, each with its head: the pooler for the base
+/// model, whose weights may lack it, and a classifier without its labels.
+pub(super) type Classes = &'static [(&'static str, EncoderHead)];
 
 /// The head that `architectures` names; the base model where it names none.
-pub(super) fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
+fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
     let named = keys.map.get("architectures").and_then(|all| all.get(0)).cloned();
-    let kind = match named.as_ref().and_then(Value::as_str) {
-        None => HeadKind::Base,
-        Some(class) => match classes.iter().find(|(name, _)| *name == class) {
-            Some((_, kind)) => *kind,
-            None => {
-                let (found, supported) = (class.into(), classes.iter().map(|c| c.0).collect());
-                return Err(keys.error(ModelError::UnsupportedArchitecture { found, supported }));
-            }
-        },
+    let Some(class) = named.as_ref().and_then(Value::as_str) else {
+        return Ok(EncoderHead::Pooler);
     };
-    Ok(match kind {
-        HeadKind::Base => EncoderHead::Pooler,
-        HeadKind::MaskedLm => EncoderHead::MaskedLm,
-        HeadKind::PreTraining => EncoderHead::PreTraining,
-        HeadKind::Classifier => {
+    match classes.iter().find(|(name, _)| *name == class) {
+        Some((_, EncoderHead::Classifier(_))) => {
             let supported = [Value::Null, json!("single_label_classification")];
             keys.must_be_one_of("problem_type", &supported)?;
-            EncoderHead::Classifier(labels(keys)?)
+            labels(keys).map(EncoderHead::Classifier)
         }
-    })
+        Some((_, head)) => Ok(head.clone()),
+        None => {
+            let (found, supported) = (class.into(), classes.iter().map(|c| c.0).collect());
+            Err(keys.error(ModelError::UnsupportedArchitecture { found, supported }))
+        }
+    }
 }
 
 /// The class of `transformers` for a head, if the family has one.
 pub(super) fn class_of(head: &EncoderHead, classes: Classes) -> Option<&'static str> {
-    let kind = match head {
-        EncoderHead::Bare | EncoderHead::Pooler => HeadKind::Base,
-        EncoderHead::MaskedLm => HeadKind::MaskedLm,
-        EncoderHead::PreTraining => HeadKind::PreTraining,
-        EncoderHead::Classifier(_) => HeadKind::Classifier,
+    let head = if *head == EncoderHead::Bare { &EncoderHead::Pooler } else { head };
+    let same = |other: &EncoderHead| discriminant(other) == discriminant(head);
+    classes.iter().find(|(_, other)| same(other)).map(|(name, _)| *name)
+}
+
+/// Where files store an encoder and the modules of its head. Below a head the base model has the
+/// prefix of its family, which some files of base models have too.
+pub(super) fn layout(
+    config: &StackConfig,
+    prefix: &'static [&'static str; 1],
+    head_modules: &'static [Row],
+    copies: &'static [TiedCopy],
+) -> Layout {
+    let StackConfig::Encoder(EncoderConfig { head, .. }) = config else {
+        unreachable!("read and write know encoders only")
     };
-    classes.iter().find(|(_, other)| *other == kind).map(|(name, _)| *name)
+    let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
+    Layout {
+        prefix: if is_bare { "" } else { prefix[0] },
+        other_prefixes: if is_bare { prefix } else { &[""] },
+        base: MODULES,
+        head: head_modules,
+        old_suffixes: &[],
+        copies: if head.fills_masks() { copies } else { &[] },
+        ignored: &["embeddings.position_ids"],
+    }
 }
 
 /// A base model has a pooler if its weights have one, under one of these names.

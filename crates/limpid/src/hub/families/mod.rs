@@ -9,14 +9,14 @@ mod bert;
 mod encoder;
 mod gpt;
 mod gpt2;
-mod limpid_gpt;
 mod limpid_rnn;
-mod limpid_seq2seq;
 mod marian;
 mod openai_gpt;
 mod pegasus;
 mod roberta;
 mod seq2seq;
+
+pub(super) use ablations::check_foreign_keys;
 
 use super::keys::Keys;
 use super::layout::{Constant, Layout};
@@ -34,8 +34,8 @@ static FAMILIES: &[&dyn Family] = &[
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,
-    &limpid_gpt::LimpidGpt,
-    &limpid_seq2seq::LimpidSeq2Seq,
+    &ablations::LimpidGpt,
+    &ablations::LimpidSeq2Seq,
 ];
 
 /// One `model_type`.
@@ -108,19 +108,4 @@ pub(super) fn of(
 /// The family that a model is saved as.
 pub(super) fn of_model(model: &Model) -> Result<&'static dyn Family> {
     of(model.model_type, &model.stack.config()).map(|(family, _)| family)
-}
-
-/// Keys that change the result, with the families that have them: in a file of another family they
-/// are refused.
-pub(super) fn foreign_key<'a>(
-    family: &'static dyn Family,
-    mut left: impl Iterator<Item = &'a String>,
-) -> Result<(), ModelError> {
-    match left.find(|key| ablations::KEYS.contains(&key.as_str())) {
-        None => Ok(()),
-        Some(key) => {
-            let (key, model_type) = (key.clone(), family.model_type());
-            Err(ModelError::ForeignKey { key, model_type, known_to: ablations::FAMILIES.to_vec() })
-        }
-    }
 }

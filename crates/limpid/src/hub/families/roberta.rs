@@ -8,7 +8,7 @@
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
-use super::encoder::{self, Classes, HeadKind};
+use super::encoder::{self, Classes};
 use crate::error::{ModelError, Result, Tying};
 use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
 use Stored::Same;
@@ -20,9 +20,9 @@ pub(super) struct Roberta;
 const MODEL_TYPE: &str = "roberta";
 
 const CLASSES: Classes = &[
-    ("RobertaModel", HeadKind::Base),
-    ("RobertaForMaskedLM", HeadKind::MaskedLm),
-    ("RobertaForSequenceClassification", HeadKind::Classifier),
+    ("RobertaModel", EncoderHead::Pooler),
+    ("RobertaForMaskedLM", EncoderHead::MaskedLm),
+    ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
 ];
 
 const LM_HEAD: &[Row] = &[
@@ -81,21 +81,13 @@ impl Family for Roberta {
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
-        let StackConfig::Encoder(EncoderConfig { head, .. }) = config else {
-            unreachable!("read and write know encoders only")
+        let head = match config {
+            StackConfig::Encoder(c) if matches!(c.head, EncoderHead::Classifier(_)) => CLASSIFIER,
+            _ => LM_HEAD,
         };
-        let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
         Layout {
-            prefix: if is_bare { "" } else { "roberta." },
-            other_prefixes: if is_bare { &["roberta."] } else { &[""] },
-            base: encoder::MODULES,
-            head: match head {
-                EncoderHead::Classifier(_) => CLASSIFIER,
-                _ => LM_HEAD,
-            },
-            old_suffixes: &[],
-            copies: if head.fills_masks() { COPIES } else { &[] },
             ignored: &["embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"],
+            ..encoder::layout(config, &["roberta."], head, COPIES)
         }
     }
 

@@ -10,43 +10,26 @@ use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
+const QKV: &[&str] = &["q_proj", "k_proj", "v_proj"];
+const KV: &[&str] = &["k_proj", "v_proj"];
+
 const MODULES: &[Row] = &[
     ("shared_embedding", Same("model.shared")),
     ("encoder.token_embedding", Same("model.encoder.embed_tokens")),
     ("decoder.token_embedding", Same("model.decoder.embed_tokens")),
     ("position_embedding", Same("model.positions")),
-    (
-        "encoder.layers.*.self_attention.qkv",
-        Stacked(&[
-            "model.encoder.layers.*.self_attn.q_proj",
-            "model.encoder.layers.*.self_attn.k_proj",
-            "model.encoder.layers.*.self_attn.v_proj",
-        ]),
-    ),
+    ("encoder.layers.*.self_attention.qkv", Stacked("model.encoder.layers.*.self_attn", QKV)),
     ("encoder.layers.*.self_attention.out", Same("model.encoder.layers.*.self_attn.out_proj")),
     ("encoder.layers.*.attention_norm", Same("model.encoder.layers.*.self_attn_layer_norm")),
     ("encoder.layers.*.ffn.up", Same("model.encoder.layers.*.fc1")),
     ("encoder.layers.*.ffn.down", Same("model.encoder.layers.*.fc2")),
     ("encoder.layers.*.ffn_norm", Same("model.encoder.layers.*.final_layer_norm")),
     ("encoder.final_norm", Same("model.encoder.layer_norm")),
-    (
-        "decoder.layers.*.self_attention.qkv",
-        Stacked(&[
-            "model.decoder.layers.*.self_attn.q_proj",
-            "model.decoder.layers.*.self_attn.k_proj",
-            "model.decoder.layers.*.self_attn.v_proj",
-        ]),
-    ),
+    ("decoder.layers.*.self_attention.qkv", Stacked("model.decoder.layers.*.self_attn", QKV)),
     ("decoder.layers.*.self_attention.out", Same("model.decoder.layers.*.self_attn.out_proj")),
     ("decoder.layers.*.attention_norm", Same("model.decoder.layers.*.self_attn_layer_norm")),
     ("decoder.layers.*.cross_attention.q", Same("model.decoder.layers.*.encoder_attn.q_proj")),
-    (
-        "decoder.layers.*.cross_attention.kv",
-        Stacked(&[
-            "model.decoder.layers.*.encoder_attn.k_proj",
-            "model.decoder.layers.*.encoder_attn.v_proj",
-        ]),
-    ),
+    ("decoder.layers.*.cross_attention.kv", Stacked("model.decoder.layers.*.encoder_attn", KV)),
     ("decoder.layers.*.cross_attention.out", Same("model.decoder.layers.*.encoder_attn.out_proj")),
     ("decoder.layers.*.cross_norm", Same("model.decoder.layers.*.encoder_attn_layer_norm")),
     ("decoder.layers.*.ffn.up", Same("model.decoder.layers.*.fc1")),
