@@ -1,4 +1,4 @@
-//! Families: one file per `model_type` of Hugging Face, and one list of them.
+//! Families: one file per `model_type` of Hugging Face and one for ablations, and one list of them.
 //!
 //! A family maps a `config.json` to the configuration of a stack and back, and the parameters of
 //! that stack to the tensors of its weight files. Adding one is a file here and a line of
