@@ -3,10 +3,12 @@
 
 use limpid::eval::bleu::{NgramOrders, Smooth};
 use limpid::eval::chrf::{ChrfSmooth, Whitespace};
-use limpid::eval::classification::{ClassScore, ConfusionMatrix};
+use limpid::eval::classification::ConfusionMatrix;
 use limpid::eval::resample::{Bootstrap, Interval, Randomization, paired_p_value};
-use limpid::eval::rouge::{RougeScore, best_of, rouge_l, rouge_lsum};
-use limpid::eval::{Bleu, BleuTokenizer, Case, Chrf, Metric, count_lines, signature, words};
+use limpid::eval::rouge::{best_of, rouge_l, rouge_lsum};
+use limpid::eval::{
+    Bleu, BleuTokenizer, Case, Chrf, FScore, Metric, count_lines, signature, words,
+};
 use serde_json::Value;
 
 const CASES: &str = include_str!("../../../reference/fixtures/score/cases.json");
@@ -209,7 +211,7 @@ fn an_order_that_is_not_four_is_in_the_signature() {
 }
 
 #[track_caller]
-fn same_rouge(found: RougeScore, want: &Value, name: &str) {
+fn same_rouge(found: FScore, want: &Value, name: &str) {
     for (found, want) in [found.precision, found.recall, found.f1].into_iter().zip(numbers(want)) {
         close(found, want, name);
     }
@@ -230,16 +232,16 @@ fn summaries_score_as_in_rouge_score() {
     same_rouge(best_of(rouge_l, prediction, &references), &several["rougeL"], "several");
     same_rouge(best_of(rouge_lsum, prediction, &references), &several["rougeLsum"], "several");
 
-    let half = RougeScore { precision: 0.25, recall: 1.0, f1: 0.4 };
-    let mean = RougeScore::mean(&[half, RougeScore::default()]);
-    assert_eq!(mean, RougeScore { precision: 0.125, recall: 0.5, f1: 0.2 });
-    assert_eq!(RougeScore::mean(&[]), RougeScore::default());
+    let half = FScore { precision: 0.25, recall: 1.0, f1: 0.4 };
+    let mean = FScore::mean([(1.0, half), (1.0, FScore::default())]);
+    assert_eq!(mean, FScore { precision: 0.125, recall: 0.5, f1: 0.2 });
+    assert_eq!(FScore::mean([]), FScore::default());
 }
 
 #[test]
 fn labels_score_as_in_scikit_learn() {
     #[track_caller]
-    fn same(found: ClassScore, want: &Value) {
+    fn same(found: FScore, want: &Value) {
         for (found, want) in
             [found.precision, found.recall, found.f1].into_iter().zip(numbers(want))
         {

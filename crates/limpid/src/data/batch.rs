@@ -41,7 +41,6 @@ impl Packed {
 
     /// Packs continuations of sequences, the first token of sequence i at position `first[i]`: a
     /// step of decoding with a cache.
-    ///
     /// # Panics
     /// If there is not one first position per sequence.
     #[track_caller]
@@ -105,7 +104,6 @@ pub struct EncoderInput {
 
 impl EncoderInput {
     /// Packs sequences of (token ids, token type ids).
-    ///
     /// # Panics
     /// If a sequence does not have one type id per token.
     #[track_caller]

@@ -1,7 +1,8 @@
 //! Labelled datasets: the texts of a table, each with its label.
 
 use super::clean::{Cleaner, Cleaning, Duplicates};
-use super::table::{Column, Header, Row, Rows, TableFormat, read_rows};
+use super::sequence_file::Record;
+use super::table::{Column, Header, Row, TableFormat, read_rows};
 use crate::error::{DataError, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,6 @@ pub struct Example {
     pub label: String,
     /// Where it was read.
     pub location: Location,
-}
-
-impl Example {
-    /// All its fields, for duplicates.
-    pub fn fields(&self) -> Vec<&str> {
-        self.texts.iter().chain([&self.label]).map(String::as_str).collect()
-    }
 }
 
 /// A line of a file.
@@ -72,7 +66,8 @@ impl TableSpec {
                 .map_or_else(|| TableFormat::from_extension(path), Ok)
                 .and_then(|format| read_rows(path, format, self.header, &columns));
             let file: Arc<Path> = Arc::from(path.as_path());
-            rows_or_error(rows).map(move |row| example(&file, row?))
+            let rows = rows.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))));
+            rows.map(move |row| example(&file, row?))
         })
     }
 
@@ -88,7 +83,6 @@ impl TableSpec {
     }
 
     /// Reads some files as one dataset, into memory.
-    ///
     /// # Errors
     /// If a file or a row cannot be read, a label is missing, or there are no examples.
     pub fn read(&self, paths: &[PathBuf], duplicates: Duplicates) -> Result<LabelledSet> {
@@ -98,11 +92,6 @@ impl TableSpec {
             sorted_labels(examples.iter().map(|example| example.label.clone()).collect(), paths)?;
         Ok(LabelledSet { examples, labels, cleaning: cleaner.stats() })
     }
-}
-
-/// A file that cannot be opened yields an error in place of its rows.
-fn rows_or_error(rows: Result<Rows>) -> Rows {
-    rows.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
 }
 
 fn example(file: &Arc<Path>, mut row: Row) -> Result<Example> {
@@ -115,7 +104,6 @@ fn example(file: &Arc<Path>, mut row: Row) -> Result<Example> {
 }
 
 /// Labels in order: as numbers if all are numbers, else as text. `paths` is for the error.
-///
 /// # Errors
 /// [`DataError::NoExamples`] if there are none.
 pub fn sorted_labels(distinct: BTreeSet<String>, paths: &[PathBuf]) -> Result<Vec<String>> {

@@ -51,7 +51,6 @@ pub struct Masking {
 
 impl Masking {
     /// Masking of a fraction `probability` of the tokens.
-    ///
     /// # Errors
     /// If the tokenizer has no mask token or only special tokens, or, for whole-word masking, if
     /// its tokens do not mark word boundaries.

@@ -7,7 +7,6 @@ use crate::text::Tokenizer;
 pub type TokenPair = (Vec<u32>, Vec<u32>);
 
 /// The token ids of a sentence, followed by `end`.
-///
 /// # Errors
 /// If the text cannot be tokenized.
 pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>> {
@@ -17,7 +16,6 @@ pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>>
 }
 
 /// Tokenizes sentence pairs; `end` is appended to both sides.
-///
 /// # Errors
 /// If a text cannot be tokenized.
 pub fn tokenize_pairs<'a>(

@@ -2,78 +2,46 @@
 
 use super::table::{Column, Header, TableFormat, read_rows};
 use crate::error::{DataError, Result};
-use crate::text::{Lines, TextReader};
+use crate::text::{Lines, TextReader, until_error};
 use std::path::Path;
 
 /// Pairs, one at a time, so that a corpus may be larger than memory.
 pub type Pairs = Box<dyn Iterator<Item = Result<(String, String)>> + Send>;
 
-/// All pairs of two line-aligned files.
-///
-/// # Errors
-/// If a file cannot be read, both are empty, or they differ in their number of lines.
-pub fn read_parallel(source: &Path, target: &Path) -> Result<Vec<(String, String)>> {
-    parallel(TextReader::open(source)?, TextReader::open(target)?).collect()
-}
-
 /// Line n of one text with line n of the other. Empty texts and texts of different lengths yield an
 /// error in place of a pair.
 pub fn parallel(source: TextReader, target: TextReader) -> Pairs {
-    Box::new(Parallel { source: source.lines(), target: target.lines(), ended: false })
+    let (mut source, mut target) = (source.lines(), target.lines());
+    Box::new(until_error(move || next_pair(&mut source, &mut target)))
 }
 
-struct Parallel {
-    source: Lines,
-    target: Lines,
-    ended: bool,
-}
-
-impl Parallel {
-    fn pair(&mut self) -> Result<Option<(String, String)>> {
-        let (source, target) = (&mut self.source, &mut self.target);
-        match (source.next().transpose()?, target.next().transpose()?) {
-            (Some(source), Some(target)) => Ok(Some((source, target))),
-            (None, None) if source.number() == 0 => {
-                let files = vec![source.path().to_path_buf(), target.path().to_path_buf()];
-                Err(DataError::NoExamples { files, what: "pairs" }.into())
-            }
-            (None, None) => Ok(None),
-            _ => {
-                // Read both to the end, so that the error can give both counts.
-                let count = |lines: &mut Lines| -> Result<usize> {
-                    for line in lines.by_ref() {
-                        line?;
-                    }
-                    Ok(lines.number())
-                };
-                let (source_lines, target_lines) = (count(source)?, count(target)?);
-                Err(DataError::UnequalLines {
-                    source_path: source.path().to_path_buf(),
-                    source_lines,
-                    target_path: target.path().to_path_buf(),
-                    target_lines,
-                }
-                .into())
-            }
+fn next_pair(source: &mut Lines, target: &mut Lines) -> Result<Option<(String, String)>> {
+    match (source.next().transpose()?, target.next().transpose()?) {
+        (Some(source), Some(target)) => Ok(Some((source, target))),
+        (None, None) if source.number() == 0 => {
+            let files = vec![source.path().to_path_buf(), target.path().to_path_buf()];
+            Err(DataError::NoExamples { files, what: "pairs" }.into())
         }
-    }
-}
-
-impl Iterator for Parallel {
-    type Item = Result<(String, String)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
+        (None, None) => Ok(None),
+        _ => {
+            // Read both to the end, so that the error can give both counts.
+            let count = |lines: &mut Lines| -> Result<usize> {
+                lines.try_for_each(|line| line.map(drop))?;
+                Ok(lines.number())
+            };
+            let (source_lines, target_lines) = (count(source)?, count(target)?);
+            Err(DataError::UnequalLines {
+                source_path: source.path().to_path_buf(),
+                source_lines,
+                target_path: target.path().to_path_buf(),
+                target_lines,
+            }
+            .into())
         }
-        let pair = self.pair().transpose();
-        self.ended = !matches!(pair, Some(Ok(_)));
-        pair
     }
 }
 
 /// Two columns of a TSV, CSV or JSON Lines file.
-///
 /// # Errors
 /// If the file cannot be read, has no rows, or lacks a column.
 pub fn pair_table(

@@ -81,7 +81,6 @@ pub struct BatchSampler {
 impl BatchSampler {
     /// Examples of these lengths in tokens (for pairs, source and target together), in batches of
     /// at most `budget` tokens.
-    ///
     /// # Errors
     /// If there are no examples, or one is longer than `budget`.
     pub fn new(seed: u64, lengths: &[usize], budget: usize, bucketing: Bucketing) -> Result<Self> {
@@ -138,7 +137,6 @@ impl BatchSampler {
 }
 
 /// The window positions of step `step`: `batch` of them, sampled uniformly from `windows`.
-///
 /// # Panics
 /// If `windows` is 0.
 #[track_caller]

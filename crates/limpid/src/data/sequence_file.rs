@@ -49,7 +49,7 @@ impl Record for (String, String) {
 
 impl Record for Example {
     fn fields(&self) -> Vec<&str> {
-        Example::fields(self)
+        self.texts.iter().chain([&self.label]).map(String::as_str).collect()
     }
 }
 
@@ -71,7 +71,6 @@ impl SequenceFile {
     /// The sequences of all records: from the cache files `path`.tokens and `path`.lengths if these
     /// are up to date, else tokenized into them by all threads. `progress` gets the bytes of text
     /// processed so far.
-    ///
     /// # Errors
     /// If a file cannot be read or written, a record or its tokenization fails, or an existing
     /// cache is damaged.
@@ -115,10 +114,8 @@ impl SequenceFile {
         let found = cleaner.stats();
         narrow(lengths.len(), "sequences")?;
         let counts = [found.read, found.duplicates, found.empty];
-        let counts = counts
-            .into_iter()
-            .map(|count| narrow(count, "examples"))
-            .collect::<Result<Vec<u32>>>()?;
+        let counts = counts.into_iter().map(|count| narrow(count, "examples"));
+        let counts = counts.collect::<Result<Vec<u32>>>()?;
         // The ids first: while lengths are missing or of another text, both are rebuilt.
         let ids = ids.finish()?;
         let mut writer = TokenWriter::create(&lengths_path, key.wide())?;
@@ -155,7 +152,6 @@ impl SequenceFile {
     }
 
     /// The length of sequence `i`.
-    ///
     /// # Panics
     /// If there is no sequence `i`.
     pub fn len_of(&self, i: usize) -> usize {
@@ -163,7 +159,6 @@ impl SequenceFile {
     }
 
     /// Sequence `i`.
-    ///
     /// # Panics
     /// If there is no sequence `i`.
     pub fn get(&self, i: usize) -> Vec<u32> {
@@ -171,7 +166,6 @@ impl SequenceFile {
     }
 
     /// A part of sequence `i`.
-    ///
     /// # Panics
     /// If the range reaches beyond its end.
     #[track_caller]

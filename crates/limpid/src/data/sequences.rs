@@ -6,7 +6,6 @@ use crate::error::{Result, TokenPurpose, TokenizerError};
 use crate::text::Tokenizer;
 
 /// The end-of-text token of a tokenizer.
-///
 /// # Errors
 /// [`TokenizerError::MissingToken`] if it has none.
 pub fn end_token(tokenizer: &Tokenizer) -> Result<u32> {
@@ -16,7 +15,6 @@ pub fn end_token(tokenizer: &Tokenizer) -> Result<u32> {
 
 /// For a language model: `end text end`. The leading end token marks the start of a text, and is
 /// what an empty prompt becomes.
-///
 /// # Errors
 /// If the tokenizer has no end-of-text token or cannot tokenize a text.
 pub fn documents<'a>(
@@ -49,7 +47,6 @@ pub fn drop_alternate_starts(documents: &mut [Vec<u32>]) {
 }
 
 /// For an encoder: `[CLS] text [SEP]`.
-///
 /// # Errors
 /// If the tokenizer lacks one of those tokens or cannot tokenize a text.
 pub fn encode_each<'a>(

@@ -7,46 +7,23 @@ use std::ops::Range;
 /// Random streams of a seed: bit 60 is splits (see `sampler.rs`).
 const SPLIT: u64 = 1 << 60;
 
-/// How examples are split.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SplitMethod {
-    /// A random sample for validation, the same for the same seed and number of examples.
-    Random {
-        /// The validation fraction, between 0 and 1.
-        fraction: f64,
-        /// Seed of the sample.
-        seed: u64,
-    },
-    /// The end for validation: for a running text, where random positions would overlap with the
-    /// training text.
-    Tail {
-        /// The validation fraction, between 0 and 1.
-        fraction: f64,
-    },
-}
-
-/// Indices of the training and the validation examples, ascending. The fraction is rounded to the
-/// nearest number of examples; each side has at least one.
-///
+/// Indices of the training and the validation examples, ascending: a random sample of the fraction
+/// `fraction` is for validation, the same for the same seed and number of examples. It is rounded
+/// to the nearest number of examples; each side has at least one.
 /// # Errors
 /// If the fraction is not between 0 and 1, or there are fewer than two examples.
-pub fn split(examples: usize, how: SplitMethod) -> Result<(Vec<usize>, Vec<usize>)> {
-    let fraction = match how {
-        SplitMethod::Random { fraction, .. } | SplitMethod::Tail { fraction } => fraction,
-    };
+pub fn split(examples: usize, fraction: f64, seed: u64) -> Result<(Vec<usize>, Vec<usize>)> {
     let held_out = validation_count(examples, fraction, "examples")?;
     let mut order: Vec<usize> = (0..examples).collect();
-    if let SplitMethod::Random { seed, .. } = how {
-        Stream::new(seed, SPLIT).shuffle(&mut order);
-    }
+    Stream::new(seed, SPLIT).shuffle(&mut order);
     let mut validation = order.split_off(examples - held_out);
     order.sort_unstable();
     validation.sort_unstable();
     Ok((order, validation))
 }
 
-/// The token ranges of a text for training and validation: the last `fraction` is held out.
-///
+/// The token ranges of a text for training and validation: the last `fraction` is held out, because
+/// random positions would overlap with the training text.
 /// # Errors
 /// If the fraction is not between 0 and 1, or there are fewer than two tokens.
 pub fn split_text(tokens: usize, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
@@ -70,7 +47,7 @@ mod tests {
 
     #[test]
     fn every_example_is_on_one_side_and_the_seed_decides_on_which() {
-        let random = |seed| split(1000, SplitMethod::Random { fraction: 0.1, seed }).unwrap();
+        let random = |seed| split(1000, 0.1, seed).unwrap();
         let (train, validation) = random(1);
         assert_eq!((train.len(), validation.len()), (900, 100));
         let mut all = [train, validation].concat();
@@ -84,16 +61,16 @@ mod tests {
 
     #[test]
     fn a_tail_is_the_end_and_no_side_is_empty() {
-        assert_eq!(
-            split(10, SplitMethod::Tail { fraction: 0.2 }).unwrap(),
-            ((0..8).collect(), vec![8, 9])
-        );
+        assert_eq!(split_text(10, 0.2).unwrap(), (0..8, 8..10));
         assert_eq!(split_text(1_115_394, 0.1).unwrap(), (0..1_003_855, 1_003_855..1_115_394));
-        assert_eq!(split(2, SplitMethod::Tail { fraction: 0.01 }).unwrap(), (vec![0], vec![1]));
-        assert_eq!(split(2, SplitMethod::Tail { fraction: 0.99 }).unwrap(), (vec![0], vec![1]));
-        for fraction in [0.0, 1.0, -0.1, f64::NAN] {
-            assert!(split(10, SplitMethod::Tail { fraction }).is_err());
+        for fraction in [0.01, 0.99] {
+            assert_eq!(split_text(2, fraction).unwrap(), (0..1, 1..2));
+            let (train, validation) = split(2, fraction, 1).unwrap();
+            assert_eq!((train.len(), validation.len()), (1, 1));
         }
-        assert!(split(1, SplitMethod::Tail { fraction: 0.5 }).is_err());
+        for fraction in [0.0, 1.0, -0.1, f64::NAN] {
+            assert!(split(10, fraction, 1).is_err() && split_text(10, fraction).is_err());
+        }
+        assert!(split(1, 0.5, 1).is_err() && split_text(1, 0.5).is_err());
     }
 }

@@ -26,7 +26,6 @@ pub enum TableFormat {
 
 impl TableFormat {
     /// The format with this name: tsv, csv, jsonl or label-first.
-    ///
     /// # Errors
     /// [`DataError::UnknownFormat`] for any other name.
     pub fn from_name(name: &str) -> Result<Self> {
@@ -40,7 +39,6 @@ impl TableFormat {
     }
 
     /// The format by the file's extension.
-    ///
     /// # Errors
     /// [`DataError::AmbiguousFormat`] if the extension is not a known one.
     pub fn from_extension(path: &Path) -> Result<Self> {
@@ -95,7 +93,6 @@ pub struct Row {
 pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
 
 /// The requested columns of a file, row by row.
-///
 /// # Errors
 /// If the file cannot be read or lacks a column.
 pub fn read_rows(
@@ -108,7 +105,6 @@ pub fn read_rows(
 }
 
 /// The same, from an open text.
-///
 /// # Errors
 /// If the text cannot be read or lacks a column.
 pub fn rows_of(
@@ -125,7 +121,7 @@ pub fn rows_of(
             (label_first(text, file.clone()), Some(vec!["label".to_string(), "text".to_string()]))
         }
         TableFormat::Tsv => (tsv(text), None),
-        TableFormat::Csv => (Box::new(CsvRows::new(text, file.clone())), None),
+        TableFormat::Csv => (CsvRows::read(text, file.clone()), None),
     };
     let names = match header {
         Header::First if names.is_none() => match rows.next().transpose()? {

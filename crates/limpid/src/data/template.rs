@@ -13,7 +13,6 @@ pub struct EncoderTemplate {
 
 impl EncoderTemplate {
     /// The template with the ids of a tokenizer.
-    ///
     /// # Errors
     /// [`TokenizerError::MissingToken`] if it has no `[CLS]` or `[SEP]`.
     pub fn new(tokenizer: &Tokenizer) -> Result<Self> {

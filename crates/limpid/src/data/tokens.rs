@@ -26,20 +26,10 @@ pub struct TokenFile {
     header: Header,
 }
 
-/// Whether a token cache could be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheStatus {
-    /// The file has the ids of this tokenizer and text.
-    Hit,
-    /// There was no file, or one of another tokenizer or text: the corpus was tokenized.
-    Miss,
-}
-
 impl TokenFile {
     /// The ids of `sources`, concatenated, each followed by `separator` if there is one: from the
     /// cache file `path` if it is up to date, else tokenized into it. `progress` gets the bytes of
     /// text processed so far.
-    ///
     /// # Errors
     /// If a file cannot be read or written, is not text, or an existing cache is damaged.
     pub fn build(
@@ -48,12 +38,12 @@ impl TokenFile {
         sources: &[PathBuf],
         separator: Option<u32>,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Self, CacheStatus)> {
+    ) -> Result<Self> {
         let processing =
             separator.map_or("whole".to_string(), |id| format!("whole, {id} after each"));
         let key = Key::new(tokenizer, sources, &processing, tokenizer.vocab_size())?;
         if let Some(cached) = Self::reuse(path, key)? {
-            return Ok((cached, CacheStatus::Hit));
+            return Ok(cached);
         }
         let mut writer = TokenWriter::create(path, key)?;
         let mut done = 0;
@@ -69,7 +59,7 @@ impl TokenFile {
             )?;
             writer.put(separator.as_slice())?;
         }
-        Ok((writer.finish()?, CacheStatus::Miss))
+        writer.finish()
     }
 
     /// The file, if it exists and its key matches.
@@ -82,7 +72,6 @@ impl TokenFile {
     }
 
     /// Opens a token cache. All of it is read once, to check its hash.
-    ///
     /// # Errors
     /// If it cannot be read, or [`DataError::DamagedCache`] if it is not what was written.
     pub fn open(path: &Path) -> Result<Self> {
@@ -120,7 +109,6 @@ impl TokenFile {
     }
 
     /// A copy of some ids.
-    ///
     /// # Panics
     /// If the range reaches beyond the end.
     #[track_caller]
@@ -129,7 +117,6 @@ impl TokenFile {
     }
 
     /// The training window at `position`: `context` input ids and the one after them.
-    ///
     /// # Panics
     /// If the window reaches beyond the end; [`TokenFile::windows`] gives the number of positions.
     #[track_caller]
@@ -138,7 +125,6 @@ impl TokenFile {
     }
 
     /// The number of windows of `context` + 1 ids, at every position.
-    ///
     /// # Errors
     /// [`DataError::TextShorterThanContext`] if there is none.
     pub fn windows(&self, context: usize) -> Result<usize> {
@@ -207,8 +193,7 @@ mod tests {
             );
             let tokenizer = tokenizer(kind, size.then_some(400), &text);
             let path = folder.0.join(format!("{kind:?}.tokens"));
-            let (file, _) =
-                TokenFile::build(&path, &tokenizer, &source, None, &mut |_| {}).unwrap();
+            let file = TokenFile::build(&path, &tokenizer, &source, None, &mut |_| {}).unwrap();
             assert_eq!(file.slice(0..file.len()), tokenizer.encode(&text).unwrap(), "{kind:?}");
         }
     }
@@ -219,24 +204,22 @@ mod tests {
         let bytes = tokenizer(TokenizerKind::Byte, None, "");
         let path = folder.0.join("cache");
         let sources = [folder.file("a.txt", "one\n"), folder.file("b.txt", "two\n")];
+        // A cache that is reused reports no progress.
         let build = |tokenizer: &Tokenizer, separator| {
             let mut told = 0;
-            let (file, status) =
+            let file =
                 TokenFile::build(&path, tokenizer, &sources, separator, &mut |done| told = done)
                     .unwrap();
-            (file.slice(0..file.len()), status, told)
+            (file.slice(0..file.len()), told)
         };
         let with_separator = [112, 111, 102, 11, 0, 117, 120, 112, 11, 0];
-        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), CacheStatus::Miss, 8));
-        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), CacheStatus::Hit, 0));
-        assert_eq!(build(&bytes, None).1, CacheStatus::Miss);
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), 8));
+        assert_eq!(build(&bytes, Some(0)), (with_separator.to_vec(), 0));
+        assert_eq!(build(&bytes, None).1, 8);
         // Another text of the same size and name.
         folder.file("b.txt", "tow\n");
-        assert_eq!(build(&bytes, None).1, CacheStatus::Miss);
-        assert_eq!(
-            build(&tokenizer(TokenizerKind::Character, None, "onetw\n"), None).1,
-            CacheStatus::Miss
-        );
+        assert_eq!(build(&bytes, None).1, 8);
+        assert_eq!(build(&tokenizer(TokenizerKind::Character, None, "onetw\n"), None).1, 8);
         // Nothing but the sources and the cache is left.
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
     }
@@ -272,7 +255,7 @@ mod tests {
         let folder = Folder::new("windows");
         let bytes = tokenizer(TokenizerKind::Byte, None, "");
         let source = [folder.file("a.txt", "abcdef")];
-        let (file, _) =
+        let file =
             TokenFile::build(&folder.0.join("cache"), &bytes, &source, None, &mut |_| {}).unwrap();
         assert_eq!(file.windows(4).unwrap(), 2);
         assert_eq!(file.window(1, 4), [99, 100, 101, 102, 103]);

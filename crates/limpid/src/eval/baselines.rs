@@ -4,7 +4,7 @@
 //! each word replaced in place. Nearest sentence: the translation of the training sentence with the
 //! largest TF-IDF cosine. Lead sentence: the first sentence of a text as its summary.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Splits on spaces, with punctuation apart, so that "chat." and "chat" are one word.
 fn words(text: &str) -> Vec<String> {
@@ -15,6 +15,10 @@ fn words(text: &str) -> Vec<String> {
         words.extend(piece[end..].chars().map(String::from));
     }
     words
+}
+
+fn unique_words(text: &str) -> BTreeSet<String> {
+    words(text).into_iter().collect()
 }
 
 fn is_punctuation(word: &str) -> bool {
@@ -146,9 +150,7 @@ impl<'a> NearestSentence<'a> {
         let mut all_words = Vec::new();
         for (i, (source, target)) in pairs.into_iter().enumerate() {
             targets.push(target);
-            let mut unique = words(source);
-            unique.sort_unstable();
-            unique.dedup();
+            let unique = unique_words(source);
             unique.iter().for_each(|word| places.entry(word.clone()).or_default().push(i as u32));
             all_words.push(unique);
         }
@@ -163,10 +165,7 @@ impl<'a> NearestSentence<'a> {
     /// first.
     pub fn translate(&self, text: &str) -> String {
         let mut scores = vec![0.0; self.targets.len()];
-        let mut unique = words(text);
-        unique.sort_unstable();
-        unique.dedup();
-        for word in unique {
+        for word in unique_words(text) {
             let Some(places) = self.places.get(&word) else { continue };
             let weight = (self.targets.len() as f64 / places.len() as f64).ln().powi(2);
             places.iter().for_each(|i| scores[*i as usize] += weight);

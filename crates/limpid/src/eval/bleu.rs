@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::metric::{Metric, count_lines, ngrams, signature};
-use super::{BleuTokenizer, Case, EvalError, is_space, words};
+use super::{BleuTokenizer, Case, EvalError, is_space, ratio, words};
 
 /// The default of [`Bleu::max_order`].
 pub const ORDERS: usize = 4;
@@ -125,11 +125,7 @@ impl BleuCounts {
 
     /// Hypothesis words per reference word.
     pub fn ratio(&self) -> f64 {
-        if self.reference_len == 0 {
-            0.0
-        } else {
-            self.hypothesis_len as f64 / self.reference_len as f64
-        }
+        ratio(self.hypothesis_len, self.reference_len)
     }
 }
 
@@ -144,10 +140,9 @@ impl Metric for Bleu {
             NgramOrders::Effective => "yes",
         };
         // sacreBLEU does not sign this, although scores of different orders are not comparable.
-        let order = if self.max_order == ORDERS {
-            String::new()
-        } else {
-            format!("|order:{}", self.max_order)
+        let order = match self.max_order {
+            ORDERS => String::new(),
+            order => format!("|order:{order}"),
         };
         let (case, tokenizer, smooth) =
             (self.case.signature(), self.tokenizer.signature(), self.smooth.signature());
@@ -162,7 +157,12 @@ impl Metric for Bleu {
         let references: Vec<Vec<&str>> =
             references.iter().map(|text| words(text).collect()).collect();
 
-        let closest = closest_len(hypothesis.len(), references.iter().map(Vec::len));
+        // The shorter one of two that are equally close.
+        let closest = references
+            .iter()
+            .map(Vec::len)
+            .min_by_key(|&len| (len.abs_diff(hypothesis.len()), len))
+            .expect("a segment has a reference");
         let (mut correct, mut total) = (vec![0; self.max_order], vec![0; self.max_order]);
         for n in 1..=self.max_order {
             // Clipping: an n-gram matches at most as often as in the reference with most of it.
@@ -189,7 +189,6 @@ impl Metric for Bleu {
 
 impl Bleu {
     /// Scores a corpus; `references[i]` are the references of `hypotheses[i]`, at least one.
-    ///
     /// # Errors
     /// If there are no hypotheses, or not at least one reference for each.
     pub fn corpus(
@@ -198,10 +197,8 @@ impl Bleu {
         references: &[Vec<&str>],
     ) -> Result<BleuScore, EvalError> {
         let counts = count_lines(self, hypotheses, references)?;
-        Ok(BleuScore {
-            signature: signature(self, references, None),
-            ..self.explain(&counts.total())
-        })
+        let signature = signature(self, references, None);
+        Ok(BleuScore { signature, ..self.explain(&counts.total()) })
     }
 
     /// Scores one sentence, over the orders it has, whatever [`Bleu::orders`] says.
@@ -214,7 +211,9 @@ impl Bleu {
     /// empty: the counts do not know how many references there were.
     pub fn explain(&self, counts: &[u64]) -> BleuScore {
         let counts = BleuCounts::from_row(counts);
-        let brevity_penalty = brevity_penalty(counts.hypothesis_len, counts.reference_len);
+        // No words: e^-∞ = 0 against some, and `min` turns the 0/0 against none into e^0 = 1.
+        let references_per_word = counts.reference_len as f64 / counts.hypothesis_len as f64;
+        let brevity_penalty = (1.0 - references_per_word).min(0.0).exp();
         let (precisions, effective) = self.precisions(&counts);
         let counted = match self.orders {
             NgramOrders::All => self.max_order,
@@ -269,23 +268,6 @@ impl Bleu {
         // The end is trimmed first because it changes tokens: a hyphen before a line end joins
         // lines.
         self.tokenizer.tokenize(line.trim_end_matches(is_space)).into_owned()
-    }
-}
-
-/// The reference length closest to a hypothesis'; the shorter one of two that are equally close.
-fn closest_len(hypothesis: usize, references: impl Iterator<Item = usize>) -> usize {
-    references
-        .min_by_key(|&len| (len.abs_diff(hypothesis), len))
-        .expect("a segment has a reference")
-}
-
-fn brevity_penalty(hypothesis_len: u64, reference_len: u64) -> f64 {
-    if hypothesis_len >= reference_len {
-        1.0
-    } else if hypothesis_len == 0 {
-        0.0
-    } else {
-        (1.0 - reference_len as f64 / hypothesis_len as f64).exp()
     }
 }
 

@@ -13,7 +13,6 @@
 
 use super::metric::{Metric, count_lines, ngrams, signature};
 use super::{Case, EvalError, is_space, words};
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Whether character n-grams include whitespace.
@@ -99,23 +98,18 @@ impl Metric for Chrf {
     fn count(&self, hypothesis: &str, references: &[&str]) -> Vec<u64> {
         let text = self.case.apply(hypothesis);
         let (chars, words) = (self.chars(&text), split_words(&text));
-        let chars: Vec<_> = (1..=self.char_order).map(|n| ngrams(&chars, n)).collect();
-        let words: Vec<_> = (1..=self.word_order).map(|n| ngrams(&words, n)).collect();
-        let mut best: Option<(f64, Vec<u64>)> = None;
-        for reference in references {
+        let against = |reference: &&str| {
             let text = self.case.apply(reference);
             let (ref_chars, ref_words) = (self.chars(&text), split_words(&text));
-            let of_chars =
-                chars.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_chars, n)));
-            let of_words =
-                words.iter().zip(1..).map(|(have, n)| matches(have, &ngrams(&ref_words, n)));
-            let counts: Vec<u64> = of_chars.chain(of_words).flatten().collect();
-            let score = self.score(&counts);
-            if best.as_ref().is_none_or(|(most, _)| score > *most) {
-                best = Some((score, counts));
-            }
-        }
-        best.expect("a segment has a reference").1
+            let of_chars = (1..=self.char_order).flat_map(|n| matches(&chars, &ref_chars, n));
+            let of_words = (1..=self.word_order).flat_map(|n| matches(&words, &ref_words, n));
+            of_chars.chain(of_words).collect::<Vec<u64>>()
+        };
+        references
+            .iter()
+            .map(against)
+            .reduce(|best, next| if self.score(&next) > self.score(&best) { next } else { best })
+            .expect("a segment has a reference")
     }
 
     fn score(&self, counts: &[u64]) -> f64 {
@@ -153,7 +147,6 @@ impl Chrf {
     }
 
     /// Scores a corpus; `references[i]` are the references of `hypotheses[i]`, at least one.
-    ///
     /// # Errors
     /// If there are no hypotheses, or not at least one reference for each.
     pub fn corpus(
@@ -183,10 +176,8 @@ impl Chrf {
 
 /// N-grams of the hypothesis (none if the reference has none to match), of the reference, and
 /// matches.
-fn matches<T: Eq + Hash>(
-    hypothesis: &HashMap<&[T], u64>,
-    reference: &HashMap<&[T], u64>,
-) -> [u64; 3] {
+fn matches<T: Eq + Hash>(hypothesis: &[T], reference: &[T], n: usize) -> [u64; 3] {
+    let (hypothesis, reference) = (ngrams(hypothesis, n), ngrams(reference, n));
     if reference.is_empty() {
         return [0; 3];
     }

@@ -7,7 +7,7 @@
 //! A fraction 0/0 counts as 0, as in scikit-learn. The macro average is over the classes that occur
 //! as label or as prediction; with one label per text the micro F1 is the accuracy.
 
-use super::EvalError;
+use super::{EvalError, FScore, ratio};
 
 /// Counts of (label, prediction) pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,23 +16,10 @@ pub struct ConfusionMatrix {
     counts: Vec<u64>, // (label, prediction), row by row
 }
 
-/// Precision, recall and F1, each from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ClassScore {
-    /// Correct among those predicted as the class.
-    pub precision: f64,
-    /// Predicted as the class among those that are.
-    pub recall: f64,
-    /// Their harmonic mean.
-    pub f1: f64,
-}
-
 impl ConfusionMatrix {
     /// Counts predictions against labels, both class ids below `classes`.
-    ///
     /// # Errors
     /// If there is not one prediction per label, or there is none.
-    ///
     /// # Panics
     /// If a class id is `classes` or more.
     #[track_caller]
@@ -82,11 +69,11 @@ impl ConfusionMatrix {
     }
 
     /// The scores of one class.
-    pub fn class(&self, class: usize) -> ClassScore {
+    pub fn class(&self, class: usize) -> FScore {
         let correct = self.count(class, class);
         let (said, there) = (self.predicted(class), self.support(class));
         // 2PR / (P + R) without dividing first.
-        ClassScore {
+        FScore {
             precision: ratio(correct, said),
             recall: ratio(correct, there),
             f1: ratio(2 * correct, said + there),
@@ -94,32 +81,17 @@ impl ConfusionMatrix {
     }
 
     /// The macro average: unweighted over the classes that occur.
-    pub fn macro_mean(&self) -> ClassScore {
+    pub fn macro_mean(&self) -> FScore {
         let occurring =
             (0..self.classes).filter(|&class| self.support(class) + self.predicted(class) > 0);
-        self.mean(occurring.map(|class| (class, 1)))
+        FScore::mean(occurring.map(|class| (1.0, self.class(class))))
     }
 
     /// The average over the classes, weighted by support.
-    pub fn weighted_mean(&self) -> ClassScore {
-        self.mean((0..self.classes).map(|class| (class, self.support(class))))
+    pub fn weighted_mean(&self) -> FScore {
+        let weighted = |class| (self.support(class) as f64, self.class(class));
+        FScore::mean((0..self.classes).map(weighted))
     }
-
-    fn mean(&self, weights: impl Iterator<Item = (usize, u64)>) -> ClassScore {
-        let (mut sum, mut all) = (ClassScore::default(), 0.0);
-        for (class, weight) in weights {
-            let (score, weight) = (self.class(class), weight as f64);
-            sum.precision += weight * score.precision;
-            sum.recall += weight * score.recall;
-            sum.f1 += weight * score.f1;
-            all += weight;
-        }
-        ClassScore { precision: sum.precision / all, recall: sum.recall / all, f1: sum.f1 / all }
-    }
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 #[cfg(test)]

@@ -22,10 +22,8 @@ pub struct LengthGroup {
 /// BLEU of the lines whose source has up to `longest[0]` words, then up to `longest[1]`, …, then
 /// more; groups without lines are left out. Words of the source are counted as `tokenizer` sees
 /// them.
-///
 /// # Errors
 /// If there is not one source, hypothesis and reference per line.
-///
 /// # Panics
 /// If `longest` is not strictly increasing.
 #[track_caller]

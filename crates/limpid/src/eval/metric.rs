@@ -32,11 +32,6 @@ impl Counts {
         self.numbers.len() / self.width
     }
 
-    /// The number of counts per line.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// The counts of a line.
     pub fn line(&self, i: usize) -> &[u64] {
         &self.numbers[i * self.width..(i + 1) * self.width]
@@ -59,7 +54,6 @@ impl Counts {
 
 /// Counts every line of a corpus; `references[i]` are the references of `hypotheses[i]`, at least
 /// one.
-///
 /// # Errors
 /// If there are no hypotheses, or not at least one reference for each.
 pub fn count_lines(

@@ -107,6 +107,39 @@ impl BleuTokenizer {
     }
 }
 
+/// Precision, recall and F1, each from 0 to 1: of a class, or of the words of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FScore {
+    /// Correct among those predicted.
+    pub precision: f64,
+    /// Predicted among those in the reference.
+    pub recall: f64,
+    /// Their harmonic mean.
+    pub f1: f64,
+}
+
+impl FScore {
+    /// The mean of scores with their weights; of none, 0.
+    pub fn mean(scores: impl IntoIterator<Item = (f64, FScore)>) -> Self {
+        let (mut sum, mut all) = (Self::default(), 0.0);
+        for (weight, score) in scores {
+            sum.precision += weight * score.precision;
+            sum.recall += weight * score.recall;
+            sum.f1 += weight * score.f1;
+            all += weight;
+        }
+        if all == 0.0 {
+            return sum;
+        }
+        Self { precision: sum.precision / all, recall: sum.recall / all, f1: sum.f1 / all }
+    }
+}
+
+/// A fraction; 0/0 counts as 0.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
 /// The words of a line, separated by any whitespace, including the non-breaking space.
 pub fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_space).filter(|word| !word.is_empty())

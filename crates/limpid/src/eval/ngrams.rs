@@ -31,7 +31,6 @@ pub enum Order {
 
 impl NGrams {
     /// Counts sequences; the first token of each is only context.
-    ///
     /// # Panics
     /// If a token is not below `vocabulary`.
     #[track_caller]

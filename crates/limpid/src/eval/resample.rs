@@ -58,7 +58,6 @@ impl Bootstrap {
 
 impl Interval {
     /// The interval of the scores of the samples, in any order.
-    ///
     /// # Panics
     /// If there are none.
     #[track_caller]
@@ -75,7 +74,6 @@ impl Interval {
 
 /// The p-value of the difference of two scores under the null hypothesis that the systems are
 /// equal, from the scores of the same samples ([`Bootstrap::scores`]).
-///
 /// # Panics
 /// If the two do not have the same number of samples.
 #[track_caller]
@@ -89,7 +87,6 @@ pub fn paired_p_value(baseline: &[f64], system: &[f64], observed: f64) -> f64 {
 impl Randomization {
     /// The p-value of the observed difference under the null hypothesis that the systems are
     /// exchangeable.
-    ///
     /// # Panics
     /// If the systems do not have the same number of lines.
     #[track_caller]

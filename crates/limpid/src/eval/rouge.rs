@@ -8,38 +8,20 @@
 //! `rouge-score` without its stemmer, and words are its words: runs of the ASCII letters and digits
 //! of the lowercased text. So it is a metric for English; `été` is the word `t`.
 
+use super::FScore;
 use std::collections::HashMap;
 
-/// Precision, recall and F, each from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RougeScore {
-    /// The fraction of the prediction that is in the reference.
-    pub precision: f64,
-    /// The fraction of the reference that is in the prediction.
-    pub recall: f64,
-    /// Their harmonic mean.
-    pub f1: f64,
-}
-
-impl RougeScore {
-    fn new(hits: usize, predicted: usize, wanted: usize) -> Self {
-        if hits == 0 {
-            return Self::default();
-        }
-        let (precision, recall) = (hits as f64 / predicted as f64, hits as f64 / wanted as f64);
-        Self { precision, recall, f1: 2.0 * precision * recall / (precision + recall) }
+/// The score of so many words in common.
+fn score(hits: usize, predicted: usize, wanted: usize) -> FScore {
+    if hits == 0 {
+        return FScore::default();
     }
-
-    /// The mean of the scores of a corpus' texts; of none, 0.
-    pub fn mean(scores: &[RougeScore]) -> Self {
-        let n = scores.len().max(1) as f64;
-        let mean = |part: fn(&RougeScore) -> f64| scores.iter().map(part).sum::<f64>() / n;
-        Self { precision: mean(|s| s.precision), recall: mean(|s| s.recall), f1: mean(|s| s.f1) }
-    }
+    let (precision, recall) = (hits as f64 / predicted as f64, hits as f64 / wanted as f64);
+    FScore { precision, recall, f1: 2.0 * precision * recall / (precision + recall) }
 }
 
 /// ROUGE-L of a text as one sequence of words.
-pub fn rouge_l(prediction: &str, reference: &str) -> RougeScore {
+pub fn rouge_l(prediction: &str, reference: &str) -> FScore {
     let (predicted, wanted) = (tokens(prediction), tokens(reference));
     // The last row of the table of ROUGE-Lsum is enough for the length alone.
     let mut row = vec![0; predicted.len() + 1];
@@ -50,12 +32,12 @@ pub fn rouge_l(prediction: &str, reference: &str) -> RougeScore {
             diagonal = std::mem::replace(&mut row[j + 1], longest);
         }
     }
-    RougeScore::new(row[predicted.len()], predicted.len(), wanted.len())
+    score(row[predicted.len()], predicted.len(), wanted.len())
 }
 
 /// ROUGE-Lsum of a text whose sentences are lines: each sentence of the reference may find its
 /// words in all sentences of the prediction, but no word is found more often than it occurs.
-pub fn rouge_lsum(prediction: &str, reference: &str) -> RougeScore {
+pub fn rouge_lsum(prediction: &str, reference: &str) -> FScore {
     let sentences = |text: &str| -> Vec<Vec<String>> { text.split('\n').map(tokens).collect() };
     let (predicted, wanted) = (sentences(prediction), sentences(reference));
     let (mut left_predicted, mut left_wanted) = (tally(&predicted), tally(&wanted));
@@ -76,19 +58,14 @@ pub fn rouge_lsum(prediction: &str, reference: &str) -> RougeScore {
         }
     }
     let words = |sentences: &[Vec<String>]| sentences.iter().map(Vec::len).sum();
-    RougeScore::new(hits, words(&predicted), words(&wanted))
+    score(hits, words(&predicted), words(&wanted))
 }
 
 /// The best score, by F, against several references; the first of equals.
-///
 /// # Panics
 /// If there is no reference.
 #[track_caller]
-pub fn best_of(
-    score: fn(&str, &str) -> RougeScore,
-    prediction: &str,
-    references: &[&str],
-) -> RougeScore {
+pub fn best_of(score: fn(&str, &str) -> FScore, prediction: &str, references: &[&str]) -> FScore {
     let scores = references.iter().map(|reference| score(prediction, reference));
     scores
         .reduce(|best, next| if next.f1 > best.f1 { next } else { best })
@@ -97,7 +74,6 @@ pub fn best_of(
 
 /// Exact match: the fraction of predictions that equal their reference, ignoring spaces around
 /// them; 0 for none.
-///
 /// # Panics
 /// If there is not one reference per prediction.
 #[track_caller]

@@ -1,7 +1,8 @@
 //! Scores of summaries: ROUGE-L and exact match, beside the lead-sentence baseline.
 
+use super::FScore;
 use super::baselines::lead_sentence;
-use super::rouge::{RougeScore, exact_match, rouge_l};
+use super::rouge::{exact_match, rouge_l};
 
 /// Scores of summaries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,23 +15,17 @@ pub struct SummaryScores {
 
 impl SummaryScores {
     /// Scores of summaries, one per pair of a text and its reference.
-    pub fn of(summaries: &[String], pairs: &[(String, String)]) -> Self {
-        Self::new(summaries.iter().map(String::as_str).collect(), pairs)
+    pub fn of<S: AsRef<str>>(summaries: &[S], pairs: &[(String, String)]) -> Self {
+        let references: Vec<&str> = pairs.iter().map(|(_, reference)| reference.as_str()).collect();
+        let both = summaries.iter().zip(&references);
+        let rouge = both.map(|(summary, reference)| (1.0, rouge_l(summary.as_ref(), reference)));
+        Self { rouge_l: FScore::mean(rouge).f1, exact: exact_match(summaries, &references) }
     }
 
     /// Scores of the first sentences: the baseline without a model.
     pub fn of_leads(pairs: &[(String, String)]) -> Self {
-        Self::new(pairs.iter().map(|(text, _)| lead_sentence(text)).collect(), pairs)
-    }
-
-    fn new(summaries: Vec<&str>, pairs: &[(String, String)]) -> Self {
-        let references: Vec<&str> = pairs.iter().map(|(_, reference)| reference.as_str()).collect();
-        let rouge: Vec<RougeScore> = summaries
-            .iter()
-            .zip(&references)
-            .map(|(summary, reference)| rouge_l(summary, reference))
-            .collect();
-        Self { rouge_l: RougeScore::mean(&rouge).f1, exact: exact_match(&summaries, &references) }
+        let leads: Vec<&str> = pairs.iter().map(|(text, _)| lead_sentence(text)).collect();
+        Self::of(&leads, pairs)
     }
 }
 
@@ -42,7 +37,7 @@ mod tests {
     fn summaries_are_measured_beside_the_first_sentences() {
         let pair = |text: &str, summary: &str| (text.to_string(), summary.to_string());
         let pairs = [pair("A cat sat. It ran.", "A cat ran."), pair("A dog lay.", "A dog lay.")];
-        let own = SummaryScores::of(&["A cat ran.".into(), "A dog sat.".into()], &pairs);
+        let own = SummaryScores::of(&["A cat ran.", "A dog sat."], &pairs);
         // All three words, and two of three.
         assert!(
             (own.rouge_l - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12 && own.exact == 0.5,

@@ -30,7 +30,6 @@ pub struct TranslatorScores {
 }
 
 /// Pairs from these files as token ids.
-///
 /// # Errors
 /// [`EvalError::TooLong`] if a side has more than `longest` tokens.
 pub fn tokens_to_score(
@@ -57,7 +56,6 @@ pub fn tokens_to_score(
 }
 
 /// Translates the source of every pair and scores the translation against its target.
-///
 /// # Errors
 /// If a pair is too long for the model, or the tokenizer is another model's.
 pub fn score_translator(
@@ -94,7 +92,6 @@ pub fn score_translator(
 }
 
 /// Checks that all token ids are in a model's vocabulary.
-///
 /// # Errors
 /// [`EvalError::TokenOutOfRange`] for the first that is not.
 pub fn check_ids(ids: &[u32], vocab_size: usize) -> Result<()> {

@@ -55,28 +55,16 @@ impl Bars {
             page.column(middle, &bar.name);
             let Some(y) = page.y(&axis, bar.height) else { continue };
             let width = (0.62 * slot).min(90.0);
-            let _ = write!(
-                page.body,
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\">\
-                 <title>{}</title></rect>",
-                px(middle - width / 2.0),
-                px(y.min(zero)),
-                px(width),
-                px((zero - y).abs()),
-                colour(0),
-                super::escape(&bar.about)
-            );
+            let _ = write!(page.body, "<g><title>{}</title>", super::escape(&bar.about));
+            let (corner, size) = ((middle - width / 2.0, y.min(zero)), (width, (zero - y).abs()));
+            page.rect(corner, size, &format!(" rx=\"2\" fill=\"{}\"", colour(0)));
+            page.body += "</g>";
             let interval =
                 bar.interval.and_then(|(low, high)| page.y(&axis, low).zip(page.y(&axis, high)));
             if let Some((low, high)) = interval {
                 // Grey, so that it is seen on the bar and on the page.
-                let _ = write!(
-                    page.body,
-                    "<path class=\"lca\" stroke-width=\"2\" d=\"M{} {}V{}\"/>",
-                    px(middle),
-                    px(low),
-                    px(high)
-                );
+                let line = format!("M{} {}V{}", px(middle), px(low), px(high));
+                page.path(&line, " class=\"lca\" stroke-width=\"2\"");
             }
             let top = interval.map_or(y, |(_, high)| y.min(high)).min(zero);
             if numbers_fit {
@@ -154,8 +142,8 @@ mod tests {
         let svg = bars.svg();
         assert_well_formed(&svg);
         // From 0 to 40 over 280 units: the line is 105 high.
-        let line =
-            svg.split("stroke-width=\"2\" d=\"M170 ").nth(1).unwrap().split('"').next().unwrap();
+        let line = svg.split("<path d=\"M170 ").find(|path| path.contains('V')).unwrap();
+        let line = line.split('"').next().unwrap();
         let (low, high) = line.split_once('V').unwrap();
         assert_eq!(low.parse::<f64>().unwrap() - high.parse::<f64>().unwrap(), 105.0);
     }

@@ -11,9 +11,10 @@
 //! ```
 
 use super::scale::{Axis, Ends, Fitted, short_number};
-use super::svg::{HEIGHT, LEFT, Page, RIGHT, Style, colour, dashes, px, width_of};
+use super::svg::{HEIGHT, LEFT, Page, RIGHT, Style, colour, dashes, px, width_of, x_of};
 use crate::error::{Error, ReportError, Result};
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -96,7 +97,6 @@ impl Chart {
     }
 
     /// Reads a chart from JSON (docs/formats.md has its keys).
-    ///
     /// # Errors
     /// If the file cannot be read or is not a chart.
     pub fn read(path: &Path) -> Result<Self> {
@@ -108,18 +108,11 @@ impl Chart {
 
     /// The chart as SVG.
     pub fn svg(&self) -> String {
-        let xs = |s: &Series| {
-            s.points.iter().map(|p| p.0).chain(s.band.iter().map(|b| b.0)).collect::<Vec<_>>()
-        };
-        let ys = |s: &Series| {
-            s.points
-                .iter()
-                .map(|p| p.1)
-                .chain(s.band.iter().flat_map(|b| [b.1, b.2]))
-                .collect::<Vec<_>>()
-        };
-        let x = self.x.fit(self.series.iter().flat_map(xs), Ends::Exact);
-        let y = self.y.fit(self.series.iter().flat_map(ys), Ends::Round);
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let bands = || self.series.iter().flat_map(|series| &series.band);
+        let xs = points().map(|p| p.0).chain(bands().map(|b| b.0));
+        let ys = points().map(|p| p.1).chain(bands().flat_map(|b| [b.1, b.2]));
+        let (x, y) = (self.x.fit(xs, Ends::Exact), self.y.fit(ys, Ends::Round));
         let styles = self.styles(&x, &y);
         let mut page = Page::new(&self.title, &self.subtitle, &self.legend(&styles), &self.y.label);
         page.rows(&y);
@@ -128,9 +121,11 @@ impl Chart {
             let (Some(at), name) = (x_of(&x, tick), short_number(tick)) else { continue };
             // A label that would overlap the previous one is left out.
             let half = width_of(&name) / 2.0;
-            if (LEFT - 0.5..=RIGHT + 0.5).contains(&at) {
-                page.column(at, if at - half >= free { &name } else { "" });
-                free = if at - half >= free { at + half } else { free };
+            if at - half >= free {
+                page.column(at, &name);
+                free = at + half;
+            } else {
+                page.column(at, "");
             }
         }
         for (series, style) in self.series.iter().zip(&styles) {
@@ -183,41 +178,21 @@ impl Chart {
 
     /// The text alternative.
     fn summary(&self) -> String {
-        let mut text = format!(
-            "{} against {}.",
-            if self.y.label.is_empty() { &self.title } else { &self.y.label },
-            self.x.label
-        );
+        let y = if self.y.label.is_empty() { &self.title } else { &self.y.label };
+        let mut text = format!("{y} against {}.", self.x.label);
         for series in self.series.iter().filter(|s| s.mark != Mark::Faint) {
             let seen: Vec<_> =
                 series.points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
-            let _ = match seen[..] {
-                [] => write!(text, " {}: no points.", series.name),
-                [p] => write!(
-                    text,
-                    " {}: {} at {}.",
-                    series.name,
-                    short_number(p.1),
-                    short_number(p.0)
-                ),
-                [a, .., b] => write!(
-                    text,
-                    " {}: {} points, from {} at {} to {} at {}.",
-                    series.name,
-                    seen.len(),
-                    short_number(a.1),
-                    short_number(a.0),
-                    short_number(b.1),
-                    short_number(b.0)
-                ),
+            let at = |p: &(f64, f64)| format!("{} at {}", short_number(p.1), short_number(p.0));
+            let points = match seen[..] {
+                [] => "no points".to_string(),
+                [p] => at(p),
+                [a, .., b] => format!("{} points, from {} to {}", seen.len(), at(a), at(b)),
             };
+            let _ = write!(text, " {}: {points}.", series.name);
         }
         text
     }
-}
-
-fn x_of(axis: &Fitted, number: f64) -> Option<f64> {
-    axis.place(number).map(|place| LEFT + place * (RIGHT - LEFT))
 }
 
 fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted) {
@@ -227,33 +202,26 @@ fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted)
     let lower = series.band.iter().rev().filter_map(|b| at(page, b.0, b.1));
     let outline: Vec<_> = upper.chain(lower).collect();
     if outline.len() >= 4 {
-        let _ = write!(
-            page.body,
-            "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\".18\"/>",
-            path(&outline)
-        );
+        let attributes = format!(" fill=\"{colour}\" fill-opacity=\".18\"");
+        page.path(&(path(&outline) + "Z"), &attributes);
     }
     let places: Vec<_> = series.points.iter().map(|p| at(page, p.0, p.1)).collect();
     let (width, opacity) = if series.mark == Mark::Faint { (1.0, ".35") } else { (2.0, "1") };
     for run in places.split(Option::is_none).filter(|run| !run.is_empty()) {
-        let run: Vec<(f64, f64)> = run.iter().flatten().copied().collect();
+        let run = thin(&run.iter().flatten().copied().collect::<Vec<_>>());
         if run.len() > 1 {
-            let _ = write!(
-                page.body,
-                "<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{width}\" \
-                 stroke-opacity=\"{opacity}\" stroke-linejoin=\"round\" \
-                 stroke-dasharray=\"{dashes}\"/>",
-                path(&thin(&run))
+            let attributes = format!(
+                " stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\" \
+                 stroke-linejoin=\"round\" stroke-dasharray=\"{dashes}\""
             );
+            page.path(&path(&run), &attributes);
         }
         // A point alone has no line that would show it.
         if series.mark == Mark::Dots || run.len() == 1 {
-            for (cx, cy) in thin(&run) {
+            for (cx, cy) in run.iter().map(|place| (px(place.0), px(place.1))) {
                 let _ = write!(
                     page.body,
-                    "<circle cx=\"{}\" cy=\"{}\" r=\"3.5\" fill=\"{colour}\"/>",
-                    px(cx),
-                    px(cy)
+                    "<circle cx=\"{cx}\" cy=\"{cy}\" r=\"3.5\" fill=\"{colour}\"/>"
                 );
             }
         }
@@ -261,11 +229,9 @@ fn draw(page: &mut Page, series: &Series, style: &Style, x: &Fitted, y: &Fitted)
 }
 
 fn path(places: &[(f64, f64)]) -> String {
-    let mut text = String::new();
-    for (i, (x, y)) in places.iter().enumerate() {
-        let _ = write!(text, "{}{} {}", if i == 0 { "M" } else { "L" }, px(*x), px(*y));
-    }
-    text
+    let places: Vec<String> =
+        places.iter().map(|(x, y)| format!("{} {}", px(*x), px(*y))).collect();
+    format!("M{}", places.join("L"))
 }
 
 /// The first, lowest, highest and last point of each column: visually the same line.
@@ -276,13 +242,10 @@ fn thin(run: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let column = |p: &(f64, f64)| ((p.0 - LEFT) / (RIGHT - LEFT) * COLUMNS).floor();
     let mut kept = Vec::new();
     for group in run.chunk_by(|a, b| column(a) == column(b)) {
-        let by_height = |a: &&usize, b: &&usize| group[**a].1.total_cmp(&group[**b].1);
-        let all: Vec<usize> = (0..group.len()).collect();
-        let mut chosen = vec![0, group.len() - 1];
-        chosen.extend(all.iter().min_by(by_height));
-        chosen.extend(all.iter().max_by(by_height));
-        chosen.sort_unstable();
-        chosen.dedup();
+        let by_height = |a: &usize, b: &usize| group[*a].1.total_cmp(&group[*b].1);
+        let all = 0..group.len();
+        let extremes = all.clone().min_by(by_height).into_iter().chain(all.max_by(by_height));
+        let chosen: BTreeSet<usize> = extremes.chain([0, group.len() - 1]).collect();
         kept.extend(chosen.into_iter().map(|i| group[i]));
     }
     kept

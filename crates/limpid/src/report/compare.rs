@@ -29,12 +29,8 @@ pub fn compare(runs: &[Run]) -> Comparison {
         all.map(|figure| (figure.name.clone(), figure)).collect::<Vec<_>>()
     };
     let charts = curves::of_runs(runs, &names).iter().map(super::Chart::svg).collect();
-    Comparison {
-        names,
-        figures: align(&runs.iter().map(both).collect::<Vec<_>>()),
-        differences,
-        charts,
-    }
+    let figures = align(&runs.iter().map(both).collect::<Vec<_>>());
+    Comparison { names, figures, differences, charts }
 }
 
 fn names(runs: &[Run]) -> Vec<String> {
@@ -59,14 +55,14 @@ fn align<T: Clone>(lists: &[Vec<(String, T)>]) -> Vec<(String, Vec<Option<T>>)> 
     rows
 }
 
+/// The cells of a row: its name, then each value as text.
+fn cells<T>((name, values): &(String, Vec<Option<T>>), text: fn(&T) -> &String) -> Vec<String> {
+    let cell = |value: &Option<T>| value.as_ref().map_or("–".to_string(), |v| text(v).clone());
+    std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
+}
+
 impl Comparison {
     fn figure_rows(&self) -> Vec<Vec<String>> {
-        let cell = |figure: &Option<Figure>| {
-            figure.as_ref().map_or("–".to_string(), |figure| figure.shown.clone())
-        };
-        let row = |(name, values): &(String, Vec<Option<Figure>>)| {
-            std::iter::once(name.clone()).chain(values.iter().map(cell)).collect()
-        };
         let of = |name: &str| {
             self.figures.iter().find(|(known, _)| known == name).map(|(_, values)| values)
         };
@@ -77,44 +73,39 @@ impl Comparison {
                 values.iter().zip(same).all(|(a, b)| a.is_none() || b.is_some())
             })
         };
-        self.figures.iter().filter(|row| !is_repeated(row)).map(row).collect()
+        let shown = self.figures.iter().filter(|row| !is_repeated(row));
+        shown.map(|row| cells(row, |figure| &figure.shown)).collect()
     }
 
     fn difference_rows(&self) -> Vec<Vec<String>> {
-        let cell = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_string());
-        let row = |(key, values): &(String, Vec<Option<String>>)| {
-            std::iter::once(key.clone()).chain(values.iter().map(cell)).collect()
-        };
-        self.differences.iter().map(row).collect()
+        self.differences.iter().map(|row| cells(row, |value| value)).collect()
+    }
+
+    /// The names of the runs, as the head of a table.
+    fn head(&self) -> Vec<String> {
+        std::iter::once(String::new()).chain(self.names.iter().cloned()).collect()
     }
 
     /// One page, a single offline file.
     pub fn html(&self) -> String {
         let title = self.names.join(", ");
-        let head: Vec<String> =
-            std::iter::once(String::new()).chain(self.names.iter().cloned()).collect();
+        let head = self.head();
         let mut body = format!("<h1>{} runs</h1>\n<p>{}</p>\n", self.names.len(), escape(&title));
         body += &section("Figures", &table("", &head, &self.figure_rows()));
-        body += &section(
-            "Differences of the configurations",
-            &table("", &head, &self.difference_rows()),
-        );
+        let differences = table("", &head, &self.difference_rows());
+        body += &section("Differences of the configurations", &differences);
         body += &section("Curves", &chart_grid(&self.charts));
         page(&format!("{} runs: {title}", self.names.len()), &body)
     }
 
     /// A table for a terminal.
     pub fn text(&self) -> String {
-        let head = |title: &str| {
-            std::iter::once(title.to_string()).chain(self.names.iter().cloned()).collect()
-        };
-        let mut rows: Vec<Vec<String>> = vec![head("")];
+        let mut rows = vec![self.head()];
         rows.extend(self.figure_rows());
         let figures = rows.len();
         rows.extend(self.difference_rows());
-        let columns = self.names.len() + 1;
         let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widths: Vec<usize> = (0..=self.names.len()).map(width).collect();
         let mut text = String::new();
         for (number, row) in rows.iter().enumerate() {
             if number == figures {

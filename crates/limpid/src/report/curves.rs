@@ -145,16 +145,13 @@ fn loss(run: &Run) -> Option<Chart> {
         _ => "cross-entropy loss (nats per token)",
     };
     let mut chart = Chart::new("Loss", Axis::linear("step"), Axis::linear(y), series);
-    if smoothing.is_some() && names.iter().all(|name| has_series(&chart, name)) {
+    let has_series = |name: &String| chart.series.iter().any(|series| series.name == *name);
+    if smoothing.is_some() && names.iter().all(has_series) {
         chart.subtitle = "The training loss includes label smoothing, the validation loss does \
                           not: their heights are not comparable."
             .into();
     }
     Some(chart)
-}
-
-fn has_series(chart: &Chart, name: &str) -> bool {
-    chart.series.iter().any(|series| series.name == name)
 }
 
 /// The charts of several runs, one line per run; charts without points are left out.

@@ -5,7 +5,7 @@
 
 use super::chart::{Chart, Mark, Series};
 use super::scale::{Fitted, short_number};
-use super::svg::{HEIGHT, LEFT, Page, RIGHT, escape, px, width_of};
+use super::svg::{HEIGHT, LEFT, Page, RIGHT, escape, width_of, x_of};
 use std::fmt::Write;
 
 /// The most strips of a chart: more would be too narrow to point at, and make the file large.
@@ -56,14 +56,11 @@ fn columns(series: &[&Series], x: &Fitted) -> Vec<Column> {
     let mut points: Vec<(f64, f64, usize, f64)> = Vec::new();
     for (which, series) in series.iter().enumerate() {
         let known = series.points.iter().filter(|point| point.1.is_finite());
-        points.extend(known.filter_map(|point| {
-            let at = LEFT + x.place(point.0)? * (RIGHT - LEFT);
-            (LEFT - 0.5..=RIGHT + 0.5).contains(&at).then_some((at, point.0, which, point.1))
-        }));
+        points.extend(known.filter_map(|point| Some((x_of(x, point.0)?, point.0, which, point.1))));
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
-    let groups: Vec<&[_]> = points.chunk_by(|a, b| slot(a.0) == slot(b.0)).collect();
-    groups.into_iter().map(|group| column(group, series)).collect()
+    let groups = points.chunk_by(|a, b| slot(a.0) == slot(b.0));
+    groups.map(|group| column(group, series)).collect()
 }
 
 /// The column of a group of points: where the series with the fewest points has one, so that a
@@ -81,28 +78,14 @@ fn column(group: &[(f64, f64, usize, f64)], series: &[&Series]) -> Column {
 
 fn strip(page: &mut Page, (left, right): (f64, f64), lines: &[String]) {
     let top = page.top;
-    let _ = write!(
-        page.body,
-        "<g class=\"lch\"><title>{}</title>\
-         <rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{HEIGHT}\"/>",
-        escape(&lines.join("\n")),
-        px(left),
-        px(top),
-        px(right - left),
-    );
+    let _ = write!(page.body, "<g class=\"lch\"><title>{}</title>", escape(&lines.join("\n")));
+    page.rect((left, top), (right - left, HEIGHT), "");
     let width = lines.iter().map(|line| width_of(line)).fold(0.0, f64::max) + 12.0;
     let height = 18.0 * lines.len() as f64 + 8.0;
     // On the side of the plot where the strip is not.
     let is_left = f64::midpoint(left, right) < f64::midpoint(LEFT, RIGHT);
     let box_left = if is_left { RIGHT - width } else { LEFT + 4.0 };
-    let _ = write!(
-        page.body,
-        "<rect class=\"lcb\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\"/>",
-        px(box_left),
-        px(top),
-        px(width),
-        px(height)
-    );
+    page.rect((box_left, top), (width, height), " class=\"lcb\" rx=\"4\"");
     for (i, line) in lines.iter().enumerate() {
         page.text(box_left + 6.0, top + 18.0 * (i + 1) as f64, "", line);
     }

@@ -31,8 +31,7 @@ td,th{border-top:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:
 vertical-align:top;overflow-wrap:anywhere}\
 th{font-weight:600}thead th{overflow-wrap:normal}.words td:first-child{overflow-wrap:normal}\
 .text td:last-child{white-space:pre-wrap}\
-.text th[scope=row],.text td:first-child:not(:last-child){width:1%;padding-right:1.5rem;\
-white-space:nowrap}.n{font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}\
+.text th[scope=row]{width:1%;padding-right:1.5rem;white-space:nowrap}\
 pre{background:var(--card);border-radius:.5rem;padding:.8rem;overflow-x:auto;font-size:.85rem}\
 summary{cursor:pointer;color:var(--soft)}.note{border-left:4px solid #c58a1a;padding-left:.7rem}";
 
@@ -57,14 +56,17 @@ pub fn html(run: &Run) -> String {
     for note in &run.notes {
         let _ = writeln!(body, "<p class=\"note\">{}</p>", escape(note));
     }
-    body += &figure_cards(&figures(run));
+    let card = |f: &Figure| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&f.name), escape(&f.shown))
+    };
+    let cards: String = figures(run).iter().map(card).collect();
+    let _ = writeln!(body, "<dl class=\"figures\">\n{cards}</dl>");
     let charts: Vec<String> = curves::of_run(run).iter().map(super::Chart::svg).collect();
     body += &section("Curves", &chart_grid(&charts));
-    let (by_length, table) = bleu_by_length(&run.bleu_by_length());
-    let scores: Vec<String> =
-        [test_scores(run), by_length].into_iter().filter(|chart| !chart.is_empty()).collect();
-    body += &section("Scores", &(chart_grid(&scores) + &table));
-    body += &section("Summary", &summary_table(&summary(run)));
+    let (by_length, length_table) = bleu_by_length(&run.bleu_by_length());
+    body += &section("Scores", &(chart_grid(&[test_scores(run), by_length]) + &length_table));
+    let rows: Vec<_> = summary(run).into_iter().map(|f| vec![f.name, f.shown]).collect();
+    body += &section("Summary", &table("text", &[], &rows));
     body += &section("Samples over time", &samples(run));
     if !run.config.is_empty() {
         body += &section("Configuration", &format!("<pre>{}</pre>\n", escape(&run.config)));
@@ -114,24 +116,12 @@ pub fn section(title: &str, content: &str) -> String {
     format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escape(title))
 }
 
-/// Charts side by side, as many per row as fit.
+/// Charts side by side, as many per row as fit; empty without charts.
 pub fn chart_grid(charts: &[String]) -> String {
-    if charts.is_empty() {
-        return String::new();
+    match charts.concat() {
+        charts if charts.is_empty() => charts,
+        charts => format!("<div class=\"charts\">\n{charts}</div>\n"),
     }
-    format!("<div class=\"charts\">\n{}</div>\n", charts.concat())
-}
-
-fn figure_cards(figures: &[Figure]) -> String {
-    let card = |f: &Figure| {
-        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&f.name), escape(&f.shown))
-    };
-    format!("<dl class=\"figures\">\n{}</dl>\n", figures.iter().map(card).collect::<String>())
-}
-
-fn summary_table(figures: &[Figure]) -> String {
-    let row = |f: &Figure| vec![f.name.clone(), f.shown.clone()];
-    table("text", &[], &figures.iter().map(row).collect::<Vec<_>>())
 }
 
 /// A table; empty without rows. The first cell of a row is its header.
@@ -168,16 +158,12 @@ fn test_scores(run: &Run) -> String {
             ],
         ),
     };
-    let bars: Vec<Bar> = all
-        .into_iter()
-        .filter_map(|(name, height)| Some((name, height.filter(|height| height.is_finite())?)))
-        .map(|(name, height)| Bar {
-            name: name.into(),
-            height,
-            interval: None,
-            about: format!("{name}: {metric} {}", short_number(height)),
-        })
-        .collect();
+    let bar = |(name, height): (&str, Option<f64>)| {
+        let height = height.filter(|height| height.is_finite())?;
+        let about = format!("{name}: {metric} {}", short_number(height));
+        Some(Bar { name: name.into(), height, interval: None, about })
+    };
+    let bars: Vec<Bar> = all.into_iter().filter_map(bar).collect();
     if bars.len() < 2 {
         // One number is a figure, not a chart.
         return String::new();
@@ -239,18 +225,13 @@ fn samples_of(prompt: &str, found: &[&Sample]) -> String {
     if let Some(reference) = found.iter().rev().find_map(|sample| sample.reference.as_deref()) {
         let _ = writeln!(text, "<p>Reference: {}</p>", escape(reference));
     }
-    let rows = |samples: &[&Sample]| -> String {
-        let row = |s: &&Sample| {
-            format!("<tr><td class=\"n\">step {}</td><td>{}</td></tr>\n", s.step, escape(&s.text))
-        };
-        samples.iter().map(row).collect()
+    let by_step = |samples: &[&Sample]| {
+        let row = |sample: &&Sample| vec![format!("step {}", sample.step), sample.text.clone()];
+        table("text", &[], &samples.iter().map(row).collect::<Vec<_>>())
     };
-    let table = |rows: String| {
-        format!("<div class=\"scroll\"><table class=\"text\">\n{rows}</table></div>\n")
-    };
-    text += &table(rows(&spread(found, SAMPLES_SHOWN)));
+    text += &by_step(&spread(found, SAMPLES_SHOWN));
     if found.len() > SAMPLES_SHOWN {
-        let all = table(rows(found));
+        let all = by_step(found);
         let _ = writeln!(text, "<details><summary>all {}</summary>\n{all}</details>", found.len());
     }
     text

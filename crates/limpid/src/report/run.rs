@@ -121,7 +121,6 @@ pub struct Run {
 
 impl Run {
     /// Reads a run folder.
-    ///
     /// # Errors
     /// [`ReportError::NotARun`] if there is no `metrics.jsonl`; other variants, with file and line,
     /// if a file is malformed. Only the last line of `metrics.jsonl` may be incomplete, as a killed
@@ -159,11 +158,11 @@ impl Run {
     /// An optional file; `notes` mentions if it is missing.
     fn optional(&mut self, name: &str) -> Result<Option<String>> {
         let path = self.folder.join(name);
-        match std::fs::read(&path) {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(text)),
-                Err(_) => Err(ReportError::File { path, reason: "not UTF-8".into() }.into()),
-            },
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
+                Err(ReportError::File { path, reason: "not UTF-8".into() }.into())
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 self.notes.push(format!("There is no {name}."));
                 Ok(None)
@@ -248,7 +247,6 @@ pub struct LengthBleu {
 }
 
 /// The lines of `metrics.jsonl`, and a note if the last one is incomplete. `path` is for errors.
-///
 /// # Errors
 /// [`ReportError::Metric`] for a line that is not a metric.
 pub fn parse_metrics(bytes: &[u8], path: &Path) -> Result<(Vec<Metric>, Option<String>)> {
@@ -261,11 +259,8 @@ pub fn parse_metrics(bytes: &[u8], path: &Path) -> Result<(Vec<Metric>, Option<S
             Ok(metric) => metrics.push(metric),
             // Lines are written with their line feed: without it, the run was killed mid-write.
             Err(_) if !line.ends_with(b"\n") => {
-                let note = format!(
-                    "The last line of metrics.jsonl, {}, is incomplete and was skipped.",
-                    i + 1
-                );
-                return Ok((metrics, Some(note)));
+                let last = format!("The last line of metrics.jsonl, {},", i + 1);
+                return Ok((metrics, Some(last + " is incomplete and was skipped.")));
             }
             Err(e) => {
                 let (path, reason) = (path.to_path_buf(), without_line(&e));

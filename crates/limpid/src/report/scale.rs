@@ -117,21 +117,14 @@ fn has_place(scale: Scale, number: f64) -> bool {
 fn linear_ticks(low: f64, high: f64, ends: Ends) -> Vec<f64> {
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|m| m * power)
-        .into_iter()
-        .find(|&s| s >= rough)
-        .unwrap_or(10.0 * power);
+    let step = power * [1.0, 2.0, 5.0].into_iter().find(|m| m * power >= rough).unwrap_or(10.0);
     // A tick at the very end must not be lost to rounding.
     let (first, last) = match ends {
         Ends::Exact => ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor()),
         Ends::Round => ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil()),
     };
-    (0..20)
-        .map(|i| first + f64::from(i))
-        .take_while(|&i| i <= last)
-        .map(|i| multiple(i, step))
-        .collect()
+    let multiples = (0..20).map(|i| first + f64::from(i)).take_while(|i| *i <= last);
+    multiples.map(|i| multiple(i, step)).collect()
 }
 
 /// i·step without the rounding of step: 3 · 0.1 is 0.3.
@@ -155,15 +148,11 @@ fn log_ticks(low: f64, high: f64, ends: Ends) -> Vec<f64> {
         powers.flat_map(|power| factors.iter().map(move |f| f * ten_to(power))).collect();
     // On rounded ends the last tick at or below the lowest number, and the first at or above the
     // highest.
-    let begin = match ends {
-        Ends::Round => all.iter().rposition(|&v| v <= low * (1.0 + 1e-9)).unwrap_or(0),
-        Ends::Exact => all.iter().position(|&v| v >= low * (1.0 - 1e-9)).unwrap_or(all.len()),
-    };
-    let end = match ends {
-        Ends::Round => {
-            all.iter().position(|&v| v >= high * (1.0 - 1e-9)).map_or(all.len(), |i| i + 1)
-        }
-        Ends::Exact => all.iter().rposition(|&v| v <= high * (1.0 + 1e-9)).map_or(0, |i| i + 1),
+    let below = |limit: f64| all.partition_point(|tick| *tick < limit * (1.0 - 1e-9));
+    let up_to = |limit: f64| all.partition_point(|tick| *tick <= limit * (1.0 + 1e-9));
+    let (begin, end) = match ends {
+        Ends::Round => (up_to(low).saturating_sub(1), (below(high) + 1).min(all.len())),
+        Ends::Exact => (below(low), up_to(high)),
     };
     if end >= begin + 3 { all[begin..end].to_vec() } else { linear_ticks(low, high, Ends::Exact) }
 }

@@ -96,6 +96,11 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
+/// The x coordinate of a number.
+pub(super) fn x_of(axis: &Fitted, number: f64) -> Option<f64> {
+    axis.place(number).map(|place| LEFT + place * (RIGHT - LEFT))
+}
+
 /// A chart under construction.
 pub(super) struct Page {
     /// The elements so far.
@@ -140,14 +145,10 @@ impl Page {
             if x + width > RIGHT {
                 (x, self.top) = (8.0, self.top + 22.0);
             }
-            let _ = write!(
-                self.body,
-                "<path d=\"M{} {}h22\" stroke=\"{}\" stroke-width=\"3\" stroke-dasharray=\"{}\"/>",
-                px(x),
-                px(self.top - 4.5),
-                style.colour,
-                style.dashes
-            );
+            let Style { colour, dashes } = style;
+            let attributes =
+                format!(" stroke=\"{colour}\" stroke-width=\"3\" stroke-dasharray=\"{dashes}\"");
+            self.path(&format!("M{} {}h22", px(x), px(self.top - 4.5)), &attributes);
             self.text(x + 28.0, self.top, "", &shown);
             x += width;
         }
@@ -155,12 +156,21 @@ impl Page {
 
     /// Text anchored at a point.
     pub(super) fn text(&mut self, x: f64, y: f64, attributes: &str, text: &str) {
+        let (x, y, text) = (px(x), px(y), escape(text));
+        let _ = write!(self.body, "<text x=\"{x}\" y=\"{y}\"{attributes}>{text}</text>");
+    }
+
+    /// A path along `d`, SVG's path data.
+    pub(super) fn path(&mut self, d: &str, attributes: &str) {
+        let _ = write!(self.body, "<path d=\"{d}\"{attributes}/>");
+    }
+
+    /// A rectangle from its upper left corner and its size.
+    pub(super) fn rect(&mut self, corner: (f64, f64), size: (f64, f64), attributes: &str) {
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(px);
         let _ = write!(
             self.body,
-            "<text x=\"{}\" y=\"{}\"{attributes}>{}</text>",
-            px(x),
-            px(y),
-            escape(text)
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"{attributes}/>"
         );
     }
 
@@ -177,21 +187,16 @@ impl Page {
     /// Grid lines at the ticks of the y axis, with their labels.
     pub(super) fn rows(&mut self, axis: &Fitted) {
         for (&tick, name) in axis.ticks.iter().zip(tick_names(&axis.ticks)) {
-            let Some(y) =
-                self.y(axis, tick).filter(|y| (self.top - 0.5..=self.bottom() + 0.5).contains(y))
-            else {
-                continue;
-            };
-            let _ = write!(self.body, "<path class=\"lcg\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(y));
+            let Some(y) = self.y(axis, tick) else { continue };
+            self.path(&format!("M{LEFT} {}H{RIGHT}", px(y)), " class=\"lcg\"");
             self.text(LEFT - 8.0, y + 4.5, " text-anchor=\"end\"", &name);
         }
-        let _ =
-            write!(self.body, "<path class=\"lca\" d=\"M{LEFT} {}H{RIGHT}\"/>", px(self.bottom()));
+        self.path(&format!("M{LEFT} {}H{RIGHT}", px(self.bottom())), " class=\"lca\"");
     }
 
     /// A tick of the x axis with its label, on one line or two.
     pub(super) fn column(&mut self, x: f64, name: &str) {
-        let _ = write!(self.body, "<path class=\"lca\" d=\"M{} {}v5\"/>", px(x), px(self.bottom()));
+        self.path(&format!("M{} {}v5", px(x), px(self.bottom())), " class=\"lca\"");
         for (i, line) in name.lines().enumerate() {
             let below = 16.0 * i as f64;
             self.below = self.below.max(below);
@@ -201,17 +206,13 @@ impl Page {
 
     /// The finished SVG; `summary` is its text alternative.
     pub(super) fn finish(mut self, title: &str, summary: &str, x_label: &str) -> String {
-        self.text(
-            f64::midpoint(LEFT, RIGHT),
-            self.bottom() + 42.0 + self.below,
-            " text-anchor=\"middle\"",
-            x_label,
-        );
+        let label_at = self.bottom() + 42.0 + self.below;
+        self.text(f64::midpoint(LEFT, RIGHT), label_at, " text-anchor=\"middle\"", x_label);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" class=\"lc\" \
              role=\"img\" fill=\"none\">\
              <title>{}</title><desc>{}</desc>{STYLE}{}</svg>\n",
-            px(self.bottom() + 54.0 + self.below),
+            px(label_at + 12.0),
             escape(title),
             escape(summary),
             self.body

@@ -23,7 +23,6 @@ pub fn file_name(started: u64) -> String {
 
 /// Writes the whole file from `metrics.jsonl`, after a run was rolled back to a checkpoint. The
 /// same bytes as an [`Appender`] writes metric by metric.
-///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_all(path: &Path, started: u64, metrics: &[Metric]) -> Result<()> {
@@ -43,7 +42,6 @@ pub struct Appender {
 impl Appender {
     /// Opens or creates a file. An incomplete record at its end, as a killed run leaves it, is
     /// truncated.
-    ///
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(path: &Path, started: u64) -> Result<Self> {
@@ -66,7 +64,6 @@ impl Appender {
     }
 
     /// Appends a metric.
-    ///
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, metric: &Metric) -> Result<()> {

@@ -96,30 +96,26 @@ fn block_len(bytes: &[u8], ended: bool) -> usize {
 }
 
 fn visible(c: char) -> bool {
-    !c.is_whitespace() && !c.is_control() && c != '\u{feff}' && c != '\u{200b}'
+    // U+FFFD stands for a character that is incomplete here.
+    !c.is_whitespace() && !c.is_control() && !matches!(c, '\u{feff}' | '\u{200b}' | '\u{fffd}')
 }
 
 /// Whether the character that ends before byte `at` is visible.
 fn visible_before(bytes: &[u8], at: usize) -> bool {
-    let start = (at.saturating_sub(4)..at).rev().find(|i| bytes[*i] & 0xC0 != 0x80);
-    let text = start.and_then(|start| std::str::from_utf8(&bytes[start..at]).ok());
-    text.and_then(|text| text.chars().next()).is_some_and(visible)
+    String::from_utf8_lossy(&bytes[at.saturating_sub(4)..at])
+        .chars()
+        .next_back()
+        .is_some_and(visible)
 }
 
 /// Whether the character that begins at byte `at` is visible.
 fn visible_after(bytes: &[u8], at: usize) -> bool {
-    let end = (at + 1..bytes.len().min(at + 4))
-        .find(|i| bytes[*i] & 0xC0 != 0x80)
-        .unwrap_or(bytes.len().min(at + 4));
-    std::str::from_utf8(&bytes[at..end])
-        .ok()
-        .and_then(|text| text.chars().next())
-        .is_some_and(visible)
+    let end = bytes.len().min(at + 4);
+    String::from_utf8_lossy(&bytes[at..end]).chars().next().is_some_and(visible)
 }
 
 /// Applies `work` to each part with all threads and passes the results to `take` in the order of
 /// the parts, each with its part. A few parts per thread are held in memory at a time.
-///
 /// # Errors
 /// The first error of `parts`, `work` or `take`; nothing after it is passed on.
 pub fn map_in_order<P: Send + Sync, T: Send>(
@@ -130,30 +126,32 @@ pub fn map_in_order<P: Send + Sync, T: Send>(
     let mut parts = parts.peekable();
     let at_a_time = 4 * team::threads();
     while parts.peek().is_some() {
-        let mut failed = None;
+        let mut failed = Ok(());
         let mut batch = Vec::with_capacity(at_a_time);
         for part in parts.by_ref().take(at_a_time) {
             match part {
-                Ok(part) => batch.push((part, Mutex::new(None))),
+                Ok(part) => batch.push(part),
                 Err(error) => {
-                    failed = Some(error);
+                    failed = Err(error);
                     break;
                 }
             }
         }
-        team::run(batch.len(), |i| {
-            let (part, result) = &batch[i];
-            *result.lock().expect("only this task has it") = Some(work(part));
-        });
-        for (part, result) in batch {
-            let result = result.into_inner().expect("no task panicked").expect("every task ran");
+        let results = in_parallel(batch.len(), |i| work(&batch[i]));
+        for (part, result) in batch.into_iter().zip(results) {
             take(result?, part)?;
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        failed?;
     }
     Ok(())
+}
+
+/// The results of `work` on 0, 1, …, `count` − 1, computed by all threads.
+pub(super) fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    team::run(count, |i| *results[i].lock().expect("only this task has it") = Some(work(i)));
+    let result = |cell: Mutex<Option<T>>| cell.into_inner().expect("no task panicked");
+    results.into_iter().map(|cell| result(cell).expect("every task ran")).collect()
 }
 
 #[cfg(test)]

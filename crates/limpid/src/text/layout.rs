@@ -3,20 +3,16 @@
 
 use super::kind::{Casing, Purpose, TokenizerKind};
 use super::tokenizer::Tokenizer;
+use super::train::TokenizerSpec;
 use crate::error::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Marks a space in a token, as SentencePiece does.
 pub(super) const SPACE: char = '▁';
 
 /// A tokenizer around this model (the part of the file that holds the vocabulary).
-pub(super) fn assemble(
-    kind: TokenizerKind,
-    purpose: Purpose,
-    casing: Casing,
-    model: &Value,
-) -> Result<Tokenizer> {
+pub(super) fn assemble(spec: &TokenizerSpec, model: &Value) -> Result<Tokenizer> {
     let special = |(id, token): (usize, &&str)| {
         json!({
             "id": id, "content": token, "special": true,
@@ -24,37 +20,35 @@ pub(super) fn assemble(
         })
     };
     let special: Vec<Value> =
-        purpose.special_tokens(kind).iter().enumerate().map(special).collect();
+        spec.purpose.special_tokens(spec.kind).iter().enumerate().map(special).collect();
     let json = json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
         "added_tokens": special,
-        "normalizer": normalizer(kind, casing),
-        "pre_tokenizer": pre_tokenizer(kind),
-        "post_processor": post_processor(purpose),
-        "decoder": decoder(kind),
+        "normalizer": normalizer(spec.kind, spec.casing),
+        "pre_tokenizer": pre_tokenizer(spec.kind),
+        "post_processor": post_processor(spec.purpose),
+        "decoder": decoder(spec.kind),
         "model": model,
     });
     Tokenizer::from_json(Path::new("tokenizer.json"), &json.to_string())
 }
 
 /// A tokenizer whose vocabulary is its special tokens: it pre-tokenizes as the trained one will.
-pub(super) fn untrained(
-    kind: TokenizerKind,
-    purpose: Purpose,
-    casing: Casing,
-) -> Result<Tokenizer> {
-    let unknown = purpose.unknown(kind).unwrap_or("<unk>");
-    let special = purpose.special_tokens(kind);
-    let vocabulary: serde_json::Map<String, Value> =
-        special.iter().enumerate().map(|(id, token)| (token.to_string(), json!(id))).collect();
-    assemble(
-        kind,
-        purpose,
-        casing,
-        &json!({ "type": "WordLevel", "vocab": vocabulary, "unk_token": unknown }),
-    )
+pub(super) fn untrained(spec: &TokenizerSpec) -> Result<Tokenizer> {
+    let unknown = spec.purpose.unknown(spec.kind).unwrap_or("<unk>");
+    assemble(spec, &word_level(&spec.special_tokens(), unknown))
+}
+
+/// The model of a word-level vocabulary.
+pub(super) fn word_level(tokens: &[String], unknown: &str) -> Value {
+    json!({ "type": "WordLevel", "vocab": numbered(tokens), "unk_token": unknown })
+}
+
+/// Tokens and their ids.
+pub(super) fn numbered(tokens: &[String]) -> Map<String, Value> {
+    tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect()
 }
 
 fn replace(pattern: &str, content: &str) -> Value {
@@ -66,8 +60,16 @@ fn normalizer(kind: TokenizerKind, casing: Casing) -> Value {
     // Zero-width marks are removed; at the beginning they become a space, because the first word
     // is recognised by its offset in the original text. Spaces are not stripped on the left: after
     // a special token a space distinguishes a word from punctuation.
-    let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
-    let sequence = |parts: Vec<Value>| json!({ "type": "Sequence", "normalizers": parts });
+    let sequence = |form: &str, apostrophes: Option<Value>, spaces: &str| {
+        let parts = [json!({ "type": form })].into_iter().chain(lower()).chain(apostrophes);
+        let parts = parts.chain([
+            replace("^[\u{feff}\u{200b}]+", " "),
+            replace("[\u{feff}\u{200b}]", ""),
+            replace(spaces, " "),
+            json!({ "type": "Strip", "strip_left": false, "strip_right": true }),
+        ]);
+        json!({ "type": "Sequence", "normalizers": parts.collect::<Vec<_>>() })
+    };
     match kind {
         // These decode to the input, byte for byte: nothing but the case may change.
         TokenizerKind::Character | TokenizerKind::Byte | TokenizerKind::Bpe => {
@@ -75,19 +77,9 @@ fn normalizer(kind: TokenizerKind, casing: Casing) -> Value {
         }
         // Different spellings of one text become the same: composed letters, straight apostrophes,
         // plain spaces.
-        TokenizerKind::Word => sequence(
-            [json!({ "type": "NFC" })]
-                .into_iter()
-                .chain(lower())
-                .chain([
-                    replace("[\u{2018}\u{2019}]", "'"),
-                    replace("^[\u{feff}\u{200b}]+", " "),
-                    replace("[\u{feff}\u{200b}]", ""),
-                    replace("[\\s\u{a0}]+", " "),
-                    strip,
-                ])
-                .collect(),
-        ),
+        TokenizerKind::Word => {
+            sequence("NFC", Some(replace("[\u{2018}\u{2019}]", "'")), "[\\s\u{a0}]+")
+        }
         TokenizerKind::WordPiece => json!({
             "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
             // null: accents are stripped if and only if text is lowercased.
@@ -95,18 +87,7 @@ fn normalizer(kind: TokenizerKind, casing: Casing) -> Value {
         }),
         // Compatibility forms are unified (ﬁ is fi, full width is half width), SentencePiece's
         // default.
-        TokenizerKind::Unigram => sequence(
-            [json!({ "type": "NFKC" })]
-                .into_iter()
-                .chain(lower())
-                .chain([
-                    replace("^[\u{feff}\u{200b}]+", " "),
-                    replace("[\u{feff}\u{200b}]", ""),
-                    replace("\\s+", " "),
-                    strip,
-                ])
-                .collect(),
-        ),
+        TokenizerKind::Unigram => sequence("NFKC", None, "\\s+"),
     }
 }
 
@@ -159,36 +140,32 @@ fn decoder(kind: TokenizerKind) -> Value {
 
 /// Special tokens that other programs add to a text; our own code adds what it needs itself.
 fn post_processor(purpose: Purpose) -> Value {
-    let text = |id: &str, kind: usize| json!({ "Sequence": { "id": id, "type_id": kind } });
-    let token =
-        |token: &str, kind: usize| json!({ "SpecialToken": { "id": token, "type_id": kind } });
-    let known = |token: &str, id: usize| {
-        (token.to_string(), json!({ "id": token, "ids": [id], "tokens": [token] }))
+    // The parts of a template with their token type ids; A and B are the texts.
+    let parts = |parts: &[(&str, usize)]| -> Vec<Value> {
+        let part = |&(id, kind): &(&str, usize)| {
+            let piece = if matches!(id, "A" | "B") { "Sequence" } else { "SpecialToken" };
+            json!({ piece: { "id": id, "type_id": kind } })
+        };
+        parts.iter().map(part).collect()
     };
-    let template = |single: Vec<Value>, pair: Vec<Value>, tokens: Vec<(String, Value)>| {
-        let tokens: serde_json::Map<String, Value> = tokens.into_iter().collect();
+    let template = |single: &[(&str, usize)], pair: &[(&str, usize)], ids: &[(&str, usize)]| {
+        let known = |(token, id): &(&str, usize)| {
+            (token.to_string(), json!({ "id": token, "ids": [id], "tokens": [token] }))
+        };
         json!({
-            "type": "TemplateProcessing", "single": single, "pair": pair,
-            "special_tokens": tokens,
+            "type": "TemplateProcessing", "single": parts(single), "pair": parts(pair),
+            "special_tokens": ids.iter().map(known).collect::<Map<_, _>>(),
         })
     };
     match purpose {
         Purpose::LanguageModel | Purpose::Bare => Value::Null,
-        Purpose::Translation => template(
-            vec![text("A", 0), token("</s>", 0)],
-            vec![text("A", 0), text("B", 0), token("</s>", 0)],
-            vec![known("</s>", 1)],
-        ),
+        Purpose::Translation => {
+            template(&[("A", 0), ("</s>", 0)], &[("A", 0), ("B", 0), ("</s>", 0)], &[("</s>", 1)])
+        }
         Purpose::Encoder => template(
-            vec![token("[CLS]", 0), text("A", 0), token("[SEP]", 0)],
-            vec![
-                token("[CLS]", 0),
-                text("A", 0),
-                token("[SEP]", 0),
-                text("B", 1),
-                token("[SEP]", 1),
-            ],
-            vec![known("[CLS]", 2), known("[SEP]", 3)],
+            &[("[CLS]", 0), ("A", 0), ("[SEP]", 0)],
+            &[("[CLS]", 0), ("A", 0), ("[SEP]", 0), ("B", 1), ("[SEP]", 1)],
+            &[("[CLS]", 2), ("[SEP]", 3)],
         ),
     }
 }

@@ -13,7 +13,6 @@ pub struct TextReader {
 
 impl TextReader {
     /// Opens a file.
-    ///
     /// # Errors
     /// If it cannot be opened or is a folder.
     pub fn open(path: &Path) -> Result<Self> {
@@ -56,7 +55,6 @@ pub fn each_line(paths: &[PathBuf]) -> impl Iterator<Item = Result<String>> + '_
 }
 
 /// The lines of some files that are not blank.
-///
 /// # Errors
 /// If a file cannot be read or is not text.
 pub fn nonblank_lines(paths: &[PathBuf]) -> Result<Vec<String>> {
@@ -69,7 +67,6 @@ pub fn is_blank(line: &Result<String>) -> bool {
 }
 
 /// The total size of some files in bytes.
-///
 /// # Errors
 /// If a file does not exist.
 pub fn text_size(paths: &[PathBuf]) -> Result<u64> {
@@ -113,7 +110,7 @@ impl Lines {
             }
         }
         if self.number == 1 && line.starts_with('\u{feff}') {
-            line.drain(..'\u{feff}'.len_utf8());
+            line.remove(0);
         }
         Ok(Some(line))
     }
@@ -130,6 +127,18 @@ impl Iterator for Lines {
         self.failed = matches!(line, Some(Err(_)));
         line
     }
+}
+
+/// The items of `next`, up to the end or the first error.
+pub(crate) fn until_error<T>(
+    mut next: impl FnMut() -> Result<Option<T>>,
+) -> impl Iterator<Item = Result<T>> {
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        let item = if ended { None } else { next().transpose() };
+        ended = !matches!(item, Some(Ok(_)));
+        item
+    })
 }
 
 /// Bytes as text; `first` is the number of their first line, for errors.

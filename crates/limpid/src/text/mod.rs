@@ -23,7 +23,7 @@ mod words;
 
 pub use blocks::{BLOCK, Blocks, map_in_order};
 pub use kind::{Casing, Purpose, TokenizerKind};
-pub(crate) use lines::decode_utf8;
 pub use lines::{Lines, TextReader, each_line, is_blank, nonblank_lines, one_line, text_size};
+pub(crate) use lines::{decode_utf8, until_error};
 pub use tokenizer::{Offsets, Tokenizer};
 pub use words::{word_tokenizer, word_tokenizer_for};

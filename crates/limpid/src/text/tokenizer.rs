@@ -14,6 +14,9 @@ use tokenizers::{
 pub type Offsets = Vec<(usize, usize)>;
 
 /// Turns text into token ids and back; stored as `tokenizer.json`.
+///
+/// Encoding and decoding return [`TokenizerError::Encode`] and [`TokenizerError::Decode`] where the
+/// library cannot process a text or ids.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
 }
@@ -38,7 +41,6 @@ impl Tokenizer {
     ///
     /// Truncation and padding that the file asks for are switched off: a text that is too long is
     /// the caller's decision.
-    ///
     /// # Errors
     /// [`TokenizerError::Invalid`] if it is not a tokenizer.
     pub fn from_json(path: &Path, json: &str) -> Result<Self> {
@@ -66,7 +68,6 @@ impl Tokenizer {
     }
 
     /// Opens `tokenizer.json` in a model folder.
-    ///
     /// # Errors
     /// [`TokenizerError::Unreadable`] if there is none, [`TokenizerError::Invalid`] if it is not a
     /// tokenizer.
@@ -79,7 +80,6 @@ impl Tokenizer {
     }
 
     /// The text of its `tokenizer.json`: the same for the same tokenizer.
-    ///
     /// # Errors
     /// If the library cannot serialize it.
     pub fn to_json(&self) -> Result<String> {
@@ -90,7 +90,6 @@ impl Tokenizer {
 
     /// Writes `tokenizer.json` into a model folder, and the `tokenizer_config.json` by which
     /// `transformers` opens it.
-    ///
     /// # Errors
     /// If the folder or a file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
@@ -114,26 +113,17 @@ impl Tokenizer {
     }
 
     /// The token ids of a text, without special tokens.
-    ///
-    /// # Errors
-    /// If the library cannot tokenize the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.inner.encode_fast(text, false).map_err(encode_error)?.get_ids().to_vec())
     }
 
     /// The token ids of a text with the special tokens of the file's post-processor.
-    ///
-    /// # Errors
-    /// If the library cannot tokenize the text.
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.inner.encode_fast(text, true).map_err(encode_error)?.get_ids().to_vec())
     }
 
     /// Token ids and token type ids of a text or a pair of texts, with the special tokens of the
     /// file's post-processor.
-    ///
-    /// # Errors
-    /// If the library cannot tokenize the texts.
     pub fn encode_with_types(
         &self,
         text: &str,
@@ -148,18 +138,12 @@ impl Tokenizer {
     }
 
     /// The token ids of a text, without special tokens, and the byte range of each.
-    ///
-    /// # Errors
-    /// If the library cannot tokenize the text.
     pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Offsets)> {
         let encoding = self.inner.encode(text, false).map_err(encode_error)?;
         Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
     }
 
     /// The words of a text that are out of vocabulary.
-    ///
-    /// # Errors
-    /// If the library cannot tokenize the text.
     pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {
         let Some(unknown) = self.unk_id() else { return Ok(Vec::new()) };
         let encoding = self.inner.encode(text, false).map_err(encode_error)?;
@@ -174,17 +158,11 @@ impl Tokenizer {
     }
 
     /// The text of token ids, without special tokens.
-    ///
-    /// # Errors
-    /// If the library cannot decode the ids.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.decoded(ids, true)
     }
 
     /// The text of token ids, special tokens included.
-    ///
-    /// # Errors
-    /// If the library cannot decode the ids.
     pub fn decode_with_special(&self, ids: &[u32]) -> Result<String> {
         self.decoded(ids, false)
     }
@@ -215,10 +193,8 @@ impl Tokenizer {
             splitter.pre_tokenize(&mut pieces).map_err(encode_error)?;
         }
         let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
-        pieces
-            .into_iter()
-            .filter(|(piece, _, _)| !piece.is_empty())
-            .for_each(|(piece, _, _)| word(piece));
+        let found = pieces.into_iter().map(|(piece, ..)| piece).filter(|piece| !piece.is_empty());
+        found.for_each(&mut word);
         Ok(())
     }
 

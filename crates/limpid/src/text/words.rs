@@ -11,7 +11,6 @@ use crate::error::Result;
 
 /// A tokenizer for translation with every word of `texts`, the most frequent first; ties are in
 /// alphabetical order, so that the same texts give the same ids on every machine.
-///
 /// # Errors
 /// If the library cannot tokenize the texts.
 pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Tokenizer> {
@@ -19,7 +18,6 @@ pub fn word_tokenizer<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<To
 }
 
 /// The same with the special tokens of another purpose.
-///
 /// # Errors
 /// If the library cannot tokenize the texts.
 pub fn word_tokenizer_for<'a>(

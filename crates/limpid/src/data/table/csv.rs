@@ -1,8 +1,8 @@
 //! CSV as RFC 4180 defines it, row by row: anything else is refused, not guessed.
 
-use super::{Row, bad_row};
+use super::{Row, Rows, bad_row};
 use crate::error::{Error, Result, RowError};
-use crate::text::{Lines, TextReader};
+use crate::text::{Lines, TextReader, until_error};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,20 +71,14 @@ impl FieldState {
         for &byte in &line {
             *self = match (*self, byte) {
                 (FieldState::Start, b'"') => FieldState::Quoted(number),
-                (
-                    FieldState::Start
-                    | FieldState::Spaces
-                    | FieldState::Bare
-                    | FieldState::Closed(_),
-                    b',' | b'\r' | b'\n',
-                ) => FieldState::Start,
-                (FieldState::Start | FieldState::Spaces, b' ') => FieldState::Spaces,
-                (FieldState::Spaces, b'"') => return bad(RowError::SpaceBeforeQuote),
-                (FieldState::Start | FieldState::Spaces | FieldState::Bare, _) => FieldState::Bare,
                 (FieldState::Quoted(from), b'"') => FieldState::Closed(from),
                 (FieldState::Quoted(from), _) | (FieldState::Closed(from), b'"') => {
                     FieldState::Quoted(from)
                 }
+                (_, b',' | b'\r' | b'\n') => FieldState::Start,
+                (FieldState::Start | FieldState::Spaces, b' ') => FieldState::Spaces,
+                (FieldState::Spaces, b'"') => return bad(RowError::SpaceBeforeQuote),
+                (FieldState::Start | FieldState::Spaces | FieldState::Bare, _) => FieldState::Bare,
                 (FieldState::Closed(from), _) => {
                     let opened_in = (from != number).then_some(from);
                     return bad(RowError::TextAfterQuote { opened_in });
@@ -99,13 +93,12 @@ impl FieldState {
 pub(super) struct CsvRows {
     reader: ::csv::Reader<Checked>,
     path: Arc<Path>,
-    ended: bool,
     /// The number of fields of the first row; no other may have more.
     columns: Option<usize>,
 }
 
 impl CsvRows {
-    pub(super) fn new(text: TextReader, path: Arc<Path>) -> Self {
+    pub(super) fn read(text: TextReader, path: Arc<Path>) -> Rows {
         let bytes = Checked {
             lines: text.lines(),
             line: Vec::new(),
@@ -116,7 +109,8 @@ impl CsvRows {
         };
         let reader =
             ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
-        Self { reader, path, ended: false, columns: None }
+        let mut rows = Self { reader, path, columns: None };
+        Box::new(until_error(move || rows.row()))
     }
 
     fn row(&mut self) -> Result<Option<Row>> {
@@ -144,18 +138,5 @@ impl CsvRows {
             return Err(bad_row(&self.path, line, problem).into());
         }
         Ok(Some(Row { line, fields: record.iter().map(String::from).collect() }))
-    }
-}
-
-impl Iterator for CsvRows {
-    type Item = Result<Row>;
-
-    fn next(&mut self) -> Option<Result<Row>> {
-        if self.ended {
-            return None;
-        }
-        let row = self.row().transpose();
-        self.ended = !matches!(row, Some(Ok(_)));
-        row
     }
 }

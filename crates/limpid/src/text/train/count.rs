@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::text::blocks::map_in_order;
 use crate::text::kind::TokenizerKind;
 use crate::text::layout::untrained;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Statistics of a training text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,15 +34,14 @@ impl Words {
         texts: impl Iterator<Item = Result<String>>,
         progress: &mut dyn FnMut(Stage),
     ) -> Result<Self> {
-        let pre_tokenizer = untrained(spec.kind, spec.purpose, spec.casing)?;
+        let pre_tokenizer = untrained(spec)?;
         let count_block = |text: &str| -> Result<HashMap<String, u64>> {
             let mut counts = HashMap::new();
             if spec.kind == TokenizerKind::Character {
                 let mut characters: HashMap<char, u64> = HashMap::new();
-                pre_tokenizer
-                    .normalized(text)?
-                    .chars()
-                    .for_each(|c| *characters.entry(c).or_default() += 1);
+                for c in pre_tokenizer.normalized(text)?.chars() {
+                    *characters.entry(c).or_default() += 1;
+                }
                 counts.extend(characters.into_iter().map(|(c, n)| (c.to_string(), n)));
             } else {
                 pre_tokenizer.pre_tokenize(text, |word| match counts.get_mut(word) {
@@ -78,16 +77,11 @@ impl Words {
 
     /// The characters that occur at least `min_frequency` times, in Unicode order.
     pub fn alphabet(&self, min_frequency: u64) -> Vec<char> {
-        let mut counts: HashMap<char, u64> = HashMap::new();
+        let mut counts: BTreeMap<char, u64> = BTreeMap::new();
         for (word, count) in &self.words {
             word.chars().for_each(|c| *counts.entry(c).or_default() += count);
         }
-        let mut characters: Vec<char> = counts
-            .into_iter()
-            .filter(|(_, count)| *count >= min_frequency)
-            .map(|(c, _)| c)
-            .collect();
-        characters.sort_unstable();
-        characters
+        counts.retain(|_, count| *count >= min_frequency);
+        counts.into_keys().collect()
     }
 }

@@ -33,13 +33,13 @@ pub use count::CorpusCounts;
 
 use super::blocks::Blocks;
 use super::kind::{Casing, Purpose, TokenizerKind};
-use super::layout::assemble;
+use super::layout::{assemble, numbered, word_level};
 use super::lines::TextReader;
 use super::tokenizer::Tokenizer;
 use crate::error::{Error, Result, TokenizerError, VocabContent};
 use bpe::{Alphabet, learn_merges};
 use count::Words;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// What tokenizer to train.
@@ -87,7 +87,7 @@ impl TokenizerSpec {
         }
     }
 
-    fn special_tokens(&self) -> Vec<String> {
+    pub(super) fn special_tokens(&self) -> Vec<String> {
         self.purpose.special_tokens(self.kind).into_iter().map(String::from).collect()
     }
 }
@@ -115,7 +115,6 @@ const MIN_LINE_BYTES: u64 = 1 << 16;
 
 /// Trains on texts in memory; how the corpus is divided into texts does not matter as long as no
 /// word is divided.
-///
 /// # Errors
 /// The first error of `texts`, or a [`TokenizerError`] if the vocabulary size does not fit the
 /// text.
@@ -128,7 +127,6 @@ pub fn train(
 }
 
 /// Trains on files, read in blocks: only their distinct words have to fit into memory.
-///
 /// # Errors
 /// If a file cannot be read, has no text, or does not fit the vocabulary size.
 pub fn train_files(
@@ -168,14 +166,7 @@ fn learn(
         TokenizerKind::Bpe | TokenizerKind::WordPiece => merged(spec, &words, progress)?,
         TokenizerKind::Unigram => unigram::learn(spec, &words, progress)?,
     };
-    Ok(TrainedTokenizer {
-        tokenizer: assemble(spec.kind, spec.purpose, spec.casing, &model)?,
-        counts: words.counts,
-    })
-}
-
-fn numbered(tokens: &[String]) -> Map<String, Value> {
-    tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect()
+    Ok(TrainedTokenizer { tokenizer: assemble(spec, &model)?, counts: words.counts })
 }
 
 /// BPE without merges: one token per symbol.
@@ -232,8 +223,8 @@ fn whole_words(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
         learnt.truncate(requested - tokens.len());
     }
     tokens.extend(learnt.iter().map(|(word, _)| word.clone()));
-    let unknown = spec.purpose.unknown(spec.kind);
-    Ok(json!({ "type": "WordLevel", "vocab": numbered(&tokens), "unk_token": unknown }))
+    let unknown = spec.purpose.unknown(spec.kind).expect("a word may be unknown");
+    Ok(word_level(&tokens, unknown))
 }
 
 /// Byte-level BPE and WordPiece: an alphabet and its merges.
@@ -248,16 +239,9 @@ fn merged(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) 
     if requested < minimum {
         return Err(too_small(requested, minimum, VocabContent::Alphabet));
     }
-    let learnt = learn_merges(
-        &words.words,
-        &special,
-        &alphabet,
-        requested,
-        spec.min_frequency.max(1),
-        &mut |done| {
-            progress(Stage::Learning(done, requested));
-        },
-    );
+    let mut progress = |done| progress(Stage::Learning(done, requested));
+    let least = spec.min_frequency.max(1);
+    let learnt = learn_merges(&words.words, &special, &alphabet, requested, least, &mut progress);
     if learnt.tokens.len() < requested && spec.shortage == Shortage::Refuse {
         return Err(too_large(requested, learnt.tokens.len()));
     }

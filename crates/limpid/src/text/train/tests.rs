@@ -102,8 +102,11 @@ fn byte_level_merges_and_ids_are_those_of_the_tokenizers_crate() {
     let texts = corpus();
     let ours =
         trained(&TokenizerSpec { purpose: Purpose::Bare, ..spec(TokenizerKind::Bpe, 600) }, &texts);
-    let pre_tokenizer =
-        crate::text::layout::untrained(TokenizerKind::Bpe, Purpose::Bare, Casing::Cased).unwrap();
+    let pre_tokenizer = crate::text::layout::untrained(&TokenizerSpec {
+        purpose: Purpose::Bare,
+        ..TokenizerSpec::new(TokenizerKind::Bpe)
+    })
+    .unwrap();
     let mut trainer = BpeTrainer::builder()
         .vocab_size(600)
         .min_frequency(2)

@@ -10,9 +10,8 @@ use super::lattice::{GAP, Lattice, Trie};
 use super::seeds::substrings;
 use super::{Shortage, Stage, TokenizerSpec, required_vocab_size, too_large, too_small};
 use crate::error::{Result, VocabContent};
-use limpid_tensor::team;
+use crate::text::blocks::in_parallel;
 use serde_json::{Value, json};
-use std::sync::Mutex;
 
 /// The fraction of pieces that survives a round of pruning.
 const KEPT: f64 = 0.75;
@@ -27,6 +26,15 @@ const PARTS: usize = 8;
 struct Pieces {
     pieces: Vec<Vec<u32>>,
     scores: Vec<f64>,
+}
+
+impl Pieces {
+    fn select(&self, indices: &[usize]) -> Self {
+        Self {
+            pieces: indices.iter().map(|i| self.pieces[*i].clone()).collect(),
+            scores: indices.iter().map(|i| self.scores[*i]).collect(),
+        }
+    }
 }
 
 struct Corpus {
@@ -100,11 +108,11 @@ impl Corpus {
         let longer = substrings(&self.words, least).into_iter();
         // A special token in the text is matched before pieces are: such a piece would be dead.
         let longer = longer.filter(|(piece, _)| !special.contains(&self.text(piece)));
-        let (pieces, weights): (Vec<Vec<u32>>, Vec<f64>) = single
-            .chain(longer)
-            .map(|(piece, count)| (piece.len() as u64 * count, piece))
-            .map(|(weight, piece)| (piece, weight as f64))
-            .unzip();
+        let weighted = |(piece, count): (Vec<u32>, u64)| {
+            let weight = (piece.len() as u64 * count) as f64;
+            (piece, weight)
+        };
+        let (pieces, weights): (Vec<_>, Vec<f64>) = single.chain(longer).map(weighted).unzip();
         let all: f64 = weights.iter().sum();
         Pieces { scores: weights.iter().map(|weight| (weight / all).ln()).collect(), pieces }
     }
@@ -138,23 +146,13 @@ impl Corpus {
             longer -= usize::from(keep && !is_single(i));
             keep
         });
-        Pieces {
-            pieces: order.iter().map(|i| pieces.pieces[*i].clone()).collect(),
-            scores: order.iter().map(|i| pieces.scores[*i]).collect(),
-        }
+        pieces.select(&order)
     }
 
     /// Runs `work` on each part of the words with all threads; results in the order of the parts.
     fn in_parts<T: Send>(&self, work: impl Fn(&[(Vec<u32>, u64)]) -> T + Sync) -> Vec<T> {
-        let results: Vec<Mutex<Option<T>>> = (0..PARTS).map(|_| Mutex::new(None)).collect();
-        team::run(PARTS, |i| {
-            let part = self.words.len() * i / PARTS..self.words.len() * (i + 1) / PARTS;
-            *results[i].lock().expect("only this task has it") = Some(work(&self.words[part]));
-        });
-        results
-            .into_iter()
-            .map(|result| result.into_inner().expect("no task panicked").expect("every task ran"))
-            .collect()
+        let words = self.words.len();
+        in_parallel(PARTS, |i| work(&self.words[words * i / PARTS..words * (i + 1) / PARTS]))
     }
 
     /// One EM round: expected counts under the old probabilities, new probabilities from them.
@@ -222,10 +220,7 @@ impl Corpus {
         let mut kept: Vec<usize> =
             single.into_iter().chain(losses.into_iter().take(kept).map(|(_, i)| i)).collect();
         kept.sort_unstable();
-        Pieces {
-            pieces: kept.iter().map(|i| old.pieces[*i].clone()).collect(),
-            scores: kept.iter().map(|i| old.scores[*i]).collect(),
-        }
+        old.select(&kept)
     }
 }
 

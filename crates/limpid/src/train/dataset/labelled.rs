@@ -7,7 +7,7 @@ use crate::data::clean::{Cleaner, Cleaning, Duplicates};
 use crate::data::labelled::{Example, TableSpec, label_list, no_examples, sorted_labels};
 use crate::data::sampler::BatchSampler;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
-use crate::data::split::{SplitMethod, split};
+use crate::data::split::split;
 use crate::data::template::EncoderTemplate;
 use crate::error::{DataError, DatasetError, Result};
 use crate::text::Tokenizer;
@@ -112,7 +112,7 @@ impl LabelledDataset {
         let texts = table.texts.len();
         let examples = |file: &SequenceFile| file.count() / (texts + 1);
         let (train, validation, source) = if let Some(fraction) = data.validation_split {
-            let (train, kept) = split(examples(&file), SplitMethod::Random { fraction, seed })?;
+            let (train, kept) = split(examples(&file), fraction, seed)?;
             let kept = Texts { file: file.clone(), texts, which: kept };
             (train, kept, (&data.text, data.duplicates))
         } else {

@@ -2,7 +2,7 @@
 
 use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::sequence_file::{Recipe, SequenceFile};
-use crate::data::split::{SplitMethod, split};
+use crate::data::split::split;
 use crate::error::{DatasetError, Result, SplitName};
 use crate::text::{Tokenizer, each_line};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(super) fn split_lines(
         (lines, Some(validation)) => Ok(((0..lines).collect(), (0..validation).collect())),
         (lines, None) => {
             let fraction = validation_split.expect("without validation files some are held out");
-            split(lines, SplitMethod::Random { fraction, seed })
+            split(lines, fraction, seed)
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::pairs::{TokenPair, with_end};
 use crate::data::sampler::BatchSampler;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
-use crate::data::split::{SplitMethod, split};
+use crate::data::split::split;
 use crate::error::{DatasetError, Result, SplitName};
 use crate::eval::translator::tokens_to_score;
 use crate::text::Tokenizer;
@@ -69,7 +69,7 @@ impl PairDataset {
             None => {
                 let fraction =
                     data.validation_split.expect("without validation files some are held out");
-                split(pairs, SplitMethod::Random { fraction, seed })?
+                split(pairs, fraction, seed)?
             }
         };
         let mut validation_cleaning = kept.as_ref().map(SequenceFile::cleaning);

@@ -31,14 +31,14 @@ impl Windows {
         cache: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
-        let (tokens, _) =
+        let tokens =
             TokenFile::build(&cache.join("train.tokens"), tokenizer, &data.text, end, progress)?;
         if let Some(fraction) = data.validation_split {
             let (train, kept) = split_text(tokens.len(), fraction)?;
             return Ok(Self { tokens, train, validation: (None, kept) });
         }
         let path = cache.join("validation.tokens");
-        let (kept, _) = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
+        let kept = TokenFile::build(&path, tokenizer, &data.validation_text, end, progress)?;
         let (train, range) = (0..tokens.len(), 0..kept.len());
         Ok(Self { tokens, train, validation: (Some(kept), range) })
     }
