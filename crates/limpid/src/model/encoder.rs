@@ -15,10 +15,9 @@ use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
 use crate::nn::{
-    AttentionShape, FeedForward, Linear, Norm, NormPlacement, Scaling, SelfAttention, Stream,
+    LayerConfig, LayerInit, LayerKind, LayerOptions, Layers, Linear, Norm, NormPlacement, Positions,
 };
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::kernels::attention::Causality;
 use limpid_tensor::ops::{LossSpec, PositionTable};
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -39,19 +38,11 @@ pub struct Encoder {
     positions: ParamId,
     types: ParamId,
     embedding_norm: Norm,
-    layers: Vec<Layer>,
+    layers: Layers,
     pooler: Option<Linear>,
     lm_head: Option<LmHead>,
     /// Sequence classification, or next-sentence prediction.
     classifier: Option<Linear>,
-}
-
-#[derive(Clone, Debug)]
-struct Layer {
-    attention: SelfAttention,
-    attention_norm: Norm,
-    ffn: FeedForward,
-    ffn_norm: Norm,
 }
 
 /// The masked-LM head; its output projection is the token embedding, with a bias of its own.
@@ -76,8 +67,20 @@ impl Encoder {
         let rows = config.type_vocab_size;
         let types = builder.add("token_type_embedding.weight", [rows, c], TABLE);
         let embedding_norm = Norm::layer(builder, "embedding_norm", c, eps);
-        let layers =
-            (0..config.num_hidden_layers).map(|l| Layer::new(config, builder, l)).collect();
+        let layers = LayerConfig {
+            kind: LayerKind::Encoder,
+            layers: config.num_hidden_layers,
+            c,
+            heads: config.num_attention_heads,
+            f: config.intermediate_size,
+            activation: config.hidden_act,
+            eps,
+            norm: NormPlacement::Post,
+            dropout: config.dropout,
+            options: LayerOptions::standard(Positions::Learned),
+            init: LayerInit::Xavier,
+        };
+        let layers = Layers::new(builder, None, layers);
         let pooler = config.head.has_pooler();
         let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
         let lm_head = config.head.fills_masks().then(|| LmHead {
@@ -129,7 +132,7 @@ impl Encoder {
     /// [`Encoder::hidden`].
     #[track_caller]
     pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
-        let mut all = Vec::with_capacity(self.layers.len() + 1);
+        let mut all = Vec::with_capacity(self.config.num_hidden_layers + 1);
         self.run_layers(t, input, |x| all.push(x.clone()));
         all
     }
@@ -143,21 +146,14 @@ impl Encoder {
     }
 
     #[track_caller]
-    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, mut after: impl FnMut(&Var)) -> Var {
+    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, after: impl FnMut(&Var)) -> Var {
         let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
         let x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(self.types));
         let positions = self.position_rows(input);
         let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
         let x = self.embedding_norm.forward(t, &x);
-        let mut stream = Stream::new(t.dropout(&x, self.config.dropout));
-        after(stream.x());
-        for (l, layer) in self.layers.iter().enumerate() {
-            stream = t.scope(format_args!("layers.{l}"), |t| {
-                layer.forward(t, stream, input, &self.config)
-            });
-            after(stream.x());
-        }
-        stream.finish(t, None)
+        let x = t.dropout(&x, self.config.dropout);
+        self.layers.forward(t, x, &input.tokens, None, None, after)
     }
 
     /// The token embedding table.
@@ -248,42 +244,5 @@ impl Encoder {
         let pooled = t.dropout(&pooled, self.config.dropout);
         let classes = self.classifier.as_ref().expect("a head with labels");
         t.output_loss(&pooled, classes.w, classes.b, &batch.labels, spec)
-    }
-}
-
-impl Layer {
-    fn new(config: &EncoderConfig, builder: &mut ParamsBuilder, l: usize) -> Self {
-        let (c, f, eps) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
-        let (heads, scaling) = (config.num_attention_heads, Scaling::SqrtWidth);
-        let shape = AttentionShape { c, heads, scaling };
-        let name = |part: &str| format!("layers.{l}.{part}");
-        let inits = [Init::XavierBlocks { rows: c }, MATRIX];
-        let (both_ways, phi) = (Causality::Full, config.hidden_act);
-        Self {
-            attention: SelfAttention::new(
-                builder,
-                &name("self_attention"),
-                shape,
-                both_ways,
-                inits,
-            ),
-            attention_norm: Norm::layer(builder, &name("attention_norm"), c, eps),
-            ffn: FeedForward::new(builder, &name("ffn"), [c, f], phi, [MATRIX; 2]),
-            ffn_norm: Norm::layer(builder, &name("ffn_norm"), c, eps),
-        }
-    }
-
-    fn forward(
-        &self,
-        t: &mut Tape,
-        stream: Stream,
-        input: &EncoderInput,
-        config: &EncoderConfig,
-    ) -> Stream {
-        let (post, p) = (NormPlacement::Post, config.dropout);
-        let stream = stream.sublayer(t, post, &self.attention_norm, p, |t, x| {
-            t.scope("self_attention", |t| self.attention.forward(t, x, &input.tokens.spans, None))
-        });
-        stream.sublayer(t, post, &self.ffn_norm, p, |t, x| self.ffn.forward(t, x))
     }
 }

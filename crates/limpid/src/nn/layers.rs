@@ -1,6 +1,6 @@
 //! Linear layers, norms and the position-wise feed-forward network.
 
-use crate::nn::Normalization;
+use super::{LayerConfig, Normalization};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::BatchNormParams;
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
@@ -125,20 +125,16 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// Declares `name.up` (f, c) and `name.down` (c, f), with an initialization for each.
+    /// Declares `name.up` (f, c) and `name.down` (c, f).
     ///
     /// # Panics
     /// If the name is taken.
-    pub fn new(
-        builder: &mut ParamsBuilder,
-        name: &str,
-        [c, f]: [usize; 2],
-        phi: Activation,
-        [up, down]: [Init; 2],
-    ) -> Self {
+    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
+        let LayerConfig { c, f, activation: phi, .. } = *config;
+        let [init, _, into_stream] = config.inits();
         Self {
-            up: Linear::new(builder, &format!("{name}.up"), [f, c], up),
-            down: Linear::new(builder, &format!("{name}.down"), [c, f], down),
+            up: Linear::new(builder, &format!("{name}.up"), [f, c], init),
+            down: Linear::new(builder, &format!("{name}.down"), [c, f], into_stream),
             phi,
         }
     }
