@@ -159,7 +159,14 @@ impl<'a> Search<'a> {
             let running = self.beams.iter().map(running).collect();
             let finished = self.finished.iter().map(done).collect();
             let (prompt, beams) = (i, before);
-            observer.on_beam_step(BeamStep { step, prompt, beams, candidates, running, finished });
+            observer.on_beam_step(BeamStep {
+                step,
+                prompt,
+                beams,
+                candidates,
+                running,
+                finished,
+            })?;
         }
         Ok(parents)
     }

@@ -27,35 +27,31 @@
 //! ```
 
 mod beam;
-mod decoder;
 mod decoding;
-mod encoder_decoder;
 mod events;
-mod greedy;
 mod language_model;
 mod logits_processor;
 mod options;
-mod recurrent;
 pub mod sampling;
+mod session;
 mod stream;
+mod texts;
 mod tokens;
 mod trace;
 pub(crate) mod translate;
 
 pub use beam::{Hypothesis, beam_search};
-pub use decoder::DecoderSession;
 pub use decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
-pub use encoder_decoder::EncoderDecoderSession;
 pub use events::{Event, OnEvent};
-pub use greedy::greedy;
-pub use language_model::{ContextOverflow, GenerateOptions, Generated, generate};
+pub use language_model::{ContextOverflow, GenerateOptions, generate};
 pub use logits_processor::{LogitsProcessor, ProcessorInput};
 pub use options::GenerationOptions;
-pub use recurrent::RecurrentSession;
+pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
 pub use stream::{TextStream, check_stop_strings};
-pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens};
+pub use texts::Generated;
+pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};
 pub use trace::{
     BeamCandidate, BeamStep, Candidate, NextToken, NoObserver, Observer, RunningBeam, ScoredTokens,
     Step, Trace,

@@ -24,6 +24,7 @@ pub fn check_stop_strings(stop_strings: &[String]) -> Result<()> {
 }
 
 /// The text of one sequence as it grows: what is given out never changes any more.
+#[derive(Clone)]
 pub struct TextStream<'a> {
     tokenizer: &'a Tokenizer,
     stop_strings: &'a [String],
@@ -100,6 +101,31 @@ impl<'a> TextStream<'a> {
     /// Whether a stop string was generated. It is not part of the text.
     pub fn stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// The whole text with these tokens, up to the first stop string.
+    pub(super) fn text_after(mut self, tokens: &[u32]) -> Result<String> {
+        self.push_until_stop(tokens)?;
+        self.finish()?;
+        Ok(self.text)
+    }
+
+    /// Whether a stop string is among the text of these tokens.
+    pub(super) fn stops_after(&self, tokens: &[u32]) -> Result<bool> {
+        if self.stop_strings.is_empty() {
+            return Ok(false);
+        }
+        let mut stream = self.clone();
+        stream.push_until_stop(tokens)?;
+        Ok(stream.stopped)
+    }
+
+    fn push_until_stop(&mut self, tokens: &[u32]) -> Result<()> {
+        let mut tokens = tokens.iter();
+        while let (false, Some(token)) = (self.stopped, tokens.next()) {
+            self.push(*token)?;
+        }
+        Ok(())
     }
 
     /// All of the text, also what is held back.

@@ -14,9 +14,9 @@
 
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
 use super::sampling::{SamplingFilter, probabilities, sample_categorical};
-use super::trace::{Observer, Step, Trace, candidates};
+use super::trace::{NoObserver, Observer, Step, Trace, candidates};
 use super::{Session, argmax};
-use crate::error::Result;
+use crate::error::{GenerationError, Result};
 use limpid_tensor::rng::{number, unit};
 
 /// Why a sequence ended.
@@ -205,6 +205,45 @@ pub fn generate_tokens(
     Ok(())
 }
 
+/// Continues prompt i until the end token `eos`, by at most `max_new_tokens[i]` tokens, or until
+/// the session is full. Gives the new tokens, without `eos`. Tokens in `excluded` are never
+/// selected.
+///
+/// A sequence does not depend on the others: one that has ended leaves the batch.
+///
+/// # Errors
+/// If the model answers with NaN, or `excluded` leaves no token.
+pub fn greedy(
+    session: &mut impl Session,
+    prompts: &[Vec<u32>],
+    eos: Option<u32>,
+    excluded: &[u32],
+    max_new_tokens: &[usize],
+) -> Result<Vec<Vec<u32>>> {
+    let processor = LogitsProcessor {
+        eos_token_ids: eos.into_iter().collect(),
+        bad_words_ids: excluded.iter().map(|token| vec![*token]).collect(),
+        ..LogitsProcessor::default()
+    };
+    let mut sequences: Vec<Sequence> = prompts
+        .iter()
+        .zip(max_new_tokens)
+        .enumerate()
+        .map(|(i, (prompt, max_new_tokens))| Sequence::new(prompt, *max_new_tokens, i))
+        .collect();
+    let selection = TokenSelection::Greedy;
+    generate_tokens(session, &mut sequences, selection, &processor, &mut NoObserver)?;
+    Ok(sequences.iter().map(|sequence| sequence.new_tokens().to_vec()).collect())
+}
+
+/// Checks that the tokenizer gives no id that the model does not have.
+pub(super) fn check_vocabulary(ids: &[u32], vocab_size: usize) -> Result<()> {
+    match ids.iter().copied().find(|id| *id as usize >= vocab_size) {
+        None => Ok(()),
+        Some(id) => Err(GenerationError::TokenizerMismatch { id, vocab_size }.into()),
+    }
+}
+
 /// The next token of sequence `i`.
 fn select(
     i: usize,
@@ -240,7 +279,7 @@ fn select(
         });
         let (candidates, omitted) = candidates(logits, &processed, &filtered, trace);
         let chosen = chosen as u32;
-        observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted });
+        observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted })?;
     }
     Ok(chosen as u32)
 }

@@ -30,16 +30,25 @@ pub trait Observer {
     }
 
     /// A token was selected.
-    fn on_step(&mut self, _step: Step) {}
+    /// # Errors
+    /// An error ends generation.
+    fn on_step(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
 
     /// A beam search advanced by one token.
-    fn on_beam_step(&mut self, _step: BeamStep) {}
+    /// # Errors
+    /// An error ends generation.
+    fn on_beam_step(&mut self, _step: BeamStep) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How much of each step is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trace {
     /// Nothing.
+    #[default]
     Off,
     /// Every step with its whole distribution.
     Full,
