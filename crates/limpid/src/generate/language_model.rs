@@ -42,7 +42,6 @@ pub struct GenerateOptions {
 
 /// Continues each prompt: `num_return_sequences` texts per prompt. `on_event` sees text and steps
 /// as they appear.
-///
 /// # Errors
 /// A [`GenerationError`] for a prompt that does not fit or settings that cannot work, and every
 /// error of `on_event`.
@@ -74,10 +73,7 @@ pub fn generate<S: AsRef<str>>(
         trace: options.trace,
     };
     let names = generator.names(0..generator.inputs.len());
-    let beams = match config.strategy {
-        Strategy::BeamSearch(search) => search.num_beams,
-        Strategy::Greedy | Strategy::Sample(_) => 1,
-    };
+    let (_, beams) = config.samples_and_beams();
     generator.run(names.chunks((BATCH_SIZE / beams).max(1)).map(<[_]>::to_vec), on_event)
 }
 

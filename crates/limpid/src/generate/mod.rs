@@ -49,7 +49,7 @@ pub use language_model::{ContextOverflow, GenerateOptions, generate};
 pub use logits_processor::{LogitsProcessor, ProcessorInput};
 pub use options::GenerationOptions;
 pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
-pub use stream::{TextStream, check_stop_strings};
+pub use stream::TextStream;
 pub use texts::Generated;
 pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};
 pub use trace::{
@@ -67,7 +67,6 @@ use limpid_tensor::tensor::Tensor;
 pub trait Session {
     /// Appends `tokens[i]` to sequence i (any number of tokens, not the same for all) and gives the
     /// logits of the next token: (sequences, v).
-    ///
     /// # Panics
     /// If a sequence grows beyond [`Session::capacity`].
     fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor;
@@ -78,18 +77,6 @@ pub trait Session {
 
     /// The largest number of tokens of a sequence.
     fn capacity(&self) -> usize;
-}
-
-impl Session for Box<dyn Session + '_> {
-    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
-        (**self).advance(tokens)
-    }
-    fn select(&mut self, sequences: &[usize]) {
-        (**self).select(sequences);
-    }
-    fn capacity(&self) -> usize {
-        (**self).capacity()
-    }
 }
 
 /// The index of the largest value; of equals, the first. NaN is never the largest.

@@ -5,23 +5,12 @@
 //!             text that may become a stop string           "\n" while "\n\n" is one
 //! ```
 
-use crate::error::{GenerationError, Result};
+use crate::error::Result;
 use crate::text::Tokenizer;
 
 /// Tokens of the prompt that a new token is decoded together with: many tokenizers write the space
 /// before a word only after another token.
 const DECODE_CONTEXT: usize = 8;
-
-/// Checks that no stop string is empty.
-///
-/// # Errors
-/// [`GenerationError::EmptyStopString`].
-pub fn check_stop_strings(stop_strings: &[String]) -> Result<()> {
-    match stop_strings.iter().any(String::is_empty) {
-        true => Err(GenerationError::EmptyStopString.into()),
-        false => Ok(()),
-    }
-}
 
 /// The text of one sequence as it grows: what is given out never changes any more.
 #[derive(Clone)]
@@ -59,7 +48,6 @@ impl<'a> TextStream<'a> {
 
     /// Appends tokens that are given, not generated: a stop string in them stops nothing, nor does
     /// one that begins in them.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode them.
     pub fn push_prefix(&mut self, tokens: &[u32]) -> Result<()> {
@@ -72,7 +60,6 @@ impl<'a> TextStream<'a> {
     }
 
     /// Appends a token, and gives the text that is final now.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode it.
     pub fn push(&mut self, token: u32) -> Result<&str> {
@@ -86,7 +73,6 @@ impl<'a> TextStream<'a> {
     }
 
     /// The rest of the text, when no more tokens come.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode it.
     pub fn finish(&mut self) -> Result<&str> {
@@ -275,11 +261,5 @@ mod tests {
         let mut stream = TextStream::new(&tokenizer, &[], &ids[..1]);
         assert_eq!(stream.push(ids[1]).unwrap(), " sleeps");
         assert_eq!(stream.push(ids[2]).unwrap(), ".");
-    }
-
-    #[test]
-    fn an_empty_stop_string_is_refused() {
-        assert!(check_stop_strings(&["".into()]).is_err());
-        assert!(check_stop_strings(&["x".into()]).is_ok());
     }
 }

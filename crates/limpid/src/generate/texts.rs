@@ -38,10 +38,12 @@ pub(super) struct Input<'a> {
 /// A sequence of a batch: the index of its input, and which of its samples it is.
 pub(super) type Name = (usize, usize);
 
+/// A session of a model with a sequence for each of some inputs, of at most so many tokens.
+type NewSession<'a> = &'a dyn Fn(&[&Input], usize) -> Box<dyn Session + 'a>;
+
 /// Generates texts of some inputs with a model.
 pub(super) struct TextGenerator<'a> {
-    /// A session of the model with a sequence for each of some inputs, of at most so many tokens.
-    pub session: &'a dyn Fn(&[&Input], usize) -> Box<dyn Session + 'a>,
+    pub session: NewSession<'a>,
     pub config: &'a DecodingConfig,
     pub inputs: Vec<Input<'a>>,
     pub overflow: ContextOverflow,
@@ -51,10 +53,7 @@ pub(super) struct TextGenerator<'a> {
 impl TextGenerator<'_> {
     /// The sequences of some inputs: a beam search has one of each, sampling one for each sample.
     pub fn names(&self, inputs: impl IntoIterator<Item = usize>) -> Vec<Name> {
-        let samples = match self.config.strategy {
-            Strategy::BeamSearch(_) => 1,
-            _ => self.config.num_return_sequences(),
-        };
+        let (samples, _) = self.config.samples_and_beams();
         inputs.into_iter().flat_map(|i| (0..samples).map(move |sample| (i, sample))).collect()
     }
 
@@ -103,7 +102,7 @@ impl TextGenerator<'_> {
         let mut sequences: Vec<Sequence> = names.iter().map(sequence).collect();
         let mut observer = self.observer(names, on_event);
         let processor = &self.config.processor;
-        generate_tokens(&mut session, &mut sequences, selection, processor, &mut observer)?;
+        generate_tokens(&mut *session, &mut sequences, selection, processor, &mut observer)?;
         if self.overflow == ContextOverflow::Slide {
             // Those that filled the context, each on its own from here: their windows differ.
             for (i, sequence) in sequences.iter_mut().enumerate() {
@@ -112,7 +111,7 @@ impl TextGenerator<'_> {
                     let mut session = (self.session)(&[&self.inputs[names[i].0]], usize::MAX);
                     sequence.slide((session.capacity() / 2).max(1), 0);
                     let one = std::slice::from_mut(sequence);
-                    generate_tokens(&mut session, one, selection, processor, &mut observer)?;
+                    generate_tokens(&mut *session, one, selection, processor, &mut observer)?;
                 }
             }
         }
@@ -143,7 +142,7 @@ impl TextGenerator<'_> {
             (self.session_for(&indices), self.observer(names, on_event));
         let processor = &self.config.processor;
         let found =
-            beam_search(&mut session, &prompts, &new_tokens, search, processor, &mut observer)?;
+            beam_search(&mut *session, &prompts, &new_tokens, search, processor, &mut observer)?;
         let texts = |(input, best): (&Input, Vec<Hypothesis>)| {
             let text = |found: Hypothesis| {
                 Ok(Generated {

@@ -122,16 +122,6 @@ impl Sequence {
         self.session_index = session_index;
     }
 
-    /// Which sequence of its session it continues.
-    pub fn session_index(&self) -> usize {
-        self.session_index
-    }
-
-    /// The largest number of tokens, the prompt's included.
-    pub fn max_length(&self) -> usize {
-        self.prompt.saturating_add(self.max_new_tokens)
-    }
-
     /// The tokens that a fresh session has to be given.
     pub fn window(&self) -> &[u32] {
         &self.tokens[self.first..]
@@ -154,13 +144,12 @@ pub enum TokenSelection<'a> {
 /// Generates until every sequence has ended, or fills the session (then its `finish_reason` is
 /// `None`: [`Sequence::slide`] and call this again, or leave it).
 ///
-/// The session is fresh. Sequences with the same prompt share one sequence of it
-/// ([`Sequence::session_index`]), and the prompt is computed once.
-///
+/// The session is fresh. Sequences with the same prompt share one sequence of it, and the prompt is
+/// computed once.
 /// # Errors
 /// If the model answers with NaN, the logits processors exclude every token, or the observer fails.
 pub fn generate_tokens(
-    session: &mut impl Session,
+    session: &mut (impl Session + ?Sized),
     sequences: &mut [Sequence],
     selection: TokenSelection,
     processor: &LogitsProcessor,
@@ -210,11 +199,10 @@ pub fn generate_tokens(
 /// selected.
 ///
 /// A sequence does not depend on the others: one that has ended leaves the batch.
-///
 /// # Errors
 /// If the model answers with NaN, or `excluded` leaves no token.
 pub fn greedy(
-    session: &mut impl Session,
+    session: &mut (impl Session + ?Sized),
     prompts: &[Vec<u32>],
     eos: Option<u32>,
     excluded: &[u32],

@@ -31,7 +31,6 @@ pub struct TranslateOptions {
 pub type Translation = Generated;
 
 /// The `generation_config.json` of a translator; without an end token there, the model's.
-///
 /// # Errors
 /// If the file cannot be read, or a key of it is not supported.
 pub fn load_translation_config(
@@ -46,7 +45,6 @@ pub fn load_translation_config(
 }
 
 /// How the translator in `folder` generates with these options over the defaults of its files.
-///
 /// # Errors
 /// As [`load_translation_config`] and [`GenerationOptions::resolve_in`].
 pub fn translation_config(
@@ -59,7 +57,6 @@ pub fn translation_config(
 }
 
 /// Translates texts greedily. An empty one stays empty.
-///
 /// # Errors
 /// As [`translate_with`].
 pub fn translate<'a, S: AsRef<str>>(
@@ -79,7 +76,6 @@ pub fn translate<'a, S: AsRef<str>>(
 /// Translates texts: `num_return_sequences` translations of each, best first. An empty text has one
 /// translation, which is empty. `on_event` sees text and steps batch by batch, not in the order of
 /// the texts.
-///
 /// # Errors
 /// A [`GenerationError`] for a source or prefix that does not fit or settings that cannot work, and
 /// every error of `on_event`.
@@ -123,9 +119,10 @@ pub fn translate_with<'a, S: AsRef<str>>(
     let length = |i: &usize| generator.inputs[*i].source.len();
     let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > 1).collect();
     order.sort_by_key(length);
+    let (samples, beams) = config.samples_and_beams();
     let (mut batches, mut rest) = (Vec::new(), &order[..]);
     while let Some(first) = rest.first() {
-        let tokens = length(first) * config.width();
+        let tokens = length(first) * samples * beams;
         let (batch, later) = rest.split_at((BATCH_TOKENS / tokens).clamp(1, rest.len()));
         batches.push(generator.names(batch.iter().copied()));
         rest = later;

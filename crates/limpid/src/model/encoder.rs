@@ -55,7 +55,6 @@ struct LmHead {
 
 impl Encoder {
     /// Declares the parameters.
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &EncoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
@@ -162,7 +161,6 @@ impl Encoder {
     }
 
     /// The pooler output, one vector per sequence: (n, c) -> (sequences, c).
-    ///
     /// # Panics
     /// If the head has no pooler.
     #[track_caller]
@@ -171,38 +169,34 @@ impl Encoder {
         self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
     }
 
-    /// The input of the output projection: (n, c) -> (rows, c).
+    /// The input of the output projection, (n, c) -> (rows, c), and its bias.
     #[track_caller]
-    fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
+    fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> (Var, Option<ParamId>) {
         let head = self.lm_head.as_ref().expect("a masked-LM head");
         let phi = self.config.lm_head_act.unwrap_or(self.config.hidden_act);
         let x = t.rows(hidden, rows);
         let x = head.dense.forward(t, &x, phi);
-        head.norm.forward(t, &x)
+        (head.norm.forward(t, &x), Some(head.bias))
     }
 
     /// Masked-LM logits at some rows of the hidden states: (n, c) -> (rows, v).
-    ///
     /// # Panics
     /// If the head is not a masked-LM head.
     #[track_caller]
     pub fn word_logits(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
-        let x = self.transformed(t, hidden, rows);
-        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        let (x, bias) = self.transformed(t, hidden, rows);
         t.linear(&x, self.tokens, bias, Activation::None)
     }
 
     /// Masked-LM loss: weight · Σ −ln p(token at each masked row), with optional label smoothing.
     /// If the batch has next-sentence labels and the head predicts them, their mean loss is added
     /// with the weight of the masked tokens.
-    ///
     /// # Panics
     /// If the head is not a masked-LM head.
     #[track_caller]
     pub fn masked_loss(&self, t: &mut Tape, batch: &MaskedBatch, spec: LossSpec) -> Var {
         let hidden = self.hidden(t, &batch.input);
-        let x = self.transformed(t, &hidden, &batch.rows);
-        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        let (x, bias) = self.transformed(t, &hidden, &batch.rows);
         let words = t.output_loss(&x, self.tokens, bias, &batch.targets, spec);
         let (Some(labels), Some(classes)) = (&batch.next_sentence_labels, &self.classifier) else {
             return words;
@@ -212,19 +206,13 @@ impl Encoder {
             Some(asked) => spec.weight * asked,
             None => spec.weight * batch.targets.len() as f32 / labels.len() as f32,
         };
-        let order = t.output_loss(
-            &pooled,
-            classes.w,
-            classes.b,
-            labels,
-            LossSpec { smoothing: 0.0, weight },
-        );
+        let spec = LossSpec { smoothing: 0.0, weight };
+        let order = t.output_loss(&pooled, classes.w, classes.b, labels, spec);
         t.add(&words, &order)
     }
 
     /// Classification logits (for [`EncoderHead::PreTraining`]: follows, does not follow):
     /// (n, c) -> (sequences, labels).
-    ///
     /// # Panics
     /// If the head is not a classifier.
     #[track_caller]
@@ -234,7 +222,6 @@ impl Encoder {
     }
 
     /// Classification loss: weight · Σ −ln p(label), with optional label smoothing.
-    ///
     /// # Panics
     /// If the head is not a classifier.
     #[track_caller]

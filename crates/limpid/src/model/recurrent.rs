@@ -83,7 +83,6 @@ pub type States = [Option<RecurrentState>; MAX_RECURRENT_LAYERS];
 
 impl Recurrent {
     /// Declares the parameters. Recurrent layers name theirs as PyTorch does: `weight_ih_l0`, ….
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &RecurrentConfig, builder: &mut ParamsBuilder) -> Result<Self> {

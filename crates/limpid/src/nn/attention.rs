@@ -127,7 +127,6 @@ pub struct SelfAttention {
 
 impl SelfAttention {
     /// Declares `name.qkv` (3c, c) and `name.out` (c, c).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
@@ -177,7 +176,6 @@ pub struct CrossAttention {
 
 impl CrossAttention {
     /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {

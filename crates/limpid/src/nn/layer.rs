@@ -196,7 +196,6 @@ pub struct Layers {
 impl Layers {
     /// Declares `layers.0.…` and `final_norm`; of one of several stacks, `part.layers.0.…` and
     /// `part.final_norm`.
-    ///
     /// # Panics
     /// If a name is taken.
     pub fn new(

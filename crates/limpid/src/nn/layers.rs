@@ -17,7 +17,6 @@ pub struct Linear {
 
 impl Linear {
     /// Declares `name.weight` (out, in) and `name.bias` (out).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, shape: [usize; 2], init: Init) -> Self {
@@ -57,7 +56,6 @@ pub enum Norm {
 
 impl Norm {
     /// Layer normalization: declares `name.weight` (γ) and `name.bias` (β).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn layer(builder: &mut ParamsBuilder, name: &str, c: usize, eps: f32) -> Self {
@@ -66,7 +64,6 @@ impl Norm {
 
     /// Any normalization; batch normalization also declares `name.running_mean` and
     /// `name.running_var`, as in PyTorch.
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(
@@ -126,7 +123,6 @@ pub struct FeedForward {
 
 impl FeedForward {
     /// Declares `name.up` (f, c) and `name.down` (c, f).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {

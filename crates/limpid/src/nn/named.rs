@@ -18,7 +18,6 @@ pub trait Named: Copy + PartialEq + 'static {
     const NAMES: &'static [(&'static str, Self)];
 
     /// The value of a name.
-    ///
     /// # Errors
     /// [`ModelConfigError::UnknownName`] with the names there are.
     fn from_name(name: &str) -> Result<Self> {
@@ -31,7 +30,6 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 
     /// The name of a value.
-    ///
     /// # Panics
     /// If [`Named::NAMES`] leaves the value out.
     fn name(self) -> &'static str {
