@@ -1,6 +1,7 @@
 //! The same tokens as `transformers`: greedy search, beam search, rules and filters, on briefly
 //! trained models.
 
+use limpid::error::Result;
 use limpid::generate::sampling::{SamplingFilter, probabilities};
 use limpid::generate::{
     BeamSearch, BeamStep, DecoderSession, EarlyStopping, EncoderDecoderSession, LengthPenalty,
@@ -457,11 +458,13 @@ impl Observer for Notes {
     fn trace(&self) -> Trace {
         Trace::Full
     }
-    fn on_step(&mut self, step: Step) {
+    fn on_step(&mut self, step: Step) -> Result<()> {
         self.steps.push(step);
+        Ok(())
     }
-    fn on_beam_step(&mut self, step: BeamStep) {
+    fn on_beam_step(&mut self, step: BeamStep) -> Result<()> {
         self.beams.push(step);
+        Ok(())
     }
 }
 

@@ -21,10 +21,8 @@ use limpid_tensor::tensor::Tensor;
 fn gpts() -> Vec<Model> {
     let tied = DecoderConfig::gpt2(53, 40, 2, 3, 24);
     let untied = DecoderConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
-    [tied, untied, DecoderConfig::gpt1(53, 40, 2, 3, 24)]
-        .iter()
-        .map(|c| spread(Model::new(c, 5).unwrap(), 3.0))
-        .collect()
+    let post_norm = DecoderConfig { norm: NormPlacement::Post, ..tied.clone() };
+    [tied, untied, post_norm].iter().map(|c| spread(Model::new(c, 5).unwrap(), 3.0)).collect()
 }
 
 /// Post-norm, pre-norm, and separate embeddings.

@@ -114,12 +114,12 @@ struct Passes {
 }
 
 /// A session that counts how often it goes through the decoder.
-struct Counting<S> {
-    session: S,
+struct Counting<'a> {
+    session: Box<dyn Session + 'a>,
     passes: usize,
 }
 
-impl<S: Session> Session for Counting<S> {
+impl Session for Counting<'_> {
     fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
         self.passes += 1;
         self.session.advance(tokens)

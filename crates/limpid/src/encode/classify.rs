@@ -3,7 +3,6 @@
 use super::TextEncoder;
 use crate::error::{EncodeError, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
-use limpid_tensor::tape::Tape;
 
 /// The label distribution of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,11 +12,6 @@ pub struct Classification {
 }
 
 impl Classification {
-    /// The index of the most likely label.
-    pub fn best(&self) -> usize {
-        crate::generate::argmax(&self.probabilities)
-    }
-
     /// The indices of the labels, the most likely first.
     pub fn ranked(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.probabilities.len()).collect();
@@ -27,7 +21,6 @@ impl Classification {
 }
 
 /// Classifies texts, or pairs of texts.
-///
 /// # Errors
 /// [`EncodeError::NoClassificationHead`], and an [`EncodeError`] for a text that cannot be used.
 pub fn classify(
@@ -41,10 +34,8 @@ pub fn classify(
     };
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
     let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |input, _| {
-        let mut tape = Tape::inference(encoder.params);
-        let hidden = encoder.model.hidden(&mut tape, input);
-        let logits = encoder.model.class_logits(&mut tape, &hidden, input);
+    encoder.for_each_batch(&encoded, |tape, input, hidden, _| {
+        let logits = encoder.model.class_logits(tape, hidden, input);
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), labels);
         let rows = probabilities.chunks(labels);

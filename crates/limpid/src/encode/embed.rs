@@ -3,7 +3,6 @@
 use super::TextEncoder;
 use crate::error::Result;
 use crate::hub::Pooling;
-use limpid_tensor::tape::Tape;
 
 /// The length of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +15,6 @@ pub enum Normalization {
 }
 
 /// One embedding per text, (c).
-///
 /// # Errors
 /// An [`EncodeError`](crate::error::EncodeError) for a text that cannot be used.
 pub fn embed(
@@ -28,9 +26,7 @@ pub fn embed(
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
     let mut vectors = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |input, _| {
-        let mut tape = Tape::inference(encoder.params);
-        let hidden = encoder.model.hidden(&mut tape, input);
+    encoder.for_each_batch(&encoded, |_, input, hidden, _| {
         for span in input.tokens.spans.iter() {
             let rows = match pooling {
                 Pooling::Cls => span.start..span.start + 1,

@@ -3,7 +3,6 @@
 use super::TextEncoder;
 use crate::error::{EncodeError, InputProblem, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
-use limpid_tensor::tape::Tape;
 
 /// A token at a mask.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +21,6 @@ pub struct FilledMask {
 pub type MaskPredictions = Vec<FilledMask>;
 
 /// The `top` most likely tokens at each `[MASK]` of each text.
-///
 /// # Errors
 /// [`EncodeError::NoMaskedLmHead`], [`EncodeError::NoMaskToken`], and an [`EncodeError`] for a text
 /// that cannot be used or has no mask.
@@ -45,13 +43,11 @@ pub fn fill_mask(
         encoded.push((ids, types));
     }
     let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |input, first| {
+    encoder.for_each_batch(&encoded, |tape, input, hidden, first| {
         let ids = &input.tokens.ids;
         let rows: Vec<u32> =
             (0..ids.len() as u32).filter(|row| ids[*row as usize] == mask).collect();
-        let mut tape = Tape::inference(encoder.params);
-        let hidden = encoder.model.hidden(&mut tape, input);
-        let logits = encoder.model.word_logits(&mut tape, &hidden, &rows.into());
+        let logits = encoder.model.word_logits(tape, hidden, &rows.into());
         let v = encoder.model.config().vocab_size;
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), v);

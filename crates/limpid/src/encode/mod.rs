@@ -41,6 +41,7 @@ use crate::error::{EncodeError, InputProblem, Result};
 use crate::model::Encoder;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Params;
+use limpid_tensor::tape::{Tape, Var};
 
 /// Tokens per batch.
 const BATCH_TOKENS: usize = 4_096;
@@ -70,7 +71,6 @@ pub enum Truncation {
 
 impl TextEncoder<'_> {
     /// The token ids and token type ids of text `index`, or of a pair, with special tokens.
-    ///
     /// # Errors
     /// An [`EncodeError`] that names the text by `index`.
     pub fn tokenize(&self, index: usize, text: &str, second: Option<&str>) -> Result<EncodedText> {
@@ -104,17 +104,21 @@ impl TextEncoder<'_> {
         Ok((ids, types))
     }
 
-    /// Calls `work` with packed batches of the texts, each with the index of its first text.
+    /// Calls `work` with packed batches of the texts and their hidden states (n, c), each with the
+    /// index of its first text.
     fn for_each_batch(
         &self,
         texts: &[EncodedText],
-        mut work: impl FnMut(&EncoderInput, usize) -> Result<()>,
+        mut work: impl FnMut(&mut Tape, &EncoderInput, &Var, usize) -> Result<()>,
     ) -> Result<()> {
         let (mut first, mut tokens) = (0, 0);
         for i in 0..=texts.len() {
             let next = texts.get(i).map_or(usize::MAX, |(ids, _)| ids.len());
             if i > first && next > BATCH_TOKENS.saturating_sub(tokens) {
-                work(&EncoderInput::new(&texts[first..i]), first)?;
+                let input = EncoderInput::new(&texts[first..i]);
+                let mut tape = Tape::inference(self.params);
+                let hidden = self.model.hidden(&mut tape, &input);
+                work(&mut tape, &input, &hidden, first)?;
                 (first, tokens) = (i, 0);
             }
             tokens += if i < texts.len() { next } else { 0 };

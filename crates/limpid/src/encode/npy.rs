@@ -1,7 +1,6 @@
 //! NumPy's `.npy` format, version 1.0: a header with type and shape, then the numbers.
 
 /// The bytes of a file with a matrix of f32, a row each.
-///
 /// # Panics
 /// If rows differ in length.
 pub fn npy(rows: &[Vec<f32>]) -> Vec<u8> {

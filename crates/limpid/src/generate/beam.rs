@@ -57,11 +57,10 @@ struct Beam {
 /// Gives `num_return_sequences` of each, best first, or as many as there are.
 ///
 /// The session is fresh and has a sequence for each prompt, which is not empty.
-///
 /// # Errors
 /// If the model answers with NaN, the logits processors exclude every token, or the observer fails.
 pub fn beam_search(
-    session: &mut impl Session,
+    session: &mut (impl Session + ?Sized),
     prompts: &[Vec<u32>],
     max_new_tokens: &[usize],
     config: &BeamSearch,
@@ -159,7 +158,14 @@ impl<'a> Search<'a> {
             let running = self.beams.iter().map(running).collect();
             let finished = self.finished.iter().map(done).collect();
             let (prompt, beams) = (i, before);
-            observer.on_beam_step(BeamStep { step, prompt, beams, candidates, running, finished });
+            observer.on_beam_step(BeamStep {
+                step,
+                prompt,
+                beams,
+                candidates,
+                running,
+                finished,
+            })?;
         }
         Ok(parents)
     }
@@ -252,7 +258,7 @@ impl<'a> Search<'a> {
         let at = match config.early_stopping {
             EarlyStopping::Immediate => return false,
             // Divided by more, a negative sum is better: a hypothesis can gain by growing.
-            EarlyStopping::Never if config.length_penalty.exponent() > 0.0 => self.max_new_tokens,
+            EarlyStopping::Never if config.length_penalty.exponent().0 > 0.0 => self.max_new_tokens,
             EarlyStopping::Never | EarlyStopping::Heuristic => length,
         };
         let worst = self.finished.last().expect("there are as many as beams").score;

@@ -2,8 +2,8 @@
 
 use super::logits_processor::{LogitsProcessor, out_of_range};
 use super::sampling::SamplingFilter;
-use super::stream::check_stop_strings;
 use crate::error::{GenerationError, Result};
+pub use crate::hub::EarlyStopping;
 
 /// An upper bound for samples: each has keys and values of its own.
 const MAX_SEQUENCES: usize = 100_000;
@@ -72,18 +72,6 @@ pub enum LengthPenalty {
     Gnmt(f32),
 }
 
-/// When a beam search stops: the three values of `early_stopping` in `transformers` 5.22.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlyStopping {
-    /// `true`: as soon as there are as many finished hypotheses as beams.
-    Immediate,
-    /// `false`: when the best beam, were it to end now, is no better than the worst finished
-    /// hypothesis.
-    Heuristic,
-    /// `"never"`: when no beam can become better than the worst finished hypothesis.
-    Never,
-}
-
 /// How long a text becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LengthLimits {
@@ -104,10 +92,11 @@ impl LengthPenalty {
         }
     }
 
-    /// α.
-    pub fn exponent(self) -> f32 {
+    /// α, and the key that sets it.
+    pub(super) fn exponent(self) -> (f32, &'static str) {
         match self {
-            LengthPenalty::Power(alpha) | LengthPenalty::Gnmt(alpha) => alpha,
+            LengthPenalty::Power(alpha) => (alpha, "length_penalty"),
+            LengthPenalty::Gnmt(alpha) => (alpha, "gnmt_length_penalty"),
         }
     }
 }
@@ -138,16 +127,15 @@ impl DecodingConfig {
         }
     }
 
-    /// Sequences per prompt that are in memory at once.
-    pub(super) fn width(&self) -> usize {
+    /// Sequences per prompt that are in memory at once: samples, and beams of each.
+    pub(super) fn samples_and_beams(&self) -> (usize, usize) {
         match self.strategy {
-            Strategy::BeamSearch(search) => search.num_beams,
-            _ => self.num_return_sequences(),
+            Strategy::BeamSearch(search) => (1, search.num_beams),
+            _ => (self.num_return_sequences(), 1),
         }
     }
 
     /// Checks every setting; `vocab_size` is the model's number of tokens.
-    ///
     /// # Errors
     /// A [`GenerationError`] that names the setting.
     pub fn validate(&self, vocab_size: usize) -> Result<()> {
@@ -160,7 +148,9 @@ impl DecodingConfig {
             }
             Strategy::BeamSearch(search) => search.validate()?,
         }
-        check_stop_strings(&self.stop_strings)?;
+        if self.stop_strings.iter().any(String::is_empty) {
+            return Err(GenerationError::EmptyStopString.into());
+        }
         self.processor.validate(vocab_size)
     }
 }
@@ -174,10 +164,7 @@ impl BeamSearch {
             let error = GenerationError::TooManySequences { num_return_sequences, num_beams };
             return Err(error.into());
         }
-        let (alpha, key) = match self.length_penalty {
-            LengthPenalty::Power(alpha) => (alpha, "length_penalty"),
-            LengthPenalty::Gnmt(alpha) => (alpha, "gnmt_length_penalty"),
-        };
+        let (alpha, key) = self.length_penalty.exponent();
         if !(-MAX_PENALTY..=MAX_PENALTY).contains(&alpha) {
             return Err(out_of_range(key, alpha, format!("in -{MAX_PENALTY} to {MAX_PENALTY}")));
         }

@@ -1,9 +1,9 @@
 //! Between generated tokens and whoever wants to see text and traces as they appear.
 
 use super::stream::TextStream;
+use super::texts::Name;
 use super::trace::{BeamStep, Observer, Step, Trace};
 use crate::error::Result;
-use crate::text::Tokenizer;
 use std::ops::ControlFlow;
 
 /// What happened during generation.
@@ -40,110 +40,56 @@ pub type OnEvent<'f> = &'f mut dyn FnMut(Event) -> Result<()>;
 
 /// Turns tokens into text, looks for stop strings, and calls back.
 pub(super) struct TextObserver<'a, 'f> {
-    pub tokenizer: &'a Tokenizer,
-    pub stop_strings: &'a [String],
     pub trace: Trace,
-    /// (prompt, sample) of each sequence.
-    pub names: Vec<(usize, usize)>,
-    /// The prompts of a beam search.
-    pub prompts: Vec<Vec<u32>>,
-    /// The text of each sequence; empty for beam search, whose texts are known at the end only.
+    /// Which sequence is observed as number 0: one of a batch may continue alone.
+    pub first: usize,
+    pub names: Vec<Name>,
+    /// The text of each sequence; in a beam search, that of its prompt.
     pub streams: Vec<TextStream<'a>>,
     pub on_event: OnEvent<'f>,
-    pub error: Option<crate::error::Error>,
 }
 
 impl TextObserver<'_, '_> {
-    /// Calls back; an error waits for the next method that can return it.
-    fn emit(&mut self, event: Event) {
-        if self.error.is_none() {
-            self.error = (self.on_event)(event).err();
-        }
-    }
-
-    fn check(&mut self) -> Result<()> {
-        self.error.take().map_or(Ok(()), Err)
+    fn emit(&mut self, sequence: usize, text: &str) -> Result<()> {
+        let (prompt, sample) = self.names[sequence];
+        if text.is_empty() { Ok(()) } else { (self.on_event)(Event::Text { prompt, sample, text }) }
     }
 
     /// The whole text of a sequence that ended.
     pub fn finish(&mut self, sequence: usize) -> Result<String> {
-        let (prompt, sample) = self.names[sequence];
         let rest = self.streams[sequence].finish()?.to_string();
-        if !rest.is_empty() {
-            self.emit(Event::Text { prompt, sample, text: &rest });
-        }
-        self.check()?;
+        self.emit(sequence, &rest)?;
         Ok(self.streams[sequence].text().to_string())
     }
 }
 
 impl Observer for TextObserver<'_, '_> {
     fn on_token(&mut self, sequence: usize, token: u32) -> Result<ControlFlow<()>> {
-        self.check()?;
-        let (prompt, sample) = self.names[sequence];
-        let stream = &mut self.streams[sequence];
-        let text = stream.push(token)?.to_string();
-        let stopped = stream.stopped();
-        if !text.is_empty() {
-            self.emit(Event::Text { prompt, sample, text: &text });
-        }
-        self.check()?;
-        Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let sequence = self.first + sequence;
+        let text = self.streams[sequence].push(token)?.to_string();
+        self.emit(sequence, &text)?;
+        Ok(match self.streams[sequence].stopped() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     fn is_finished(&mut self, prompt: usize, new_tokens: &[u32]) -> Result<bool> {
-        self.check()?;
-        if self.stop_strings.is_empty() {
-            return Ok(false);
-        }
-        let mut stream = TextStream::new(self.tokenizer, self.stop_strings, &self.prompts[prompt]);
-        for token in new_tokens {
-            stream.push(*token)?;
-        }
-        Ok(stream.stopped())
+        self.streams[prompt].stops_after(new_tokens)
     }
 
     fn trace(&self) -> Trace {
         self.trace
     }
 
-    fn on_step(&mut self, step: Step) {
+    fn on_step(&mut self, step: Step) -> Result<()> {
+        let step = Step { sequence: self.first + step.sequence, ..step };
         let (prompt, sample) = self.names[step.sequence];
-        self.emit(Event::Step { prompt, sample, step: &step });
+        (self.on_event)(Event::Step { prompt, sample, step: &step })
     }
 
-    fn on_beam_step(&mut self, step: BeamStep) {
+    fn on_beam_step(&mut self, step: BeamStep) -> Result<()> {
         let (prompt, _) = self.names[step.prompt];
-        self.emit(Event::BeamStep { prompt, step: &step });
+        (self.on_event)(Event::BeamStep { prompt, step: &step })
     }
-}
-
-/// One sequence of a batch that continues alone.
-pub(super) struct SingleSequence<'r, 'a, 'f> {
-    pub observer: &'r mut TextObserver<'a, 'f>,
-    pub sequence: usize,
-}
-
-impl Observer for SingleSequence<'_, '_, '_> {
-    fn on_token(&mut self, _: usize, token: u32) -> Result<ControlFlow<()>> {
-        self.observer.on_token(self.sequence, token)
-    }
-    fn trace(&self) -> Trace {
-        self.observer.trace()
-    }
-    fn on_step(&mut self, step: Step) {
-        self.observer.on_step(Step { sequence: self.sequence, ..step });
-    }
-}
-
-/// The text of a stream after some more tokens, up to the first stop string.
-pub(super) fn text_of(mut stream: TextStream, new_tokens: &[u32]) -> Result<String> {
-    for token in new_tokens {
-        stream.push(*token)?;
-        if stream.stopped() {
-            break;
-        }
-    }
-    stream.finish()?;
-    Ok(stream.text().to_string())
 }

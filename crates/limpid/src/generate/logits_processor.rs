@@ -84,7 +84,6 @@ impl LogitsProcessor {
     }
 
     /// Checks every setting; `vocab_size` is the model's number of tokens.
-    ///
     /// # Errors
     /// [`GenerationError::OutOfRange`] and [`GenerationError::TokenBeyondVocabulary`].
     pub fn validate(&self, vocab_size: usize) -> Result<()> {

@@ -27,35 +27,31 @@
 //! ```
 
 mod beam;
-mod decoder;
 mod decoding;
-mod encoder_decoder;
 mod events;
-mod greedy;
 mod language_model;
 mod logits_processor;
 mod options;
-mod recurrent;
 pub mod sampling;
+mod session;
 mod stream;
+mod texts;
 mod tokens;
 mod trace;
 pub(crate) mod translate;
 
 pub use beam::{Hypothesis, beam_search};
-pub use decoder::DecoderSession;
 pub use decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
-pub use encoder_decoder::EncoderDecoderSession;
 pub use events::{Event, OnEvent};
-pub use greedy::greedy;
-pub use language_model::{ContextOverflow, GenerateOptions, Generated, generate};
+pub use language_model::{ContextOverflow, GenerateOptions, generate};
 pub use logits_processor::{LogitsProcessor, ProcessorInput};
 pub use options::GenerationOptions;
-pub use recurrent::RecurrentSession;
-pub use stream::{TextStream, check_stop_strings};
-pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens};
+pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
+pub use stream::TextStream;
+pub use texts::Generated;
+pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};
 pub use trace::{
     BeamCandidate, BeamStep, Candidate, NextToken, NoObserver, Observer, RunningBeam, ScoredTokens,
     Step, Trace,
@@ -71,7 +67,6 @@ use limpid_tensor::tensor::Tensor;
 pub trait Session {
     /// Appends `tokens[i]` to sequence i (any number of tokens, not the same for all) and gives the
     /// logits of the next token: (sequences, v).
-    ///
     /// # Panics
     /// If a sequence grows beyond [`Session::capacity`].
     fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor;
@@ -82,18 +77,6 @@ pub trait Session {
 
     /// The largest number of tokens of a sequence.
     fn capacity(&self) -> usize;
-}
-
-impl Session for Box<dyn Session + '_> {
-    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
-        (**self).advance(tokens)
-    }
-    fn select(&mut self, sequences: &[usize]) {
-        (**self).select(sequences);
-    }
-    fn capacity(&self) -> usize {
-        (**self).capacity()
-    }
 }
 
 /// The index of the largest value; of equals, the first. NaN is never the largest.

@@ -7,7 +7,6 @@ use super::logits_processor::{LogitsProcessor, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{Error, GenerationError, Result};
 use crate::hub::GenerationConfig;
-use serde_json::Value;
 use std::path::Path;
 
 /// `top_k` of `transformers` where a file has `do_sample` and no `top_k`.
@@ -55,7 +54,6 @@ pub struct GenerationOptions {
 impl GenerationOptions {
     /// As [`GenerationOptions::resolve`] for the model in `folder`: without options of the caller
     /// an error names its file.
-    ///
     /// # Errors
     /// A [`GenerationError`], in `generation_config.json` if that is where it comes from.
     pub fn resolve_in(
@@ -64,12 +62,8 @@ impl GenerationOptions {
         file: &GenerationConfig,
         vocab_size: usize,
     ) -> Result<DecodingConfig> {
-        let length_only = Self {
-            max_new_tokens: self.max_new_tokens,
-            stop_strings: self.stop_strings.clone(),
-            ..Self::default()
-        };
-        let in_file = |e: Error| match *self == length_only && self.stop_strings.is_none() {
+        let length_only = Self { max_new_tokens: self.max_new_tokens, ..Self::default() };
+        let in_file = |e: Error| match *self == length_only {
             true => e.in_file(&folder.join("generation_config.json")),
             false => e,
         };
@@ -77,21 +71,16 @@ impl GenerationOptions {
     }
 
     /// These options over the model's defaults; `vocab_size` is the model's number of tokens.
-    ///
     /// # Errors
     /// A [`GenerationError`] for options that contradict each other or are out of range.
     pub fn resolve(&self, file: &GenerationConfig, vocab_size: usize) -> Result<DecodingConfig> {
-        let min_length = match self.min_new_tokens {
-            Some(_) => 0,
-            None => file.min_length.unwrap_or(0),
-        };
         let processor = LogitsProcessor {
             repetition_penalty: self.repetition_penalty.or(file.repetition_penalty).unwrap_or(1.0),
             no_repeat_ngram_size: self.no_repeat_ngram_size.or(file.no_repeat_ngram_size),
             bad_words_ids: file.bad_words_ids.clone(),
             eos_token_ids: file.eos_token_id.clone(),
             min_new_tokens: self.min_new_tokens.or(file.min_new_tokens).unwrap_or(0),
-            min_length,
+            min_length: file.min_length.filter(|_| self.min_new_tokens.is_none()).unwrap_or(0),
             forced_eos_token_id: file.forced_eos_token_id,
         };
         let length = LengthLimits {
@@ -164,8 +153,7 @@ impl GenerationOptions {
             top_p: self.top_p.or(file.top_p).unwrap_or(1.0),
         };
         filter.validate()?;
-        let num_return_sequences =
-            self.num_return_sequences.or(file.num_return_sequences).unwrap_or(1);
+        let num_return_sequences = self.sequences(file);
         if filter.temperature == 0.0 {
             return match num_return_sequences {
                 0 | 1 => Ok(Strategy::Greedy),
@@ -176,25 +164,21 @@ impl GenerationOptions {
         Ok(Strategy::Sample(Sampling { filter, num_return_sequences, seed }))
     }
 
+    fn sequences(&self, file: &GenerationConfig) -> usize {
+        self.num_return_sequences.or(file.num_return_sequences).unwrap_or(1)
+    }
+
     fn beam_search(&self, num_beams: usize, file: &GenerationConfig) -> Result<BeamSearch> {
         let length_penalty = match (self.length_penalty, self.gnmt_length_penalty) {
             (Some(_), Some(_)) => return Err(GenerationError::TwoLengthPenalties.into()),
             (None, Some(alpha)) => LengthPenalty::Gnmt(alpha),
             (alpha, None) => LengthPenalty::Power(alpha.or(file.length_penalty).unwrap_or(1.0)),
         };
-        let default_stopping = match &file.early_stopping {
-            Some(Value::Bool(true)) => EarlyStopping::Immediate,
-            Some(Value::String(_)) => EarlyStopping::Never,
-            _ => EarlyStopping::Heuristic,
-        };
         Ok(BeamSearch {
             num_beams,
             length_penalty,
-            early_stopping: self.early_stopping.unwrap_or(default_stopping),
-            num_return_sequences: self
-                .num_return_sequences
-                .or(file.num_return_sequences)
-                .unwrap_or(1),
+            early_stopping: self.early_stopping.or(file.early_stopping).unwrap_or_default(),
+            num_return_sequences: self.sequences(file),
         })
     }
 
@@ -228,7 +212,6 @@ impl GenerationOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn strategy(options: GenerationOptions, file: GenerationConfig) -> Strategy {
         options.resolve(&file, 100).unwrap().strategy
@@ -244,7 +227,7 @@ mod tests {
         let file = GenerationConfig {
             num_beams: Some(6),
             length_penalty: Some(0.6),
-            early_stopping: Some(json!(true)),
+            early_stopping: Some(EarlyStopping::Immediate),
             ..GenerationConfig::default()
         };
         let want = BeamSearch {

@@ -47,7 +47,6 @@ impl Default for SamplingFilter {
 
 impl SamplingFilter {
     /// Checks every setting.
-    ///
     /// # Errors
     /// [`OutOfRange`](crate::error::GenerationError::OutOfRange).
     pub fn validate(&self) -> Result<()> {
@@ -75,7 +74,6 @@ impl SamplingFilter {
 
 /// Divides the logits by `t`, after moving the largest to 0: probabilities do not change, and no
 /// division overflows. With `t` = 0 the largest stays alone.
-///
 /// # Panics
 /// If `t` is negative or not a number.
 #[track_caller]
@@ -97,7 +95,6 @@ pub fn temperature(logits: &mut [f32], t: f32) {
 
 /// Keeps exactly the `k` largest logits, or all if there are no more; of equal ones, those with the
 /// smaller index.
-///
 /// # Panics
 /// If `k` is 0.
 #[track_caller]
@@ -114,7 +111,6 @@ pub fn top_k(logits: &mut [f32], k: usize) {
 }
 
 /// Keeps the fewest of the largest logits whose probabilities sum to at least `p`; never none.
-///
 /// # Panics
 /// If `p` is not in [0, 1].
 #[track_caller]
@@ -162,7 +158,6 @@ pub fn probabilities(logits: &[f32]) -> Vec<f32> {
 /// `u` uniform in [0, 1).
 ///
 /// Where rounding leaves the sum below `u`, the last index with a probability above 0.
-///
 /// # Panics
 /// If every probability is 0.
 #[track_caller]

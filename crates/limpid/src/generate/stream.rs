@@ -5,25 +5,15 @@
 //!             text that may become a stop string           "\n" while "\n\n" is one
 //! ```
 
-use crate::error::{GenerationError, Result};
+use crate::error::Result;
 use crate::text::Tokenizer;
 
 /// Tokens of the prompt that a new token is decoded together with: many tokenizers write the space
 /// before a word only after another token.
 const DECODE_CONTEXT: usize = 8;
 
-/// Checks that no stop string is empty.
-///
-/// # Errors
-/// [`GenerationError::EmptyStopString`].
-pub fn check_stop_strings(stop_strings: &[String]) -> Result<()> {
-    match stop_strings.iter().any(String::is_empty) {
-        true => Err(GenerationError::EmptyStopString.into()),
-        false => Ok(()),
-    }
-}
-
 /// The text of one sequence as it grows: what is given out never changes any more.
+#[derive(Clone)]
 pub struct TextStream<'a> {
     tokenizer: &'a Tokenizer,
     stop_strings: &'a [String],
@@ -58,7 +48,6 @@ impl<'a> TextStream<'a> {
 
     /// Appends tokens that are given, not generated: a stop string in them stops nothing, nor does
     /// one that begins in them.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode them.
     pub fn push_prefix(&mut self, tokens: &[u32]) -> Result<()> {
@@ -71,7 +60,6 @@ impl<'a> TextStream<'a> {
     }
 
     /// Appends a token, and gives the text that is final now.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode it.
     pub fn push(&mut self, token: u32) -> Result<&str> {
@@ -85,7 +73,6 @@ impl<'a> TextStream<'a> {
     }
 
     /// The rest of the text, when no more tokens come.
-    ///
     /// # Errors
     /// If the tokenizer cannot decode it.
     pub fn finish(&mut self) -> Result<&str> {
@@ -100,6 +87,31 @@ impl<'a> TextStream<'a> {
     /// Whether a stop string was generated. It is not part of the text.
     pub fn stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// The whole text with these tokens, up to the first stop string.
+    pub(super) fn text_after(mut self, tokens: &[u32]) -> Result<String> {
+        self.push_until_stop(tokens)?;
+        self.finish()?;
+        Ok(self.text)
+    }
+
+    /// Whether a stop string is among the text of these tokens.
+    pub(super) fn stops_after(&self, tokens: &[u32]) -> Result<bool> {
+        if self.stop_strings.is_empty() {
+            return Ok(false);
+        }
+        let mut stream = self.clone();
+        stream.push_until_stop(tokens)?;
+        Ok(stream.stopped)
+    }
+
+    fn push_until_stop(&mut self, tokens: &[u32]) -> Result<()> {
+        let mut tokens = tokens.iter();
+        while let (false, Some(token)) = (self.stopped, tokens.next()) {
+            self.push(*token)?;
+        }
+        Ok(())
     }
 
     /// All of the text, also what is held back.
@@ -249,11 +261,5 @@ mod tests {
         let mut stream = TextStream::new(&tokenizer, &[], &ids[..1]);
         assert_eq!(stream.push(ids[1]).unwrap(), " sleeps");
         assert_eq!(stream.push(ids[2]).unwrap(), ".");
-    }
-
-    #[test]
-    fn an_empty_stop_string_is_refused() {
-        assert!(check_stop_strings(&["".into()]).is_err());
-        assert!(check_stop_strings(&["x".into()]).is_ok());
     }
 }

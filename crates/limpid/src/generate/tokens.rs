@@ -14,9 +14,9 @@
 
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
 use super::sampling::{SamplingFilter, probabilities, sample_categorical};
-use super::trace::{Observer, Step, Trace, candidates};
+use super::trace::{NoObserver, Observer, Step, Trace, candidates};
 use super::{Session, argmax};
-use crate::error::Result;
+use crate::error::{GenerationError, Result};
 use limpid_tensor::rng::{number, unit};
 
 /// Why a sequence ended.
@@ -122,16 +122,6 @@ impl Sequence {
         self.session_index = session_index;
     }
 
-    /// Which sequence of its session it continues.
-    pub fn session_index(&self) -> usize {
-        self.session_index
-    }
-
-    /// The largest number of tokens, the prompt's included.
-    pub fn max_length(&self) -> usize {
-        self.prompt.saturating_add(self.max_new_tokens)
-    }
-
     /// The tokens that a fresh session has to be given.
     pub fn window(&self) -> &[u32] {
         &self.tokens[self.first..]
@@ -154,13 +144,12 @@ pub enum TokenSelection<'a> {
 /// Generates until every sequence has ended, or fills the session (then its `finish_reason` is
 /// `None`: [`Sequence::slide`] and call this again, or leave it).
 ///
-/// The session is fresh. Sequences with the same prompt share one sequence of it
-/// ([`Sequence::session_index`]), and the prompt is computed once.
-///
+/// The session is fresh. Sequences with the same prompt share one sequence of it, and the prompt is
+/// computed once.
 /// # Errors
 /// If the model answers with NaN, the logits processors exclude every token, or the observer fails.
 pub fn generate_tokens(
-    session: &mut impl Session,
+    session: &mut (impl Session + ?Sized),
     sequences: &mut [Sequence],
     selection: TokenSelection,
     processor: &LogitsProcessor,
@@ -205,6 +194,44 @@ pub fn generate_tokens(
     Ok(())
 }
 
+/// Continues prompt i until the end token `eos`, by at most `max_new_tokens[i]` tokens, or until
+/// the session is full. Gives the new tokens, without `eos`. Tokens in `excluded` are never
+/// selected.
+///
+/// A sequence does not depend on the others: one that has ended leaves the batch.
+/// # Errors
+/// If the model answers with NaN, or `excluded` leaves no token.
+pub fn greedy(
+    session: &mut (impl Session + ?Sized),
+    prompts: &[Vec<u32>],
+    eos: Option<u32>,
+    excluded: &[u32],
+    max_new_tokens: &[usize],
+) -> Result<Vec<Vec<u32>>> {
+    let processor = LogitsProcessor {
+        eos_token_ids: eos.into_iter().collect(),
+        bad_words_ids: excluded.iter().map(|token| vec![*token]).collect(),
+        ..LogitsProcessor::default()
+    };
+    let mut sequences: Vec<Sequence> = prompts
+        .iter()
+        .zip(max_new_tokens)
+        .enumerate()
+        .map(|(i, (prompt, max_new_tokens))| Sequence::new(prompt, *max_new_tokens, i))
+        .collect();
+    let selection = TokenSelection::Greedy;
+    generate_tokens(session, &mut sequences, selection, &processor, &mut NoObserver)?;
+    Ok(sequences.iter().map(|sequence| sequence.new_tokens().to_vec()).collect())
+}
+
+/// Checks that the tokenizer gives no id that the model does not have.
+pub(super) fn check_vocabulary(ids: &[u32], vocab_size: usize) -> Result<()> {
+    match ids.iter().copied().find(|id| *id as usize >= vocab_size) {
+        None => Ok(()),
+        Some(id) => Err(GenerationError::TokenizerMismatch { id, vocab_size }.into()),
+    }
+}
+
 /// The next token of sequence `i`.
 fn select(
     i: usize,
@@ -240,7 +267,7 @@ fn select(
         });
         let (candidates, omitted) = candidates(logits, &processed, &filtered, trace);
         let chosen = chosen as u32;
-        observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted });
+        observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted })?;
     }
     Ok(chosen as u32)
 }

@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 /// Is called while tokens are generated. The default methods do nothing.
 pub trait Observer {
     /// Sequence `sequence` has a new token; `Break` ends it. Not called for end tokens.
-    ///
     /// # Errors
     /// An error ends generation.
     fn on_token(&mut self, _sequence: usize, _token: u32) -> Result<ControlFlow<()>> {
@@ -16,7 +15,6 @@ pub trait Observer {
     }
 
     /// Whether a hypothesis of a beam search for prompt `prompt` ends with these new tokens.
-    ///
     /// # Errors
     /// An error ends generation.
     fn is_finished(&mut self, _prompt: usize, _new_tokens: &[u32]) -> Result<bool> {
@@ -30,16 +28,25 @@ pub trait Observer {
     }
 
     /// A token was selected.
-    fn on_step(&mut self, _step: Step) {}
+    /// # Errors
+    /// An error ends generation.
+    fn on_step(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
 
     /// A beam search advanced by one token.
-    fn on_beam_step(&mut self, _step: BeamStep) {}
+    /// # Errors
+    /// An error ends generation.
+    fn on_beam_step(&mut self, _step: BeamStep) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How much of each step is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trace {
     /// Nothing.
+    #[default]
     Off,
     /// Every step with its whole distribution.
     Full,
@@ -48,13 +55,17 @@ pub enum Trace {
 }
 
 impl Trace {
-    /// How many tokens of `all` are listed, if `possible` of them are candidates.
-    fn listed(self, possible: usize, all: usize) -> usize {
-        match self {
+    /// The tokens that are listed, of all of them sorted, of which the first `possible` are
+    /// candidates; and how many are not.
+    fn list<T>(self, mut sorted: Vec<T>, possible: usize) -> (Vec<T>, usize) {
+        let all = sorted.len();
+        sorted.truncate(match self {
             Trace::Off => 0,
             Trace::Full => all,
-            Trace::Top(others) => possible.saturating_add(others).min(all),
-        }
+            Trace::Top(others) => possible.saturating_add(others),
+        });
+        let omitted = all - sorted.len();
+        (sorted, omitted)
     }
 }
 
@@ -180,10 +191,7 @@ pub(super) fn candidates(
         by.then(b.probability.total_cmp(&a.probability)).then(a.id.cmp(&b.id))
     });
     let possible = all.iter().filter(|candidate| candidate.filtered > 0.0).count();
-    let listed = trace.listed(possible, all.len());
-    let omitted = all.len() - listed;
-    all.truncate(listed);
-    (all, omitted)
+    trace.list(all, possible)
 }
 
 /// The next token of a beam by log-probabilities: the model's, and those after the logits
@@ -203,8 +211,5 @@ pub(super) fn next_tokens(
         let by = b.processed.total_cmp(&a.processed);
         by.then(b.log_probability.total_cmp(&a.log_probability)).then(a.id.cmp(&b.id))
     });
-    let listed = trace.listed(among, all.len());
-    let omitted = all.len() - listed;
-    all.truncate(listed);
-    (all, omitted)
+    trace.list(all, among)
 }

@@ -1,13 +1,13 @@
 //! Translation: tokenize, batches of similar length, generate, detokenize, in the order of the
 //! sources.
 
-use super::beam::{Hypothesis, beam_search};
-use super::decoding::{BeamSearch, DecodingConfig, Strategy};
-use super::events::{OnEvent, TextObserver, text_of};
+use super::decoding::DecodingConfig;
+use super::events::OnEvent;
 use super::stream::TextStream;
-use super::tokens::{FinishReason, Limit, Sequence, TokenSelection, generate_tokens};
+use super::texts::{Generated, Input, TextGenerator};
+use super::tokens::{FinishReason, Limit, check_vocabulary};
 use super::trace::Trace;
-use super::{GenerationOptions, LogitsProcessor, Session};
+use super::{ContextOverflow, GenerationOptions, LogitsProcessor};
 use crate::error::{GenerationError, Result};
 use crate::hub::{GenerationConfig, Warning, load_generation_config};
 use crate::model::Seq2Seq;
@@ -19,7 +19,7 @@ use std::path::Path;
 const BATCH_TOKENS: usize = 2_048;
 
 /// What a translation needs beside its [`DecodingConfig`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TranslateOptions {
     /// Text that every translation begins with.
     pub prefix: String,
@@ -27,35 +27,10 @@ pub struct TranslateOptions {
     pub trace: Trace,
 }
 
-impl Default for TranslateOptions {
-    fn default() -> Self {
-        Self { prefix: String::new(), trace: Trace::Off }
-    }
-}
-
-/// A translation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Translation {
-    /// Its text.
-    pub text: String,
-    /// Its tokens, those of the prefix included, without the end token.
-    pub tokens: Vec<u32>,
-    /// Why it ended.
-    pub finish_reason: FinishReason,
-    /// Its score in a beam search.
-    pub score: Option<f32>,
-}
-
-impl Translation {
-    /// The translation of an empty text.
-    fn empty() -> Self {
-        let finish_reason = FinishReason::EosToken;
-        Self { text: String::new(), tokens: Vec::new(), finish_reason, score: None }
-    }
-}
+/// A text that an encoder-decoder generated; its tokens begin with those of the prefix.
+pub type Translation = Generated;
 
 /// The `generation_config.json` of a translator; without an end token there, the model's.
-///
 /// # Errors
 /// If the file cannot be read, or a key of it is not supported.
 pub fn load_translation_config(
@@ -70,7 +45,6 @@ pub fn load_translation_config(
 }
 
 /// How the translator in `folder` generates with these options over the defaults of its files.
-///
 /// # Errors
 /// As [`load_translation_config`] and [`GenerationOptions::resolve_in`].
 pub fn translation_config(
@@ -83,7 +57,6 @@ pub fn translation_config(
 }
 
 /// Translates texts greedily. An empty one stays empty.
-///
 /// # Errors
 /// As [`translate_with`].
 pub fn translate<'a, S: AsRef<str>>(
@@ -103,7 +76,6 @@ pub fn translate<'a, S: AsRef<str>>(
 /// Translates texts: `num_return_sequences` translations of each, best first. An empty text has one
 /// translation, which is empty. `on_event` sees text and steps batch by batch, not in the order of
 /// the texts.
-///
 /// # Errors
 /// A [`GenerationError`] for a source or prefix that does not fit or settings that cannot work, and
 /// every error of `on_event`.
@@ -124,155 +96,66 @@ pub fn translate_with<'a, S: AsRef<str>>(
         texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
     let sources: Vec<Vec<u32>> = sources.collect::<Result<_>>()?;
     let prefix = prefix_ids(model, tokenizer, options, &config)?;
-    let translator = BatchTranslator { model, params, tokenizer, options, config: &config, prefix };
-    let mut order: Vec<usize> = (0..sources.len()).filter(|i| sources[*i].len() > 1).collect();
-    order.sort_by_key(|i| sources[*i].len());
-
-    let mut translations = vec![vec![Translation::empty()]; texts.len()];
-    let mut rest = &order[..];
+    let mut stream = TextStream::new(tokenizer, &config.stop_strings, &[]);
+    stream.push_prefix(&prefix)?;
+    let input = |source: Vec<u32>| Input {
+        // Each source has its own limit: the batch must not change a translation.
+        // The last token needs no position, the start token does.
+        limit: limit(&source, model.longest() - prefix.len(), &config),
+        prompt: [&[model.start()], &prefix[..]].concat(),
+        stream: stream.clone(),
+        source,
+    };
+    let generator = TextGenerator {
+        session: &|inputs, capacity| {
+            let sources: Vec<&[u32]> = inputs.iter().map(|input| &input.source[..]).collect();
+            model.session(params, &sources, capacity)
+        },
+        config: &config,
+        inputs: sources.into_iter().map(input).collect(),
+        overflow: ContextOverflow::Error,
+        trace: options.trace,
+    };
+    let length = |i: &usize| generator.inputs[*i].source.len();
+    let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > 1).collect();
+    order.sort_by_key(length);
+    let (samples, beams) = config.samples_and_beams();
+    let (mut batches, mut rest) = (Vec::new(), &order[..]);
     while let Some(first) = rest.first() {
-        let tokens = sources[*first].len() * config.width();
+        let tokens = length(first) * samples * beams;
         let (batch, later) = rest.split_at((BATCH_TOKENS / tokens).clamp(1, rest.len()));
+        batches.push(generator.names(batch.iter().copied()));
         rest = later;
-        for (i, found) in batch.iter().zip(translator.batch(batch, &sources, on_event)?) {
-            translations[*i] = found;
+    }
+
+    let mut translations = generator.run(batches, on_event)?;
+    for found in &mut translations {
+        for translation in found.iter_mut() {
+            translation.tokens.splice(..0, prefix.iter().copied());
+            if config.stop_strings.is_empty() {
+                translation.text = tokenizer.decode(&translation.tokens)?;
+            }
+        }
+        if found.is_empty() {
+            let (text, tokens) = (String::new(), Vec::new());
+            let finish_reason = FinishReason::EosToken;
+            found.push(Translation { text, tokens, finish_reason, score: None });
         }
     }
     Ok(translations)
 }
 
-struct BatchTranslator<'a> {
-    model: Seq2Seq<'a>,
-    params: &'a Params,
-    tokenizer: &'a Tokenizer,
-    options: &'a TranslateOptions,
-    config: &'a DecodingConfig,
-    prefix: Vec<u32>,
-}
-
-impl BatchTranslator<'_> {
-    /// Translates the texts `batch` of `sources` together.
-    fn batch(
-        &self,
-        batch: &[usize],
-        sources: &[Vec<u32>],
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Translation>>> {
-        let sources: Vec<&[u32]> = batch.iter().map(|i| &sources[*i][..]).collect();
-        let prompt: Vec<u32> = [self.model.start()].iter().chain(&self.prefix).copied().collect();
-        // Each source has its own limit: the batch must not change a translation.
-        let limits: Vec<Limit> = sources.iter().map(|source| self.limit(source)).collect();
-        let capacity = prompt.len() + limits.iter().map(|limit| limit.tokens).max().unwrap_or(0);
-        let mut session = self.model.session(self.params, &sources, capacity);
-        let selection = match &self.config.strategy {
-            Strategy::BeamSearch(search) => {
-                return self.search(batch, &mut session, &prompt, &limits, search, on_event);
-            }
-            Strategy::Greedy => TokenSelection::Greedy,
-            Strategy::Sample(sampling) => TokenSelection::Sample(&sampling.filter, sampling.seed),
-        };
-        let samples = self.config.num_return_sequences();
-        let sequence = |(i, s): (usize, usize)| {
-            Sequence::new(&prompt, limits[i].tokens, i).with_random_stream(sources[i], s)
-        };
-        let all = (0..batch.len()).flat_map(|i| (0..samples).map(move |s| (i, s)));
-        let names = all.clone().map(|(i, s)| (batch[i], s)).collect();
-        let mut sequences: Vec<Sequence> = all.map(sequence).collect();
-        let mut observer = self.observer(names, on_event)?;
-        let processor = &self.config.processor;
-        generate_tokens(&mut session, &mut sequences, selection, processor, &mut observer)?;
-        for i in 0..sequences.len() {
-            observer.finish(i)?;
-        }
-        let translation = |sequence: &Sequence| {
-            let reason = sequence.finish_reason.unwrap_or(FinishReason::Context);
-            let reason = limits[sequence.session_index()].finish_reason(reason);
-            self.translation(sequence.new_tokens(), reason, None)
-        };
-        let found = sequences.iter().map(translation).collect::<Result<Vec<_>>>()?;
-        Ok(found.chunks(samples).map(<[Translation]>::to_vec).collect())
+/// New tokens of a translation of `source`, as far as the model has positions.
+fn limit(source: &[u32], available: usize, config: &DecodingConfig) -> Limit {
+    let length = &config.length;
+    if let Some(max_new_tokens) = length.max_new_tokens {
+        return Limit::requested(max_new_tokens, available);
     }
-
-    fn search(
-        &self,
-        batch: &[usize],
-        session: &mut impl Session,
-        prompt: &[u32],
-        limits: &[Limit],
-        search: &BeamSearch,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Translation>>> {
-        let prompts = vec![prompt.to_vec(); batch.len()];
-        let mut observer = self.observer(batch.iter().map(|i| (*i, 0)).collect(), on_event)?;
-        observer.prompts = prompts.clone();
-        let new_tokens: Vec<usize> = limits.iter().map(|limit| limit.tokens).collect();
-        let processor = &self.config.processor;
-        let found = beam_search(session, &prompts, &new_tokens, search, processor, &mut observer)?;
-        let translations = |(best, limit): (Vec<Hypothesis>, &Limit)| {
-            let translation = |h: &Hypothesis| {
-                self.translation(&h.tokens, limit.finish_reason(h.finish_reason), Some(h.score))
-            };
-            best.iter().map(translation).collect()
-        };
-        found.into_iter().zip(limits).map(translations).collect()
-    }
-
-    fn translation(
-        &self,
-        new_tokens: &[u32],
-        finish_reason: FinishReason,
-        score: Option<f32>,
-    ) -> Result<Translation> {
-        let tokens = [&self.prefix, new_tokens].concat();
-        let stop_strings = &self.config.stop_strings;
-        let text = match stop_strings.is_empty() {
-            true => self.tokenizer.decode(&tokens)?,
-            false => {
-                let mut stream = TextStream::new(self.tokenizer, stop_strings, &[]);
-                stream.push_prefix(&self.prefix)?;
-                text_of(stream, new_tokens)?
-            }
-        };
-        Ok(Translation { text, tokens, finish_reason, score })
-    }
-
-    /// New tokens of a translation of `source`, as far as the model has positions.
-    fn limit(&self, source: &[u32]) -> Limit {
-        let length = &self.config.length;
-        // The last token needs no position, the start token does.
-        let available = self.model.longest() - self.prefix.len();
-        if let Some(max_new_tokens) = length.max_new_tokens {
-            return Limit::requested(max_new_tokens, available);
-        }
-        // `max_length` counts the start token.
-        let after_start = length.default_max_length.map(|length| length.saturating_sub(1));
-        let default = length.default_max_new_tokens.or(after_start).unwrap_or(usize::MAX);
-        let new_tokens = max_translation_length(source).min(default);
-        Limit::by_default(new_tokens.max(self.config.processor.min_new_tokens), available)
-    }
-
-    fn observer<'s, 'f>(
-        &'s self,
-        names: Vec<(usize, usize)>,
-        on_event: OnEvent<'f>,
-    ) -> Result<TextObserver<'s, 'f>> {
-        let (tokenizer, stop_strings) = (self.tokenizer, &self.config.stop_strings[..]);
-        let mut streams: Vec<TextStream> =
-            names.iter().map(|_| TextStream::new(tokenizer, stop_strings, &[])).collect();
-        streams.iter_mut().try_for_each(|stream| stream.push_prefix(&self.prefix))?;
-        let (trace, prompts, error) = (self.options.trace, Vec::new(), None);
-        let observer = TextObserver {
-            tokenizer,
-            stop_strings,
-            trace,
-            names,
-            prompts,
-            streams,
-            on_event,
-            error,
-        };
-        Ok(observer)
-    }
+    // `max_length` counts the start token.
+    let after_start = length.default_max_length.map(|length| length.saturating_sub(1));
+    let default = length.default_max_new_tokens.or(after_start).unwrap_or(usize::MAX);
+    let new_tokens = max_translation_length(source).min(default);
+    Limit::by_default(new_tokens.max(config.processor.min_new_tokens), available)
 }
 
 /// The ids of the target prefix, if a translation can begin with them.
@@ -328,12 +211,5 @@ pub(crate) fn source_ids(
     match tokens > max_tokens {
         true => Err(GenerationError::SourceTooLong { text: i, tokens, max_tokens }.into()),
         false => Ok(ids),
-    }
-}
-
-fn check_vocabulary(ids: &[u32], vocab_size: usize) -> Result<()> {
-    match ids.iter().copied().find(|id| *id as usize >= vocab_size) {
-        None => Ok(()),
-        Some(id) => Err(GenerationError::TokenizerMismatch { id, vocab_size }.into()),
     }
 }

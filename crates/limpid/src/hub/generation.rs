@@ -23,8 +23,8 @@ pub struct GenerationConfig {
     pub num_beams: Option<usize>,
     /// Exponent of the length in the score of a beam.
     pub length_penalty: Option<f32>,
-    /// When a beam search stops: true, false or "never".
-    pub early_stopping: Option<Value>,
+    /// When a beam search stops.
+    pub early_stopping: Option<EarlyStopping>,
     /// Number of outputs per input.
     pub num_return_sequences: Option<usize>,
     /// Penalty on tokens that occurred before.
@@ -49,6 +49,19 @@ pub struct GenerationConfig {
     pub min_new_tokens: Option<usize>,
     /// Generation ends after one of these.
     pub stop_strings: Vec<String>,
+}
+
+/// When a beam search stops: the three values of `early_stopping` in `transformers` 5.22.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyStopping {
+    /// `true`: as soon as there are as many finished hypotheses as beams.
+    Immediate,
+    /// `false`: when the best beam, were it to end now, is no better than the worst finished
+    /// hypothesis.
+    #[default]
+    Heuristic,
+    /// `"never"`: when no beam can become better than the worst finished hypothesis.
+    Never,
 }
 
 /// Keys with their supported values: any other value would change the result.
@@ -162,7 +175,9 @@ fn read(keys: &mut Keys) -> Result<GenerationConfig> {
     }
     let early_stopping = match keys.map.remove("early_stopping") {
         None | Some(Value::Null) => None,
-        Some(value) if value.is_boolean() || value == "never" => Some(value),
+        Some(Value::Bool(true)) => Some(EarlyStopping::Immediate),
+        Some(Value::Bool(false)) => Some(EarlyStopping::Heuristic),
+        Some(value) if value == "never" => Some(EarlyStopping::Never),
         Some(value) => {
             return Err(keys.wrong("early_stopping", &value, "true, false or \"never\""));
         }
@@ -242,7 +257,7 @@ mod tests {
             top_p: Some(0.9),
             num_beams: Some(6),
             length_penalty: Some(0.6),
-            early_stopping: Some(json!("never")),
+            early_stopping: Some(EarlyStopping::Never),
             bad_words_ids: vec![vec![5], vec![1, 2]],
             eos_token_id: vec![3, 4],
             forced_eos_token_id: Some(3),

@@ -30,7 +30,7 @@ mod weights;
 
 pub use crate::model::config::StackConfig;
 pub use config::{Warning, check_can_save, read_config, write_config};
-pub use generation::{GenerationConfig, load_generation_config};
+pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
 pub use pooling::{Pooling, SentenceConfig, TextCase, load_pooling, load_sentence_config};

@@ -21,7 +21,6 @@ use limpid_tensor::params::Params;
 pub type Alignment = Vec<(usize, usize)>;
 
 /// Aligns a translation, given by its tokens without the end token, to its source.
-///
 /// # Errors
 /// [`NoAttention`](crate::error::GenerationError::NoAttention).
 pub fn align<'a>(

@@ -39,7 +39,6 @@ impl Probe for CrossAttention {
 }
 
 /// Translates a text greedily, with its cross-attention.
-///
 /// # Errors
 /// As [`attention_of`].
 pub fn translation_attention<'a>(
@@ -54,12 +53,11 @@ pub fn translation_attention<'a>(
     let longest = max_translation_length(&source);
     let mut session = model.session(params, &[&source], longest + 1);
     let excluded = excluded_tokens(model);
-    let found = greedy(&mut session, &[vec![start]], Some(eos), &excluded, &[longest])?;
+    let found = greedy(&mut *session, &[vec![start]], Some(eos), &excluded, &[longest])?;
     attention_of((model, params), tokenizer, text, &found[0])
 }
 
 /// The cross-attention of a translation, given by its tokens without the end token.
-///
 /// # Errors
 /// [`GenerationError::NoAttention`], and one for a source that is too long.
 pub fn attention_of<'a>(
@@ -101,7 +99,6 @@ pub(super) fn with_end(model: Seq2Seq, translation: &[u32]) -> Vec<u32> {
 }
 
 /// Checks that the decoder attends to its source.
-///
 /// # Errors
 /// [`GenerationError::NoAttention`] for a recurrent model without attention.
 pub fn check_attends<'a>(model: impl Into<Seq2Seq<'a>>) -> Result<()> {

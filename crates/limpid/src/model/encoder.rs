@@ -15,10 +15,9 @@ use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
 use crate::nn::{
-    AttentionShape, FeedForward, Linear, Norm, NormPlacement, Scaling, SelfAttention, Stream,
+    LayerConfig, LayerInit, LayerKind, LayerOptions, Layers, Linear, Norm, NormPlacement, Positions,
 };
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::kernels::attention::Causality;
 use limpid_tensor::ops::{LossSpec, PositionTable};
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -39,19 +38,11 @@ pub struct Encoder {
     positions: ParamId,
     types: ParamId,
     embedding_norm: Norm,
-    layers: Vec<Layer>,
+    layers: Layers,
     pooler: Option<Linear>,
     lm_head: Option<LmHead>,
     /// Sequence classification, or next-sentence prediction.
     classifier: Option<Linear>,
-}
-
-#[derive(Clone, Debug)]
-struct Layer {
-    attention: SelfAttention,
-    attention_norm: Norm,
-    ffn: FeedForward,
-    ffn_norm: Norm,
 }
 
 /// The masked-LM head; its output projection is the token embedding, with a bias of its own.
@@ -64,7 +55,6 @@ struct LmHead {
 
 impl Encoder {
     /// Declares the parameters.
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &EncoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
@@ -76,8 +66,20 @@ impl Encoder {
         let rows = config.type_vocab_size;
         let types = builder.add("token_type_embedding.weight", [rows, c], TABLE);
         let embedding_norm = Norm::layer(builder, "embedding_norm", c, eps);
-        let layers =
-            (0..config.num_hidden_layers).map(|l| Layer::new(config, builder, l)).collect();
+        let layers = LayerConfig {
+            kind: LayerKind::Encoder,
+            layers: config.num_hidden_layers,
+            c,
+            heads: config.num_attention_heads,
+            f: config.intermediate_size,
+            activation: config.hidden_act,
+            eps,
+            norm: NormPlacement::Post,
+            dropout: config.dropout,
+            options: LayerOptions::standard(Positions::Learned),
+            init: LayerInit::Xavier,
+        };
+        let layers = Layers::new(builder, None, layers);
         let pooler = config.head.has_pooler();
         let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
         let lm_head = config.head.fills_masks().then(|| LmHead {
@@ -129,7 +131,7 @@ impl Encoder {
     /// [`Encoder::hidden`].
     #[track_caller]
     pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
-        let mut all = Vec::with_capacity(self.layers.len() + 1);
+        let mut all = Vec::with_capacity(self.config.num_hidden_layers + 1);
         self.run_layers(t, input, |x| all.push(x.clone()));
         all
     }
@@ -143,21 +145,14 @@ impl Encoder {
     }
 
     #[track_caller]
-    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, mut after: impl FnMut(&Var)) -> Var {
+    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, after: impl FnMut(&Var)) -> Var {
         let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
         let x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(self.types));
         let positions = self.position_rows(input);
         let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
         let x = self.embedding_norm.forward(t, &x);
-        let mut stream = Stream::new(t.dropout(&x, self.config.dropout));
-        after(stream.x());
-        for (l, layer) in self.layers.iter().enumerate() {
-            stream = t.scope(format_args!("layers.{l}"), |t| {
-                layer.forward(t, stream, input, &self.config)
-            });
-            after(stream.x());
-        }
-        stream.finish(t, None)
+        let x = t.dropout(&x, self.config.dropout);
+        self.layers.forward(t, x, &input.tokens, None, None, after)
     }
 
     /// The token embedding table.
@@ -166,7 +161,6 @@ impl Encoder {
     }
 
     /// The pooler output, one vector per sequence: (n, c) -> (sequences, c).
-    ///
     /// # Panics
     /// If the head has no pooler.
     #[track_caller]
@@ -175,38 +169,34 @@ impl Encoder {
         self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
     }
 
-    /// The input of the output projection: (n, c) -> (rows, c).
+    /// The input of the output projection, (n, c) -> (rows, c), and its bias.
     #[track_caller]
-    fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
+    fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> (Var, Option<ParamId>) {
         let head = self.lm_head.as_ref().expect("a masked-LM head");
         let phi = self.config.lm_head_act.unwrap_or(self.config.hidden_act);
         let x = t.rows(hidden, rows);
         let x = head.dense.forward(t, &x, phi);
-        head.norm.forward(t, &x)
+        (head.norm.forward(t, &x), Some(head.bias))
     }
 
     /// Masked-LM logits at some rows of the hidden states: (n, c) -> (rows, v).
-    ///
     /// # Panics
     /// If the head is not a masked-LM head.
     #[track_caller]
     pub fn word_logits(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> Var {
-        let x = self.transformed(t, hidden, rows);
-        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        let (x, bias) = self.transformed(t, hidden, rows);
         t.linear(&x, self.tokens, bias, Activation::None)
     }
 
     /// Masked-LM loss: weight · Σ −ln p(token at each masked row), with optional label smoothing.
     /// If the batch has next-sentence labels and the head predicts them, their mean loss is added
     /// with the weight of the masked tokens.
-    ///
     /// # Panics
     /// If the head is not a masked-LM head.
     #[track_caller]
     pub fn masked_loss(&self, t: &mut Tape, batch: &MaskedBatch, spec: LossSpec) -> Var {
         let hidden = self.hidden(t, &batch.input);
-        let x = self.transformed(t, &hidden, &batch.rows);
-        let bias = self.lm_head.as_ref().map(|head| head.bias);
+        let (x, bias) = self.transformed(t, &hidden, &batch.rows);
         let words = t.output_loss(&x, self.tokens, bias, &batch.targets, spec);
         let (Some(labels), Some(classes)) = (&batch.next_sentence_labels, &self.classifier) else {
             return words;
@@ -216,19 +206,13 @@ impl Encoder {
             Some(asked) => spec.weight * asked,
             None => spec.weight * batch.targets.len() as f32 / labels.len() as f32,
         };
-        let order = t.output_loss(
-            &pooled,
-            classes.w,
-            classes.b,
-            labels,
-            LossSpec { smoothing: 0.0, weight },
-        );
+        let spec = LossSpec { smoothing: 0.0, weight };
+        let order = t.output_loss(&pooled, classes.w, classes.b, labels, spec);
         t.add(&words, &order)
     }
 
     /// Classification logits (for [`EncoderHead::PreTraining`]: follows, does not follow):
     /// (n, c) -> (sequences, labels).
-    ///
     /// # Panics
     /// If the head is not a classifier.
     #[track_caller]
@@ -238,7 +222,6 @@ impl Encoder {
     }
 
     /// Classification loss: weight · Σ −ln p(label), with optional label smoothing.
-    ///
     /// # Panics
     /// If the head is not a classifier.
     #[track_caller]
@@ -248,42 +231,5 @@ impl Encoder {
         let pooled = t.dropout(&pooled, self.config.dropout);
         let classes = self.classifier.as_ref().expect("a head with labels");
         t.output_loss(&pooled, classes.w, classes.b, &batch.labels, spec)
-    }
-}
-
-impl Layer {
-    fn new(config: &EncoderConfig, builder: &mut ParamsBuilder, l: usize) -> Self {
-        let (c, f, eps) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
-        let (heads, scaling) = (config.num_attention_heads, Scaling::SqrtWidth);
-        let shape = AttentionShape { c, heads, scaling };
-        let name = |part: &str| format!("layers.{l}.{part}");
-        let inits = [Init::XavierBlocks { rows: c }, MATRIX];
-        let (both_ways, phi) = (Causality::Full, config.hidden_act);
-        Self {
-            attention: SelfAttention::new(
-                builder,
-                &name("self_attention"),
-                shape,
-                both_ways,
-                inits,
-            ),
-            attention_norm: Norm::layer(builder, &name("attention_norm"), c, eps),
-            ffn: FeedForward::new(builder, &name("ffn"), [c, f], phi, [MATRIX; 2]),
-            ffn_norm: Norm::layer(builder, &name("ffn_norm"), c, eps),
-        }
-    }
-
-    fn forward(
-        &self,
-        t: &mut Tape,
-        stream: Stream,
-        input: &EncoderInput,
-        config: &EncoderConfig,
-    ) -> Stream {
-        let (post, p) = (NormPlacement::Post, config.dropout);
-        let stream = stream.sublayer(t, post, &self.attention_norm, p, |t, x| {
-            t.scope("self_attention", |t| self.attention.forward(t, x, &input.tokens.spans, None))
-        });
-        stream.sublayer(t, post, &self.ffn_norm, p, |t, x| self.ffn.forward(t, x))
     }
 }

@@ -54,7 +54,6 @@ pub enum Stack {
 
 impl Stack {
     /// Declares the parameters of a stack.
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &StackConfig, builder: &mut ParamsBuilder) -> Result<Self> {
@@ -118,7 +117,6 @@ pub struct Model {
 
 impl Model {
     /// A model with initial weights, from the configuration of any stack.
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: impl Into<StackConfig>, seed: u64) -> Result<Self> {
@@ -144,7 +142,10 @@ mod tests {
 
     #[test]
     fn gpt1_has_116_534_784_parameters() {
-        let config = DecoderConfig::gpt1(40_478, 512, 12, 12, 768);
+        let config = DecoderConfig {
+            norm: crate::nn::NormPlacement::Post,
+            ..DecoderConfig::gpt2(40_478, 512, 12, 12, 768)
+        };
         assert_eq!(count(&config), 116_534_784);
     }
 

@@ -17,6 +17,7 @@
 //! states of the one below. References: Sutskever et al. 2014 (none), Luong et al. 2015 (dot),
 //! Bahdanau et al. 2015 (additive).
 
+use super::seq2seq::embedding_tables;
 use crate::data::batch::{Packed, PairBatch};
 use crate::error::Result;
 use crate::model::config::{
@@ -82,7 +83,6 @@ pub type States = [Option<RecurrentState>; MAX_RECURRENT_LAYERS];
 
 impl Recurrent {
     /// Declares the parameters. Recurrent layers name theirs as PyTorch does: `weight_ih_l0`, ….
-    ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &RecurrentConfig, builder: &mut ParamsBuilder) -> Result<Self> {
@@ -90,16 +90,9 @@ impl Recurrent {
         let (e, h, m) = (config.embedding_size, config.hidden_size, config.source_width());
         let (v, layers) = (config.decoder_vocab_size, config.num_layers);
         let table = Init::Normal(0.1);
-        let (source_tokens, target_tokens) = match config.share_encoder_decoder_embeddings {
-            Tie::Shared => {
-                let shared = builder.add("shared_embedding.weight", [config.vocab_size, e], table);
-                (shared, shared)
-            }
-            Tie::Separate => (
-                builder.add("encoder.token_embedding.weight", [config.vocab_size, e], table),
-                builder.add("decoder.token_embedding.weight", [v, e], table),
-            ),
-        };
+        let tie = config.share_encoder_decoder_embeddings;
+        let [source_tokens, target_tokens] =
+            embedding_tables(builder, tie, [config.vocab_size, v], e, table);
         let ways: &[&str] = match config.directions {
             Directions::Forward => &[""],
             Directions::Bidirectional => &["", "_reverse"],

@@ -1,8 +1,10 @@
 //! A view over both encoder-decoders: what translation, evaluation and alignment need of either.
 
+use super::config::Tie;
 use super::{EncoderDecoder, Recurrent, Stack};
 use crate::data::batch::{Packed, PairBatch};
 use limpid_tensor::ops::LossSpec;
+use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 
 /// An encoder-decoder of either kind.
@@ -37,21 +39,25 @@ impl Stack {
     }
 }
 
+/// The same expression for a model of either kind.
+macro_rules! either {
+    ($seq2seq:ident, $model:ident => $value:expr) => {
+        match $seq2seq {
+            Seq2Seq::Transformer($model) => $value,
+            Seq2Seq::Recurrent($model) => $value,
+        }
+    };
+}
+
 impl Seq2Seq<'_> {
     /// Size of the source vocabulary.
     pub fn vocab_size(&self) -> usize {
-        match self {
-            Seq2Seq::Transformer(model) => model.config().vocab_size,
-            Seq2Seq::Recurrent(model) => model.config().vocab_size,
-        }
+        either!(self, model => model.config().vocab_size)
     }
 
     /// Size of the target vocabulary.
     pub fn decoder_vocab_size(&self) -> usize {
-        match self {
-            Seq2Seq::Transformer(model) => model.config().decoder_vocab_size,
-            Seq2Seq::Recurrent(model) => model.config().decoder_vocab_size,
-        }
+        either!(self, model => model.config().decoder_vocab_size)
     }
 
     /// Maximum length of a text, in tokens.
@@ -64,35 +70,23 @@ impl Seq2Seq<'_> {
 
     /// The padding token, which is never generated.
     pub fn pad(&self) -> u32 {
-        match self {
-            Seq2Seq::Transformer(model) => model.config().pad_token_id,
-            Seq2Seq::Recurrent(model) => model.config().pad_token_id,
-        }
+        either!(self, model => model.config().pad_token_id)
     }
 
     /// The token that ends a text.
     pub fn end(&self) -> u32 {
-        match self {
-            Seq2Seq::Transformer(model) => model.config().eos_token_id,
-            Seq2Seq::Recurrent(model) => model.config().eos_token_id,
-        }
+        either!(self, model => model.config().eos_token_id)
     }
 
     /// The first input of the decoder.
     pub fn start(&self) -> u32 {
-        match self {
-            Seq2Seq::Transformer(model) => model.config().decoder_start_token_id,
-            Seq2Seq::Recurrent(model) => model.config().decoder_start_token_id,
-        }
+        either!(self, model => model.config().decoder_start_token_id)
     }
 
     /// weight · Σ −ln p(target token).
     #[track_caller]
     pub fn loss(&self, t: &mut Tape, batch: &PairBatch, spec: LossSpec) -> Var {
-        match self {
-            Seq2Seq::Transformer(model) => model.loss(t, batch, spec),
-            Seq2Seq::Recurrent(model) => model.loss(t, batch, spec),
-        }
+        either!(self, model => model.loss(t, batch, spec))
     }
 
     /// Logits over the target vocabulary after each token of `input`, (n, v).
@@ -111,5 +105,23 @@ impl Seq2Seq<'_> {
                 model.logits(t, &hidden)
             }
         }
+    }
+}
+
+/// Declares the embedding tables of source and target, with these numbers of tokens; or one for
+/// both.
+pub(super) fn embedding_tables(
+    builder: &mut ParamsBuilder,
+    tie: Tie,
+    [source, target]: [usize; 2],
+    width: usize,
+    init: Init,
+) -> [ParamId; 2] {
+    match tie {
+        Tie::Shared => [builder.add("shared_embedding.weight", [source, width], init); 2],
+        Tie::Separate => [
+            builder.add("encoder.token_embedding.weight", [source, width], init),
+            builder.add("decoder.token_embedding.weight", [target, width], init),
+        ],
     }
 }

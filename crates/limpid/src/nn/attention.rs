@@ -1,11 +1,10 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::Linear;
-use crate::nn::Scaling;
+use super::{LayerConfig, Linear, Scaling};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::ops::{AttentionPlan, Columns, PaddingMask};
-use limpid_tensor::params::{Init, ParamsBuilder};
+use limpid_tensor::params::ParamsBuilder;
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
@@ -50,6 +49,11 @@ impl KvCache {
         }
     }
 
+    /// How many tokens of each sequence are kept.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+
     fn spans(&self) -> Arc<[Span]> {
         let span = |(i, len): (usize, &usize)| Span { start: i * self.capacity, len: *len };
         self.lengths.iter().enumerate().map(span).collect()
@@ -73,22 +77,67 @@ impl KvCache {
     }
 }
 
+/// How heads attend: queries, keys and values are columns of one to three matrices.
+#[derive(Clone, Copy, Debug)]
+struct Heads {
+    c: usize,
+    heads: usize,
+    scaling: Scaling,
+    causality: Causality,
+}
+
+impl Heads {
+    fn new(config: &LayerConfig, causality: Causality) -> Self {
+        let LayerConfig { c, heads, .. } = *config;
+        Self { c, heads, scaling: config.options.scaling, causality }
+    }
+
+    /// The heads' outputs (n, c). Queries, keys and values are the c columns of each matrix from
+    /// the given one on.
+    #[track_caller]
+    fn attend(
+        &self,
+        t: &mut Tape,
+        qkv: [(&Var, usize); 3],
+        [q_spans, k_spans]: [&Arc<[Span]>; 2],
+    ) -> Var {
+        let d = self.c / self.heads;
+        let plan = AttentionPlan {
+            heads: self.heads,
+            scale: self.scaling.factor(d),
+            causality: self.causality,
+            padding: PaddingMask::None,
+            q_spans: q_spans.clone(),
+            k_spans: k_spans.clone(),
+        };
+        let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width: d });
+        t.attention(q, k, v, &plan)
+    }
+}
+
 /// Attention of a sequence to itself: q, k and v from one product.
 #[derive(Clone, Copy, Debug)]
 pub struct SelfAttention {
     /// (3c, c).
-    pub qkv: Linear,
+    qkv: Linear,
     /// (c, c).
-    pub out: Linear,
-    /// h.
-    pub heads: usize,
-    /// Whether a token attends to later ones.
-    pub causality: Causality,
-    /// What scores are divided by.
-    pub scaling: Scaling,
+    out: Linear,
+    heads: Heads,
 }
 
 impl SelfAttention {
+    /// Declares `name.qkv` (3c, c) and `name.out` (c, c).
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
+        let (c, [_, stacked, into_stream]) = (config.c, config.inits());
+        Self {
+            qkv: Linear::new(builder, &format!("{name}.qkv"), [3 * c, c], stacked),
+            out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
+            heads: Heads::new(config, config.causality()),
+        }
+    }
+
     /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
     /// take part.
     #[track_caller]
@@ -100,24 +149,13 @@ impl SelfAttention {
         cache: Option<&mut KvCache>,
     ) -> Var {
         let qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, 3c)
-        let (_, c) = x.rows_cols();
-        let d = c / self.heads;
-        let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
-        let mut plan = AttentionPlan {
-            heads: self.heads,
-            scale: self.scaling.factor(d),
-            causality: self.causality,
-            padding: PaddingMask::None,
-            q_spans: spans.clone(),
-            k_spans: spans.clone(),
-        };
+        let c = self.heads.c;
         let z = match cache {
-            None => t.attention(columns(&qkv, 0), columns(&qkv, c), columns(&qkv, 2 * c), &plan),
+            None => self.heads.attend(t, [(&qkv, 0), (&qkv, c), (&qkv, 2 * c)], [spans, spans]),
             Some(cache) => {
                 cache.append(&qkv, spans);
-                plan.k_spans = cache.spans();
                 let kv = Var::constant(cache.rows.clone());
-                t.attention(columns(&qkv, 0), columns(&kv, 0), columns(&kv, c), &plan)
+                self.heads.attend(t, [(&qkv, 0), (&kv, 0), (&kv, c)], [spans, &cache.spans()])
             }
         };
         self.out.forward(t, &z, Activation::None)
@@ -128,18 +166,28 @@ impl SelfAttention {
 #[derive(Clone, Copy, Debug)]
 pub struct CrossAttention {
     /// (c, c), for the decoder's rows.
-    pub q: Linear,
+    q: Linear,
     /// (2c, c), for the encoder's rows.
-    pub kv: Linear,
+    kv: Linear,
     /// (c, c).
-    pub out: Linear,
-    /// h.
-    pub heads: usize,
-    /// What scores are divided by.
-    pub scaling: Scaling,
+    out: Linear,
+    heads: Heads,
 }
 
 impl CrossAttention {
+    /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c).
+    /// # Panics
+    /// If the name is taken.
+    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
+        let (c, [init, stacked, into_stream]) = (config.c, config.inits());
+        Self {
+            q: Linear::new(builder, &format!("{name}.q"), [c, c], init),
+            kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], stacked),
+            out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
+            heads: Heads::new(config, Causality::Full),
+        }
+    }
+
     /// Keys and values of the source, computed once per sentence: (n_source, c) -> (n_source, 2c).
     #[track_caller]
     pub fn keys_values(&self, t: &mut Tape, memory: &Var) -> Var {
@@ -157,73 +205,8 @@ impl CrossAttention {
         kv_spans: &Arc<[Span]>,
     ) -> Var {
         let q = self.q.forward(t, x, Activation::None);
-        let (_, c) = x.rows_cols();
-        let d = c / self.heads;
-        let columns = |of: &Var, first| Columns { of: of.clone(), first, width: d };
-        let plan = AttentionPlan {
-            heads: self.heads,
-            scale: self.scaling.factor(d),
-            causality: Causality::Full,
-            padding: PaddingMask::None,
-            q_spans: spans.clone(),
-            k_spans: kv_spans.clone(),
-        };
-        let z = t.attention(columns(&q, 0), columns(kv, 0), columns(kv, c), &plan);
+        let z = self.heads.attend(t, [(&q, 0), (kv, 0), (kv, self.heads.c)], [spans, kv_spans]);
         self.out.forward(t, &z, Activation::None)
-    }
-}
-
-/// Width, heads and scaling of an attention.
-#[derive(Clone, Copy, Debug)]
-pub struct AttentionShape {
-    /// Model width.
-    pub c: usize,
-    /// Number of heads.
-    pub heads: usize,
-    /// What scores are divided by.
-    pub scaling: Scaling,
-}
-
-impl SelfAttention {
-    /// Declares `name.qkv` (3c, c) and `name.out` (c, c), with an initialization for each.
-    ///
-    /// # Panics
-    /// If the name is taken.
-    pub fn new(
-        builder: &mut ParamsBuilder,
-        name: &str,
-        AttentionShape { c, heads, scaling }: AttentionShape,
-        causality: Causality,
-        [qkv, out]: [Init; 2],
-    ) -> Self {
-        Self {
-            qkv: Linear::new(builder, &format!("{name}.qkv"), [3 * c, c], qkv),
-            out: Linear::new(builder, &format!("{name}.out"), [c, c], out),
-            heads,
-            causality,
-            scaling,
-        }
-    }
-}
-
-impl CrossAttention {
-    /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c), all Xavier uniform.
-    ///
-    /// # Panics
-    /// If the name is taken.
-    pub fn new(
-        builder: &mut ParamsBuilder,
-        name: &str,
-        AttentionShape { c, heads, scaling }: AttentionShape,
-    ) -> Self {
-        let blocks = Init::XavierBlocks { rows: c };
-        Self {
-            q: Linear::new(builder, &format!("{name}.q"), [c, c], Init::Xavier),
-            kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], blocks),
-            out: Linear::new(builder, &format!("{name}.out"), [c, c], Init::Xavier),
-            heads,
-            scaling,
-        }
     }
 }
 

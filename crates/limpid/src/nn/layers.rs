@@ -1,6 +1,6 @@
 //! Linear layers, norms and the position-wise feed-forward network.
 
-use crate::nn::Normalization;
+use super::{LayerConfig, Normalization};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::BatchNormParams;
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
@@ -17,7 +17,6 @@ pub struct Linear {
 
 impl Linear {
     /// Declares `name.weight` (out, in) and `name.bias` (out).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, shape: [usize; 2], init: Init) -> Self {
@@ -57,7 +56,6 @@ pub enum Norm {
 
 impl Norm {
     /// Layer normalization: declares `name.weight` (γ) and `name.bias` (β).
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn layer(builder: &mut ParamsBuilder, name: &str, c: usize, eps: f32) -> Self {
@@ -66,7 +64,6 @@ impl Norm {
 
     /// Any normalization; batch normalization also declares `name.running_mean` and
     /// `name.running_var`, as in PyTorch.
-    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(
@@ -125,20 +122,15 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// Declares `name.up` (f, c) and `name.down` (c, f), with an initialization for each.
-    ///
+    /// Declares `name.up` (f, c) and `name.down` (c, f).
     /// # Panics
     /// If the name is taken.
-    pub fn new(
-        builder: &mut ParamsBuilder,
-        name: &str,
-        [c, f]: [usize; 2],
-        phi: Activation,
-        [up, down]: [Init; 2],
-    ) -> Self {
+    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
+        let LayerConfig { c, f, activation: phi, .. } = *config;
+        let [init, _, into_stream] = config.inits();
         Self {
-            up: Linear::new(builder, &format!("{name}.up"), [f, c], up),
-            down: Linear::new(builder, &format!("{name}.down"), [c, f], down),
+            up: Linear::new(builder, &format!("{name}.up"), [f, c], init),
+            down: Linear::new(builder, &format!("{name}.down"), [c, f], into_stream),
             phi,
         }
     }

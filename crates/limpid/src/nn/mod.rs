@@ -22,16 +22,18 @@
 //! [`ParamsBuilder`]: limpid_tensor::params::ParamsBuilder
 
 mod attention;
+mod layer;
 mod layers;
 mod named;
 mod options;
 mod positions;
 mod stream;
 
-pub use attention::{AttentionShape, CrossAttention, KvCache, SelfAttention};
+pub use attention::{CrossAttention, KvCache, SelfAttention};
+pub use layer::{LayerConfig, LayerInit, LayerKind, Layers, Memory, Source};
 pub use layers::{FeedForward, Linear, Norm};
+pub use named::Named;
 pub(crate) use named::named;
-pub use named::{Named, named_deserialize, named_serialize};
 pub use options::{LayerOptions, NormPlacement, Normalization, Positions, Residual, Scaling};
 pub use positions::PositionEncoding;
-pub use stream::Stream;
+use stream::Stream;

@@ -1,7 +1,6 @@
 //! Options that configuration files and command lines know by name.
 
 use crate::error::{ModelConfigError, Result};
-use serde::{Deserialize, Deserializer, Serializer};
 
 /// An option with a name for each of its values.
 ///
@@ -19,7 +18,6 @@ pub trait Named: Copy + PartialEq + 'static {
     const NAMES: &'static [(&'static str, Self)];
 
     /// The value of a name.
-    ///
     /// # Errors
     /// [`ModelConfigError::UnknownName`] with the names there are.
     fn from_name(name: &str) -> Result<Self> {
@@ -32,35 +30,12 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 
     /// The name of a value.
-    ///
     /// # Panics
     /// If [`Named::NAMES`] leaves the value out.
     fn name(self) -> &'static str {
         let named = Self::NAMES.iter().find(|(_, value)| *value == self);
         named.expect("every value has a name").0
     }
-}
-
-/// Serializes an option as its name: `#[serde(serialize_with = "named_serialize")]`.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn named_serialize<T: Named, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(value.name())
-}
-
-/// Deserializes an option from its name: `#[serde(deserialize_with = "named_deserialize")]`.
-///
-/// # Errors
-/// If the value is not a string, or not one of the names.
-pub fn named_deserialize<'de, T: Named, D: Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<T, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    T::from_name(&name).map_err(serde::de::Error::custom)
 }
 
 /// Names for the values of an enum of this crate, with `FromStr`, `Display` and serde by name.
@@ -86,14 +61,15 @@ macro_rules! named {
                 &self,
                 serializer: S,
             ) -> std::result::Result<S::Ok, S::Error> {
-                $crate::nn::named_serialize(self, serializer)
+                serializer.serialize_str($crate::nn::Named::name(*self))
             }
         }
         impl<'de> serde::Deserialize<'de> for $kind {
             fn deserialize<D: serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> std::result::Result<Self, D::Error> {
-                $crate::nn::named_deserialize(deserializer)
+                let name = <String as serde::Deserialize>::deserialize(deserializer)?;
+                $crate::nn::Named::from_name(&name).map_err(serde::de::Error::custom)
             }
         }
     };

@@ -22,7 +22,6 @@ pub enum PositionEncoding {
 impl PositionEncoding {
     /// Rows for `longest` positions, with root mean square `size` for every kind, so that none
     /// dominates the token embeddings more than another.
-    ///
     /// # Panics
     /// If learned positions are declared under a name that is taken.
     pub fn new(

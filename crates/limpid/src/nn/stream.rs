@@ -4,30 +4,24 @@
 //! post-norm:  x = norm(x + f(x))                    pre-norm:  x = x + f(norm(x))
 //! ```
 //!
-//! In a pre-norm model the sum of one sub-layer is followed by the norm of the next, and both are
-//! one fused operation: the stream keeps the output of a sub-layer as `pending` until then.
+//! Without residual connections the sum is f(…) alone. In a pre-norm model the sum of one sub-layer
+//! is followed by the norm of the next, and both are one fused operation: the stream keeps the
+//! output of a sub-layer as `pending` until then.
 
-use super::Norm;
-use crate::nn::{NormPlacement, Residual};
+use super::{LayerConfig, Norm, NormPlacement, Residual};
 use limpid_tensor::tape::{Tape, Var};
 
 /// x, and the branch that is still to be added to it.
-pub struct Stream {
+pub(super) struct Stream<'a> {
     x: Var,
     pending: Option<Var>,
-    residual: Residual,
+    config: &'a LayerConfig,
 }
 
-impl Stream {
+impl<'a> Stream<'a> {
     /// A stream that starts with embeddings.
-    pub fn new(x: Var) -> Self {
-        Self::with(x, Residual::Added)
-    }
-
-    /// The same with or without residual connections; without, post-norm is x = norm(f(x)) and
-    /// pre-norm x = f(norm(x)).
-    pub fn with(x: Var, residual: Residual) -> Self {
-        Self { x, pending: None, residual }
+    pub fn new(x: Var, config: &'a LayerConfig) -> Self {
+        Self { x, pending: None, config }
     }
 
     /// The stream: after a post-norm layer its output, after a pre-norm layer without the pending
@@ -41,32 +35,30 @@ impl Stream {
     pub fn sublayer(
         self,
         t: &mut Tape,
-        placement: NormPlacement,
         norm: &Norm,
-        dropout: f32,
         f: impl FnOnce(&mut Tape, &Var) -> Var,
     ) -> Self {
-        let residual = self.residual;
-        match (placement, residual) {
+        let config = self.config;
+        let branch = |t: &mut Tape, x: &Var| {
+            let branch = f(t, x);
+            t.dropout(&branch, config.dropout)
+        };
+        match (config.norm, config.options.residual) {
             (NormPlacement::Post, Residual::Added) => {
-                let branch = f(t, &self.x);
-                let branch = t.dropout(&branch, dropout);
-                Self::new(norm.add(t, &self.x, &branch).1)
+                let branch = branch(t, &self.x);
+                Self::new(norm.add(t, &self.x, &branch).1, config)
             }
             (NormPlacement::Pre, Residual::Added) => {
                 let (x, normed) = self.normed(t, norm);
-                let branch = f(t, &normed);
-                Self { x, pending: Some(t.dropout(&branch, dropout)), residual }
+                Self { x, pending: Some(branch(t, &normed)), config }
             }
             (NormPlacement::Post, Residual::None) => {
-                let branch = f(t, &self.x);
-                let branch = t.dropout(&branch, dropout);
-                Self::with(norm.forward(t, &branch), residual)
+                let branch = branch(t, &self.x);
+                Self::new(norm.forward(t, &branch), config)
             }
             (NormPlacement::Pre, Residual::None) => {
                 let normed = norm.forward(t, &self.x);
-                let branch = f(t, &normed);
-                Self::with(t.dropout(&branch, dropout), residual)
+                Self::new(branch(t, &normed), config)
             }
         }
     }
@@ -84,13 +76,12 @@ impl Stream {
     }
 
     /// The output of the stack: after the final norm of a pre-norm stack, x itself of a post-norm
-    /// one.
+    /// one, which leaves nothing pending.
     #[track_caller]
     pub fn finish(self, t: &mut Tape, norm: Option<&Norm>) -> Var {
-        match (norm, self.pending) {
-            (Some(norm), pending) => Self { pending, ..Self::new(self.x) }.normed(t, norm).1,
-            (None, Some(branch)) => t.add(&self.x, &branch),
-            (None, None) => self.x,
+        match norm {
+            Some(norm) => self.normed(t, norm).1,
+            None => self.x,
         }
     }
 }

@@ -15,7 +15,8 @@ const STATISTICS_MOMENTUM: f32 = 0.1;
 /// optimizer continues bit for bit.
 pub struct Optimizer {
     gradients: Gradients,
-    adam: Adam,
+    /// Adam's moments: what a checkpoint saves and restores.
+    pub adam: Adam,
     seed: u64,
 }
 
@@ -39,16 +40,6 @@ impl Optimizer {
         self.adam.steps()
     }
 
-    /// Adam's moments: what a checkpoint saves.
-    pub fn adam(&self) -> &Adam {
-        &self.adam
-    }
-
-    /// Adam's moments, to be restored from a checkpoint.
-    pub fn adam_mut(&mut self) -> &mut Adam {
-        &mut self.adam
-    }
-
     /// One forward and backward pass without an update: for measuring.
     pub fn backward_only(&mut self, params: &Params, loss: impl FnOnce(&mut Tape) -> Var) {
         self.gradients.clear();
@@ -59,7 +50,6 @@ impl Optimizer {
     }
 
     /// One step down the gradient of `loss`, with learning rate `lr`.
-    ///
     /// # Errors
     /// [`RunError::Diverged`] if the loss or its gradient is not finite; then the parameters stay
     /// as they are.
@@ -68,11 +58,9 @@ impl Optimizer {
         params: &mut Params,
         lr: f32,
         profile: Option<&mut Profile>,
-        loss: impl FnOnce(&mut Tape) -> Var,
+        mut loss: impl FnMut(&mut Tape) -> Var,
     ) -> Result<StepOutput> {
-        let mut loss = Some(loss);
-        let only = |tape: &mut Tape, _| loss.take().expect("there is one micro-batch")(tape);
-        self.step_accumulated(params, lr, 1, profile, only)
+        self.step_accumulated(params, lr, 1, profile, |tape, _| loss(tape))
     }
 
     /// The same for a loss that is the sum over `micro_batches`, computed one after another: a
@@ -80,7 +68,6 @@ impl Optimizer {
     ///
     /// Each term carries its own weight; divided by the targets of all micro-batches together, the
     /// step is that of one batch.
-    ///
     /// # Errors
     /// As [`Optimizer::step`].
     pub fn step_accumulated(

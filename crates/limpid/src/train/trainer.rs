@@ -284,7 +284,7 @@ impl<D> Trainer<D> {
     /// What a checkpoint saves: weights, both moments of Adam and the moving average, as flat
     /// blocks in the order of the parameters.
     pub fn tensors(&self) -> Vec<(&'static str, &[f32])> {
-        let (m, v) = self.optimizer.adam().moments();
+        let (m, v) = self.optimizer.adam.moments();
         let mut tensors = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
         tensors.extend(self.ema.iter().map(|ema| ("ema", ema.flat())));
         tensors
@@ -296,7 +296,7 @@ impl<D> Trainer<D> {
     /// If it is of another model, or has no moving average where one is needed.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         checkpoint.read("params", self.model.params.flat_mut())?;
-        let (m, v) = self.optimizer.adam_mut().restore(checkpoint.state.step);
+        let (m, v) = self.optimizer.adam.restore(checkpoint.state.step);
         checkpoint.read("m", m)?;
         checkpoint.read("v", v)?;
         match &mut self.ema {

@@ -54,8 +54,9 @@ impl Observer for Recorder {
         Trace::Full
     }
 
-    fn on_beam_step(&mut self, step: BeamStep) {
+    fn on_beam_step(&mut self, step: BeamStep) -> limpid::error::Result<()> {
         self.steps.push(step);
+        Ok(())
     }
 }
 

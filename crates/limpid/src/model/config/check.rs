@@ -51,18 +51,19 @@ pub(super) fn check_dropout(found: f32) -> Result<()> {
     }
 }
 
-/// Refuses one embedding table for two vocabularies.
-pub(super) fn check_tables(tie: Tie, source_tokens: usize, target_tokens: usize) -> Result<()> {
-    if tie == Tie::Separate || source_tokens == target_tokens {
-        return Ok(());
+/// Refuses one embedding table for two vocabularies, and special tokens (padding, end, decoder
+/// start) outside the target vocabulary.
+pub(super) fn check_vocabularies(
+    tie: Tie,
+    [source_tokens, target_tokens]: [usize; 2],
+    special: [u32; 3],
+) -> Result<()> {
+    if tie == Tie::Shared && source_tokens != target_tokens {
+        return Err(ModelConfigError::SharedEmbeddings { source_tokens, target_tokens }.into());
     }
-    Err(ModelConfigError::SharedEmbeddings { source_tokens, target_tokens }.into())
-}
-
-/// Refuses special tokens (padding, end, decoder start) outside the target vocabulary.
-pub(super) fn check_special_tokens(ids: [u32; 3], vocab_size: usize) -> Result<()> {
     let keys = ["pad_token_id", "eos_token_id", "decoder_start_token_id"];
-    match keys.into_iter().zip(ids).find(|(_, id)| *id as usize >= vocab_size) {
+    let vocab_size = target_tokens;
+    match keys.into_iter().zip(special).find(|(_, id)| *id as usize >= vocab_size) {
         None => Ok(()),
         Some((key, id)) => Err(ModelConfigError::SpecialToken { key, id, vocab_size }.into()),
     }

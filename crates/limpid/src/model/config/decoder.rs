@@ -42,44 +42,24 @@ impl DecoderConfig {
     /// GPT-2 of the given sizes: pre-norm, tied embeddings, no dropout.
     pub fn gpt2(
         vocab_size: usize,
-        max_position_embeddings: usize,
-        num_hidden_layers: usize,
-        num_attention_heads: usize,
-        hidden_size: usize,
+        positions: usize,
+        layers: usize,
+        heads: usize,
+        width: usize,
     ) -> Self {
         Self {
             vocab_size,
-            max_position_embeddings,
-            hidden_size,
-            num_hidden_layers,
-            num_attention_heads,
-            intermediate_size: 4 * hidden_size,
+            max_position_embeddings: positions,
+            hidden_size: width,
+            num_hidden_layers: layers,
+            num_attention_heads: heads,
+            intermediate_size: 4 * width,
             activation_function: Activation::GeluTanh,
             layer_norm_eps: 1e-5,
             norm: NormPlacement::Pre,
             tie_word_embeddings: Tie::Shared,
             dropout: 0.0,
             options: Self::STANDARD,
-        }
-    }
-
-    /// GPT-1 of the given sizes: post-norm, without a final norm.
-    pub fn gpt1(
-        vocab_size: usize,
-        max_position_embeddings: usize,
-        num_hidden_layers: usize,
-        num_attention_heads: usize,
-        hidden_size: usize,
-    ) -> Self {
-        Self {
-            norm: NormPlacement::Post,
-            ..Self::gpt2(
-                vocab_size,
-                max_position_embeddings,
-                num_hidden_layers,
-                num_attention_heads,
-                hidden_size,
-            )
         }
     }
 
@@ -94,7 +74,6 @@ impl DecoderConfig {
     }
 
     /// Checks sizes and options.
-    ///
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
     pub fn validate(&self) -> Result<()> {

@@ -107,7 +107,6 @@ impl EncoderConfig {
     }
 
     /// Checks sizes and options.
-    ///
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
     pub fn validate(&self) -> Result<()> {

@@ -1,9 +1,7 @@
 //! The configuration of an encoder-decoder Transformer.
 
 use super::Tie;
-use super::check::{
-    check_dropout, check_heads, check_positive, check_size, check_special_tokens, check_tables,
-};
+use super::check::{check_dropout, check_heads, check_positive, check_size, check_vocabularies};
 use crate::error::Result;
 use crate::nn::{LayerOptions, NormPlacement, Positions};
 use limpid_tensor::kernels::activation::Activation;
@@ -108,7 +106,6 @@ impl EncoderDecoderConfig {
     }
 
     /// Checks sizes and options.
-    ///
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
     pub fn validate(&self) -> Result<()> {
@@ -126,14 +123,10 @@ impl EncoderDecoderConfig {
         check_heads(self.decoder_attention_heads, self.d_model, "decoder heads")?;
         check_size(self.encoder_layers.max(self.decoder_layers), self.parameters_about())?;
         self.options.check(self.max_position_embeddings, self.d_model)?;
-        check_tables(
+        check_vocabularies(
             self.share_encoder_decoder_embeddings,
-            self.vocab_size,
-            self.decoder_vocab_size,
-        )?;
-        check_special_tokens(
+            [self.vocab_size, self.decoder_vocab_size],
             [self.pad_token_id, self.eos_token_id, self.decoder_start_token_id],
-            self.decoder_vocab_size,
         )?;
         check_dropout(self.dropout)
     }

@@ -49,7 +49,6 @@ pub enum StackConfig {
 
 impl StackConfig {
     /// Checks sizes and options.
-    ///
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
     pub fn validate(&self) -> Result<()> {

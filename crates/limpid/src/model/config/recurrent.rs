@@ -1,9 +1,7 @@
 //! The configuration of a recurrent encoder-decoder.
 
 use super::Tie;
-use super::check::{
-    check_dropout, check_layers, check_positive, check_size, check_special_tokens, check_tables,
-};
+use super::check::{check_dropout, check_layers, check_positive, check_size, check_vocabularies};
 use crate::error::Result;
 use crate::nn::{Named, named};
 pub use limpid_tensor::kernels::recurrent::Cell;
@@ -136,7 +134,6 @@ impl RecurrentConfig {
     }
 
     /// Checks sizes and options.
-    ///
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
     pub fn validate(&self) -> Result<()> {
@@ -151,14 +148,10 @@ impl RecurrentConfig {
         ])?;
         check_layers(self.num_layers, MAX_RECURRENT_LAYERS)?;
         check_size(self.num_layers, self.parameters_about())?;
-        check_tables(
+        check_vocabularies(
             self.share_encoder_decoder_embeddings,
-            self.vocab_size,
-            self.decoder_vocab_size,
-        )?;
-        check_special_tokens(
+            [self.vocab_size, self.decoder_vocab_size],
             [self.pad_token_id, self.eos_token_id, self.decoder_start_token_id],
-            self.decoder_vocab_size,
         )?;
         check_dropout(self.dropout)
     }

@@ -1,0 +1,253 @@
+//! Transformer layers: self-attention, cross-attention and feed-forward, each with its norm, and a
+//! stack of them. The three Transformers of [`crate::model`] are made of these.
+
+use super::{CrossAttention, FeedForward, KvCache, LayerOptions, Norm, NormPlacement};
+use super::{SelfAttention, Stream};
+use crate::data::batch::Packed;
+use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::attention::{Causality, Span};
+use limpid_tensor::params::{Init, ParamsBuilder};
+use limpid_tensor::tape::{Tape, Var};
+use std::sync::Arc;
+
+/// What the layers of a stack attend to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerKind {
+    /// A token to all of its sequence.
+    Encoder,
+    /// A token to itself and those before it.
+    Decoder,
+    /// The same, and to the source.
+    CrossDecoder,
+}
+
+/// Initial weights of a layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LayerInit {
+    /// Xavier uniform, q, k and v each by itself.
+    Xavier,
+    /// As GPT-2: normal with this standard deviation. The residual stream sums 2·layers branches:
+    /// their projections start smaller, so that the sum does not grow with depth.
+    ScaledNormal(f32),
+}
+
+/// Sizes and options of the layers of a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerConfig {
+    /// What the layers attend to.
+    pub kind: LayerKind,
+    /// Number of layers.
+    pub layers: usize,
+    /// c: model width.
+    pub c: usize,
+    /// h: number of attention heads.
+    pub heads: usize,
+    /// f: width of the feed-forward layers.
+    pub f: usize,
+    /// φ of the feed-forward layers.
+    pub activation: Activation,
+    /// ε of the norms.
+    pub eps: f32,
+    /// Where the norms stand.
+    pub norm: NormPlacement,
+    /// Dropout on each sub-layer's output.
+    pub dropout: f32,
+    /// Normalization, residual connections and scaling.
+    pub options: LayerOptions,
+    /// Initial weights.
+    pub init: LayerInit,
+}
+
+impl LayerConfig {
+    /// Whether a token attends to later ones.
+    pub fn causality(&self) -> Causality {
+        match self.kind {
+            LayerKind::Encoder => Causality::Full,
+            LayerKind::Decoder | LayerKind::CrossDecoder => Causality::Causal,
+        }
+    }
+
+    /// Initial weights of a projection, of several stacked ones (c rows each), and of one into the
+    /// residual stream.
+    pub(super) fn inits(&self) -> [Init; 3] {
+        match self.init {
+            LayerInit::Xavier => [Init::Xavier, Init::XavierBlocks { rows: self.c }, Init::Xavier],
+            LayerInit::ScaledNormal(std) => {
+                let into_stream = Init::Normal(std / (2.0 * self.layers as f32).sqrt());
+                [Init::Normal(std), Init::Normal(std), into_stream]
+            }
+        }
+    }
+
+    fn norm(&self, builder: &mut ParamsBuilder, name: &str) -> Norm {
+        Norm::new(self.options.normalization, builder, name, self.c, self.eps)
+    }
+
+    /// Declares a sub-layer and its norm. The initial weights depend on the order.
+    fn sublayer<F>(
+        &self,
+        builder: &mut ParamsBuilder,
+        norm: &str,
+        new: impl FnOnce(&mut ParamsBuilder) -> F,
+    ) -> Sublayer<F> {
+        match self.init {
+            LayerInit::Xavier => Sublayer { f: new(builder), norm: self.norm(builder, norm) },
+            LayerInit::ScaledNormal(_) => {
+                Sublayer { norm: self.norm(builder, norm), f: new(builder) }
+            }
+        }
+    }
+}
+
+/// Keys and values of the source for each decoder layer, computed once per text.
+pub struct Memory {
+    /// (n_source, 2c) for each decoder layer.
+    pub keys_values: Vec<Var>,
+    /// The rows of each source sentence.
+    pub spans: Arc<[Span]>,
+}
+
+/// The source, as the decoder attends to it.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// The encoder's output (n_source, c): each layer projects keys and values itself. Training.
+    Encoded(&'a Var, &'a Arc<[Span]>),
+    /// Keys and values computed once for many steps. Generation.
+    Remembered(&'a Memory),
+}
+
+impl<'a> From<&'a Memory> for Source<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        Source::Remembered(memory)
+    }
+}
+
+/// A function of the residual stream, and its norm.
+#[derive(Clone, Copy, Debug)]
+struct Sublayer<F> {
+    norm: Norm,
+    f: F,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Layer {
+    attention: Sublayer<SelfAttention>,
+    cross: Option<Sublayer<CrossAttention>>,
+    ffn: Sublayer<FeedForward>,
+}
+
+impl Layer {
+    fn new(builder: &mut ParamsBuilder, path: &str, config: &LayerConfig) -> Self {
+        let name = |part: &str| format!("{path}.{part}");
+        Self {
+            attention: config.sublayer(builder, &name("attention_norm"), |builder| {
+                SelfAttention::new(builder, &name("self_attention"), config)
+            }),
+            cross: (config.kind == LayerKind::CrossDecoder).then(|| {
+                config.sublayer(builder, &name("cross_norm"), |builder| {
+                    CrossAttention::new(builder, &name("cross_attention"), config)
+                })
+            }),
+            ffn: config.sublayer(builder, &name("ffn_norm"), |builder| {
+                FeedForward::new(builder, &name("ffn"), config)
+            }),
+        }
+    }
+
+    #[track_caller]
+    fn forward<'a>(
+        &self,
+        t: &mut Tape,
+        stream: Stream<'a>,
+        input: &Packed,
+        source: Option<(usize, Source)>,
+        cache: Option<&mut KvCache>,
+    ) -> Stream<'a> {
+        let Sublayer { norm, f: attention } = &self.attention;
+        let mut stream = stream.sublayer(t, norm, |t, x| {
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, cache))
+        });
+        if let (Some(Sublayer { norm, f: cross }), Some((l, source))) = (&self.cross, source) {
+            stream = stream.sublayer(t, norm, |t, x| {
+                t.scope("cross_attention", |t| match source {
+                    Source::Encoded(encoded, spans) => {
+                        let kv = cross.keys_values(t, encoded);
+                        cross.forward(t, x, &input.spans, &kv, spans)
+                    }
+                    Source::Remembered(Memory { keys_values, spans }) => {
+                        cross.forward(t, x, &input.spans, &keys_values[l], spans)
+                    }
+                })
+            });
+        }
+        stream.sublayer(t, &self.ffn.norm, |t, x| self.ffn.f.forward(t, x))
+    }
+}
+
+/// A stack of layers, followed by a norm if it is pre-norm.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    config: LayerConfig,
+    scope: &'static str,
+    layers: Vec<Layer>,
+    final_norm: Option<Norm>,
+}
+
+impl Layers {
+    /// Declares `layers.0.…` and `final_norm`; of one of several stacks, `part.layers.0.…` and
+    /// `part.final_norm`.
+    /// # Panics
+    /// If a name is taken.
+    pub fn new(
+        builder: &mut ParamsBuilder,
+        part: Option<&'static str>,
+        config: LayerConfig,
+    ) -> Self {
+        let path = part.map_or(String::new(), |part| format!("{part}."));
+        let layer = |l| Layer::new(builder, &format!("{path}layers.{l}"), &config);
+        let layers = (0..config.layers).map(layer).collect();
+        let final_norm = match config.norm {
+            NormPlacement::Pre => Some(config.norm(builder, &format!("{path}final_norm"))),
+            NormPlacement::Post => None,
+        };
+        Self { config, scope: part.unwrap_or("layers"), layers, final_norm }
+    }
+
+    /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
+    /// continues their sequences. `after` sees the embeddings and the output of each layer; of a
+    /// pre-norm one without its last branch.
+    #[track_caller]
+    pub fn forward(
+        &self,
+        t: &mut Tape,
+        x: Var,
+        input: &Packed,
+        source: Option<Source>,
+        mut caches: Option<&mut [KvCache]>,
+        mut after: impl FnMut(&Var),
+    ) -> Var {
+        let mut stream = Stream::new(x, &self.config);
+        after(stream.x());
+        for (l, layer) in self.layers.iter().enumerate() {
+            let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
+            stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
+                layer.forward(t, stream, input, source.map(|source| (l, source)), cache)
+            });
+            after(stream.x());
+        }
+        stream.finish(t, self.final_norm.as_ref())
+    }
+
+    /// Keys and values of the source for every layer, from the encoder's output.
+    #[track_caller]
+    pub fn memory(&self, t: &mut Tape, encoded: &Var, spans: &Arc<[Span]>) -> Memory {
+        let cross = self.layers.iter().filter_map(|layer| layer.cross.as_ref());
+        let keys_values = cross.map(|cross| cross.f.keys_values(t, encoded)).collect();
+        Memory { keys_values, spans: spans.clone() }
+    }
+
+    /// Empty caches for `sequences` sequences of up to `capacity` tokens.
+    pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
+        self.layers.iter().map(|_| KvCache::new(sequences, capacity, self.config.c)).collect()
+    }
+}
