@@ -3,7 +3,7 @@
 use super::Split;
 use super::reader::{Reader, Records, SplitFiles, describe_splits};
 use crate::data::clean::Duplicates;
-use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
+use crate::data::sequence_file::{SequenceFile, select_cleaned};
 use crate::error::{DatasetError, Result, SplitName};
 use crate::text::each_line;
 use crate::train::config::TextData;
@@ -54,7 +54,9 @@ impl Lines {
         shape: PieceShape,
     ) -> Result<[Self; 2]> {
         let files = files(data);
-        let (train, validation) = reader.both(&files, cleaned_lines)?;
+        let (train, validation) = reader.both(&files, |reader, (files, policy), name| {
+            reader.lines(files, Some(policy), name)
+        })?;
         let empty = |split| Err(DatasetError::Empty { split, unit: "lines".into() }.into());
         match (train.count(), validation.as_ref().map(SequenceFile::count)) {
             (0, _) => return empty(SplitName::Train),
@@ -155,19 +157,6 @@ fn characters_of(files: &[PathBuf], policy: Duplicates, which: &[usize]) -> Resu
     select_cleaned(each_line(files), policy, which).map(|line| Ok(line?.chars().count() + 1)).sum()
 }
 
-/// The lines of some files as token ids, without empty ones.
-fn cleaned_lines(
-    reader: &mut Reader,
-    (files, policy): (&[PathBuf], Duplicates),
-    name: &str,
-) -> Result<SequenceFile> {
-    let tokenizer = reader.tokenizer;
-    let (processing, id_limit) = ("lines".to_string(), tokenizer.vocab_size());
-    let recipe = Recipe { files, processing, tokenizer, id_limit, clean: Some(policy) };
-    let tokenize = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-    reader.tokenize(name, &recipe, || Ok(each_line(files)), tokenize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,7 +177,7 @@ mod tests {
             let (cache, progress) = (&folder.join("cache"), &mut |_: u64| {});
             let mut reader = Reader { config: &config, tokenizer: &tokenizer, cache, progress };
             std::fs::create_dir_all(cache).unwrap();
-            Arc::new(cleaned_lines(&mut reader, (&files, policy), "train").unwrap())
+            Arc::new(reader.lines(&files, Some(policy), "train").unwrap())
         };
         assert_eq!(read(Duplicates::Keep).count(), 3);
         let file = read(Duplicates::Drop);

@@ -7,15 +7,13 @@ use super::{Batch, Split};
 use crate::data::batch::{EncodedText, MaskedBatch};
 use crate::data::masking::{MaskStream, Masking};
 use crate::data::next_sentence::NextSentencePairs;
-use crate::data::sequence_file::{Recipe, SequenceFile};
+use crate::data::sequence_file::SequenceFile;
 use crate::data::split::split_text;
 use crate::data::template::EncoderTemplate;
 use crate::error::{DatasetError, Result, SplitName};
-use crate::text::each_line;
 use crate::train::config::{BertTask, TextData, Unit};
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Tokens of a validation batch.
@@ -200,12 +198,12 @@ impl MaskedExamples {
 impl LinePairs {
     /// Both splits: files of their own, or the end of the text held out.
     fn read(reader: &mut Reader, data: &TextData) -> Result<[Self; 2]> {
-        let lines = Arc::new(all_lines(reader, &data.text, "train")?);
+        let lines = Arc::new(reader.lines(&data.text, None, "train")?);
         if let Some(fraction) = data.validation_split {
             let (train, validation) = split_text(lines.count(), fraction)?;
             return Ok([train, validation].map(|range| Self::new(lines.clone(), range)));
         }
-        let validation = Arc::new(all_lines(reader, &data.validation_text, "validation")?);
+        let validation = Arc::new(reader.lines(&data.validation_text, None, "validation")?);
         Ok([lines, validation].map(|lines| Self::new(lines.clone(), 0..lines.count())))
     }
 
@@ -214,16 +212,4 @@ impl LinePairs {
         let pairs = NextSentencePairs::new(range, |i| file.len_of(i));
         Self { file, pairs }
     }
-}
-
-/// The lines of some files as token ids. An empty line ends a document, and so does the end of a
-/// file: an empty line is added there.
-fn all_lines(reader: &mut Reader, files: &[PathBuf], name: &str) -> Result<SequenceFile> {
-    let tokenizer = reader.tokenizer;
-    let (processing, id_limit) =
-        ("lines, an empty one after each file".to_string(), tokenizer.vocab_size());
-    let recipe = Recipe { files, processing, tokenizer, id_limit, clean: None };
-    let of_file = |file| each_line(std::slice::from_ref(file)).chain([Ok(String::new())]);
-    let tokenize = |line: &String| Ok(vec![tokenizer.encode(line)?]);
-    reader.tokenize(name, &recipe, || Ok(files.iter().flat_map(of_file)), tokenize)
 }

@@ -6,7 +6,7 @@ use crate::data::sampler::BatchSampler;
 use crate::data::sequence_file::{Recipe, Record, SequenceFile};
 use crate::data::split::{SplitMethod, split};
 use crate::error::Result;
-use crate::text::Tokenizer;
+use crate::text::{Tokenizer, each_line};
 use crate::train::config::RunConfig;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,6 +83,26 @@ impl Reader<'_> {
         sequences: impl Fn(&R) -> Result<Vec<Vec<u32>>> + Sync,
     ) -> Result<SequenceFile> {
         SequenceFile::build(&self.cache.join(name), recipe, records, sequences, self.progress)
+    }
+
+    /// Lines as sequences, cleaned of empty ones and duplicates. Without cleaning, an empty line
+    /// ends a document, and so does the end of a file: an empty line is added there.
+    pub(super) fn lines(
+        &mut self,
+        files: &[PathBuf],
+        clean: Option<Duplicates>,
+        name: &str,
+    ) -> Result<SequenceFile> {
+        let tokenizer = self.tokenizer;
+        let (added, processing) = match clean {
+            Some(_) => (None, "lines"),
+            None => (Some(String::new()), "lines, an empty one after each file"),
+        };
+        let (processing, id_limit) = (processing.to_string(), tokenizer.vocab_size());
+        let recipe = Recipe { files, processing, tokenizer, id_limit, clean };
+        let of_file = |file| each_line(std::slice::from_ref(file)).chain(added.clone().map(Ok));
+        let tokenize = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+        self.tokenize(name, &recipe, || Ok(files.iter().flat_map(of_file)), tokenize)
     }
 
     /// Tokenizes the training files and, if there are any, the validation files.
