@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Tokens of a validation batch.
 const VALIDATION_TOKENS: usize = 4_096;
 /// Random streams of a seed: bit 56 for the pairs of lines in training, bit 55 for those of
-/// validation (see `data/order.rs`).
+/// validation (see `data/sampler.rs`).
 const PAIRS: u64 = 1 << 56;
 const VALIDATION_PAIRS: u64 = 1 << 55;
 
