@@ -12,7 +12,9 @@ use limpid::train::checkpoint;
 use limpid::train::config::{BestMetric, Targets, Task};
 use limpid::train::plan::{Memory, available_memory};
 use limpid::train::setup::{self, Opened, RunStart, SetupProgress};
-use limpid::train::{Control, Outcome, Run, RunConfig, RunDataset, TestScores, TrainEvent};
+use limpid::train::{
+    Control, Examples, Outcome, Run, RunConfig, RunDataset, TestScores, TrainEvent,
+};
 use limpid_tensor::team;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -118,7 +120,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
 
 /// Whether targets are so much shorter than sources that they must be summaries.
 fn is_summarizer(dataset: &RunDataset) -> bool {
-    let RunDataset::Pairs(pairs) = dataset else { return false };
+    let Examples::Pairs(pairs) = &dataset.examples else { return false };
     let words = |text: &String| text.split_whitespace().count();
     let of = |side: fn(&(String, String)) -> &String| {
         pairs.validation_texts.iter().map(|pair| words(side(pair))).sum::<usize>()

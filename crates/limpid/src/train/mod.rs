@@ -27,9 +27,8 @@ mod vocabulary;
 mod warning;
 
 pub use config::{RunConfig, TaskKind};
-pub use dataset::{Batch, Dataset, RunDataset};
-pub use evaluate::{ScoredSplit, TestScores, Validation};
+pub use dataset::{Batch, Dataset, Examples, RunDataset};
+pub use evaluate::{ScoredSplit, TestScores};
 pub use run::{OnEvent, Run, TrainEvent};
-pub use run_folder::RunFolder;
 pub use trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
 pub use warning::{MetricsLoss, RunWarning};

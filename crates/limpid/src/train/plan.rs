@@ -1,8 +1,8 @@
 //! Memory that a run needs, estimated before it starts.
 
 use super::config::{
-    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerModel,
-    TranslatorModel, Unit,
+    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TranslatorModel,
+    Unit,
 };
 use crate::error::{MemoryRemedy, PlanError, Result};
 use crate::text::text_size;
@@ -22,23 +22,24 @@ impl Memory {
     /// An upper estimate for a vocabulary of this size.
     ///
     /// # Errors
-    ///
-    /// The configuration describes no model.
+    /// If the configuration describes no model.
     pub fn of(config: &RunConfig, vocab_size: usize) -> Result<Self> {
         let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
-        let (parameters, sizes) = match &config.task {
-            Task::Gpt(task) => (config.decoder(vocab_size)?.parameters_about(), sizes(&task.model)),
+        let (parameters, (c, f, layers)) = match &config.task {
+            Task::Gpt(GptTask { model: m, .. }) => {
+                let sizes = sizes(m.hidden_size, m.intermediate_size, m.layers);
+                (config.decoder(vocab_size)?.parameters_about(), sizes)
+            }
+            Task::Bert(BertTask { model: m, .. })
+            | Task::Classify(ClassifyTask { model: m, .. }) => {
+                let head = config.head(&["a".into(), "b".into()]);
+                let sizes = sizes(m.hidden_size, m.intermediate_size, m.layers);
+                (config.encoder(vocab_size, head)?.parameters_about(), sizes)
+            }
             Task::Translate(task) => {
                 (config.translator(vocab_size)?.parameters_about(), translator_sizes(&task.model))
             }
-            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
-                let head = config.head(&["a".into(), "b".into()]);
-                let parameters = config.encoder(vocab_size, head)?.parameters_about();
-                let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
-                (parameters, (c, f, model.layers as f64 * layer(c, f)))
-            }
         };
-        let (c, f, layers) = sizes;
         // Gradients in flight, and rows of logits of the output layer.
         let working = 6.0 * c + 2.0 * f;
         let logits = 256.0 * vocab_size as f64;
@@ -55,24 +56,20 @@ impl Memory {
     }
 }
 
-/// Numbers that a layer keeps per token for the backward pass: q, k, v, the attention's output, two
-/// sums, two norms, and the feed-forward layer before and after its activation.
-fn layer(c: f64, f: f64) -> f64 {
-    8.0 * c + 2.0 * f
-}
-
-/// c, f, and what all layers keep per token.
-fn sizes(model: &TransformerModel) -> (f64, f64, f64) {
-    let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
-    (c, f, model.layers as f64 * layer(c, f))
+/// c, f, and the numbers that all layers keep per token for the backward pass: q, k, v, the
+/// attention's output, two sums, two norms, and the feed-forward layer before and after its
+/// activation.
+fn sizes(c: usize, f: usize, layers: usize) -> (f64, f64, f64) {
+    let (c, f) = (c as f64, f as f64);
+    (c, f, layers as f64 * (8.0 * c + 2.0 * f))
 }
 
 fn translator_sizes(model: &TranslatorModel) -> (f64, f64, f64) {
     match model {
         // A decoder's cross-attention keeps as much as its self-attention.
-        TranslatorModel::Transformer(model) => {
-            let (c, f, layers) = sizes(model);
-            (c, f, layers + model.layers as f64 * 3.0 * c)
+        TranslatorModel::Transformer(m) => {
+            let (c, f, layers) = sizes(m.hidden_size, m.intermediate_size, m.layers);
+            (c, f, layers + m.layers as f64 * 3.0 * c)
         }
         // Gates, states and memories of both directions, the states side by side; a context and a
         // query.
@@ -199,29 +196,30 @@ fn remedy(config: &RunConfig, vocab: usize, memory: &Memory, available: f64) -> 
         .map_or(MemoryRemedy::Vocabulary, MemoryRemedy::HiddenSize)
 }
 
+/// Whether a run fits with other sizes of its model.
+fn fits_with(config: &RunConfig, vocab: usize, available: f64, change: impl FnOnce(Sizes)) -> bool {
+    let mut config = config.clone();
+    change(config.sizes());
+    Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
+}
+
 /// If positions are what does not fit: half as many, or a quarter, and so on, down to the default.
 fn context_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
-    let fits = |length: usize| {
-        let mut config = config.clone();
-        *config.sizes().context_length = length;
-        Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
-    };
-    let halves =
-        std::iter::successors(Some(config.context_length() / 2), |length| Some(length / 2));
-    halves.take_while(|length| *length >= CONTEXT_LENGTH).find(|length| fits(*length))
+    let halves = std::iter::successors(Some(config.context_length() / 2), |size| Some(size / 2));
+    halves
+        .take_while(|size| *size >= CONTEXT_LENGTH)
+        .find(|size| fits_with(config, vocab, available, |sizes| *sizes.context_length = *size))
 }
 
 /// The largest hidden size with as many heads that fits, the batch included.
 fn hidden_size_that_fits(config: &RunConfig, vocab: usize, available: f64) -> Option<usize> {
     let mut asked = config.clone();
     let Sizes { heads, hidden_size, .. } = asked.sizes();
-    let (heads, hidden_size) = (heads.max(1), *hidden_size);
-    let fits = |size: usize| {
-        let mut config = config.clone();
-        config.sizes().set_hidden_size(size);
-        Memory::of(&config, vocab).is_ok_and(|memory| memory.bytes() <= available)
-    };
-    (1..hidden_size / heads).rev().map(|n| n * heads).find(|size| fits(*size))
+    let heads = heads.max(1);
+    (1..*hidden_size / heads)
+        .rev()
+        .map(|n| n * heads)
+        .find(|size| fits_with(config, vocab, available, |sizes| sizes.set_hidden_size(*size)))
 }
 
 /// The sizes of a model that a remedy changes.

@@ -1,6 +1,7 @@
 //! Training that starts from a pretrained model: its labels, its heads, its generation config.
 
 use super::config::{Pretrained, RunConfig, TaskKind};
+use super::warning::RunWarning;
 use crate::error::{Error, PretrainedError, Result};
 use crate::hub::{self, StackConfig};
 use crate::model::config::EncoderHead;
@@ -22,12 +23,14 @@ pub(super) fn pretrained_labels(config: &RunConfig) -> Result<Option<Vec<String>
 }
 
 /// Warnings about heads that are not loaded.
-pub(super) fn new_heads(model: &Model, pretrained: &Model) -> Vec<Error> {
+pub(super) fn new_heads(model: &Model, pretrained: &Model) -> impl Iterator<Item = RunWarning> {
     let warning = |head| match head {
         NewHead::Classifier => PretrainedError::NewClassificationHead,
         NewHead::MaskedLm => PretrainedError::NewMaskedLmHead,
     };
-    model.new_heads(pretrained).into_iter().map(|head| warning(head).into()).collect()
+    let heads = model.new_heads(pretrained).into_iter();
+    heads
+        .map(move |head| RunWarning::Pretrained { message: Error::from(warning(head)).to_string() })
 }
 
 /// The generation config of the model in a folder, as JSON; older folders have its start and end

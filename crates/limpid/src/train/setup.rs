@@ -7,7 +7,7 @@ use super::plan;
 use super::pretrained::new_heads;
 use super::run::Run;
 use super::run_folder::repair::{lost_metrics, repair};
-use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite_pending};
+use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite};
 pub use super::run_folder::{Contents, FIND_LR, RunStart};
 use super::vocabulary::tokenizer;
 use super::warning::RunWarning;
@@ -71,7 +71,7 @@ pub fn open(
 ) -> Result<Opened> {
     config.validate()?;
     // An overwrite that was killed is rolled back first, and that takes the lock.
-    if !overwrite_pending(folder) {
+    if !overwrite::is_pending(folder) {
         Contents::of(folder)?.check(folder, start)?;
     }
     check_inputs_outside(&config, folder, start)?;
@@ -79,17 +79,17 @@ pub fn open(
     let is_new = |parent: &&Path| !parent.as_os_str().is_empty() && !parent.exists();
     let new_parents: Vec<&Path> = folder.ancestors().skip(1).take_while(is_new).collect();
     let opened = RunFolder::open(folder)?;
-    let restored = opened.was_restored();
+    let restored = opened.restored;
     let after_restore = |error: Error| match restored {
         true => RunError::AfterRestore { source: Box::new(error) }.into(),
         false => error,
     };
     // Again, with the lock: another process may have trained here meanwhile.
-    let contents = opened.contents().and_then(|found| Ok(found.check(folder, start)?));
+    let contents = Contents::of(folder).and_then(|found| Ok(found.check(folder, start)?));
     let is_run = contents.map_err(after_restore)? != Contents::Empty;
     let resumes = is_run && start == RunStart::Resume;
     if is_run && start == RunStart::Overwrite {
-        opened.begin_overwrite()?;
+        overwrite::begin(folder)?;
     }
     if resumes {
         // A kill may have come between two renames: then the only checkpoint has another name.
@@ -99,7 +99,7 @@ pub fn open(
             .map_err(after_restore)?;
         opened.check_resumable()?;
     }
-    match prepare(config, &opened, sources, progress) {
+    match prepare(config, folder, sources, progress) {
         Ok((mut run, mut warnings)) => {
             if restored && resumes {
                 warnings.push(RunWarning::Restored);
@@ -111,7 +111,7 @@ pub fn open(
             if !resumes {
                 // Bad data leaves no half-made run behind; where restoring the old one fails now,
                 // opening the folder again does it.
-                let _ = opened.roll_back();
+                let _ = overwrite::undo(folder);
                 opened.remove_if_empty();
                 new_parents.into_iter().for_each(|parent| drop(fs::remove_dir(parent)));
             }
@@ -134,11 +134,10 @@ fn check_inputs_outside(config: &RunConfig, folder: &Path, start: RunStart) -> R
 
 fn prepare(
     config: RunConfig,
-    opened: &RunFolder,
+    folder: &Path,
     sources: Vec<(String, u64)>,
     progress: &mut dyn FnMut(SetupProgress),
 ) -> Result<(Run, Vec<RunWarning>)> {
-    let folder = opened.path();
     let (saved, text) = (folder.join(CONFIG), config.to_toml());
     // From now on this is a run's folder. One that is resumed keeps its settings until all is well.
     if !saved.is_file() {
@@ -177,9 +176,7 @@ fn prepare(
         Run::new(config, folder, tokenizer, dataset, sources, checkpoint, pretrained.as_ref())?;
     run.check_disk_space()?;
     if let Some(pretrained) = &pretrained {
-        let heads = new_heads(run.model(), pretrained);
-        let warning = |head: &Error| RunWarning::Pretrained { message: head.to_string() };
-        warnings.extend(heads.iter().map(warning));
+        warnings.extend(new_heads(run.model(), pretrained));
     }
     for (path, source) in damaged {
         checkpoint::quarantine(&path)?;

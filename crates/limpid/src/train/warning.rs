@@ -100,9 +100,10 @@ pub enum RunWarning {
 }
 
 /// How much of `metrics.jsonl` is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricsLoss {
     /// Lines that cannot be parsed are removed.
+    #[error("{unreadable} of its {of} lines cannot be read and are removed")]
     Lines {
         /// How many.
         unreadable: usize,
@@ -110,23 +111,11 @@ pub enum MetricsLoss {
         of: usize,
     },
     /// The file is shorter than it was.
+    #[error("it has {found} of the {written} bytes that were written")]
     Bytes {
         /// Its length now.
         found: u64,
         /// Its length when the checkpoint was saved.
         written: u64,
     },
-}
-
-impl std::fmt::Display for MetricsLoss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            MetricsLoss::Lines { unreadable, of } => {
-                write!(f, "{unreadable} of its {of} lines cannot be read and are removed")
-            }
-            MetricsLoss::Bytes { found, written } => {
-                write!(f, "it has {found} of the {written} bytes that were written")
-            }
-        }
-    }
 }

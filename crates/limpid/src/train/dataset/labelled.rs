@@ -1,158 +1,120 @@
 //! Labelled texts for a classifier.
 
-use super::{Batch, Dataset, Split, numbers_of};
-use crate::data::batch::EncodedText;
-use crate::data::batch::{EncoderInput, LabelledBatch};
-use crate::data::clean::{Cleaner, Cleaning, Duplicates};
+use super::reader::{Read, Reader, Records, SplitFiles};
+use super::{Batch, Split};
+use crate::data::batch::{EncodedText, EncoderInput, LabelledBatch};
+use crate::data::clean::{Cleaner, Duplicates};
 use crate::data::labelled::{Example, TableSpec, label_list, no_examples, sorted_labels};
-use crate::data::sampler::BatchSampler;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
-use crate::data::split::split;
 use crate::data::template::EncoderTemplate;
 use crate::error::{DataError, DatasetError, Result};
 use crate::text::Tokenizer;
-use crate::train::config::{ClassifyTask, RunConfig};
+use crate::train::config::ClassifyTask;
+use crate::train::pretrained::pretrained_labels;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 /// Texts of a validation batch.
 const VALIDATION_TEXTS: usize = 64;
 
 /// Labelled texts for a classifier.
-pub struct LabelledDataset {
-    train: Texts,
-    validation: Texts,
+pub struct LabelledExamples {
+    pub(super) train: Texts,
+    pub(super) validation: Texts,
     /// The first validation examples as text, for samples.
     shown: Vec<Example>,
     labels: Vec<String>,
     template: EncoderTemplate,
     context: usize,
-    order: BatchSampler,
-    cleaning: Cleaning,
-    /// Micro-batches of a step.
-    accumulate: u64,
-    /// Texts that are truncated to the context.
-    truncated: usize,
 }
 
-/// Examples in a file of token ids: of each its texts, then the index of its label.
-struct Texts {
-    file: Arc<SequenceFile>,
+/// The examples of one split: of each its texts, then the index of its label.
+pub(super) struct Texts {
+    records: Records,
     /// Texts per example: one or two.
     texts: usize,
-    which: Vec<usize>,
 }
 
 impl Texts {
+    /// Where the sequences of example `i` begin.
+    fn first(&self, i: usize) -> usize {
+        self.records.which[i] * (self.texts + 1)
+    }
+
+    fn count(&self) -> usize {
+        self.records.which.len()
+    }
+
     /// The tokens of example `i`, truncated to `longest`, and its label.
     fn get(&self, i: usize, template: EncoderTemplate, longest: usize) -> (EncodedText, u32) {
-        let first = self.which[i] * (self.texts + 1);
-        let second = (self.texts == 2).then(|| self.file.get(first + 1));
-        let (read, _) = template.truncated(&self.file.get(first), second.as_deref(), longest);
-        (read, self.file.get(first + self.texts)[0])
+        let (file, first) = (&self.records.file, self.first(i));
+        let second = (self.texts == 2).then(|| file.get(first + 1));
+        let (read, _) = template.truncated(&file.get(first), second.as_deref(), longest);
+        (read, file.get(first + self.texts)[0])
     }
 
-    /// Tokens of example `i`, special tokens included, before truncation.
-    fn length(&self, i: usize) -> usize {
-        let first = self.which[i] * (self.texts + 1);
-        (0..self.texts).map(|text| self.file.len_of(first + text) + 1).sum::<usize>() + 1
-    }
-
-    fn each(&self, on: &mut dyn FnMut(&[u32])) {
-        let first = |example: &usize| example * (self.texts + 1);
-        let texts =
-            self.which.iter().flat_map(|example| first(example)..first(example) + self.texts);
-        texts.for_each(|text| on(&self.file.get(text)));
-    }
-
+    /// Tokens of each example, special tokens included, before truncation.
     fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.which.len()).map(|i| self.length(i))
+        let length = |text| self.records.file.len_of(text) + 1;
+        (0..self.count()).map(move |i| {
+            (self.first(i)..self.first(i) + self.texts).map(length).sum::<usize>() + 1
+        })
     }
 }
 
-impl Dataset for LabelledDataset {
-    fn micro_batches(&mut self, step: u64) -> Vec<Batch> {
-        numbers_of(step, self.accumulate).map(|n| Batch::Labelled(self.batch(n))).collect()
+impl Split for Texts {
+    fn each(&self, on: &mut dyn FnMut(&[u32])) {
+        let texts = (0..self.count()).flat_map(|i| self.first(i)..self.first(i) + self.texts);
+        texts.for_each(|text| on(&self.records.file.get(text)));
     }
 }
 
-impl LabelledDataset {
-    /// All texts of a split.
-    pub(super) fn each(&self, split: Split, on: &mut dyn FnMut(&[u32])) {
-        match split {
-            Split::Train => self.train.each(on),
-            Split::Validation => self.validation.each(on),
-        }
-    }
-
-    /// `known` are the labels of the pretrained model: they are kept if they cover the data.
-    pub(super) fn read(
-        (config, task): (&RunConfig, &ClassifyTask),
-        tokenizer: &Tokenizer,
-        known: Option<Vec<String>>,
-        cache: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Self> {
-        let (data, table, seed) = (&task.data, task.data.table(), config.train.seed);
+impl LabelledExamples {
+    pub(super) fn read(reader: &mut Reader, task: &ClassifyTask) -> Result<Read<Self>> {
+        let (data, table, context) = (&task.data, task.data.table(), task.model.context_length);
+        let files = SplitFiles::new(
+            &data.text[..],
+            &data.validation_text,
+            data.duplicates,
+            data.validation_split,
+        );
         let found = labels_of(&table, &data.text, data.duplicates)?;
-        let labels = match known {
+        // The labels of the pretrained model are kept if they cover the data.
+        let labels = match pretrained_labels(reader.config)? {
             Some(known) if found.iter().all(|label| known.contains(label)) => known,
             _ => found,
         };
         if labels.len() < 2 {
             return Err(DatasetError::OneLabel { label: labels[0].clone() }.into());
         }
-        let template = EncoderTemplate::new(tokenizer)?;
-        let mut cut = |files: &[PathBuf], policy, name| {
-            token_texts((&table, files, policy), tokenizer, &labels, &cache.join(name), progress)
-                .map(Arc::new)
-        };
-        let file = cut(&data.text, data.duplicates, "train")?;
-        let texts = table.texts.len();
-        let examples = |file: &SequenceFile| file.count() / (texts + 1);
-        let (train, validation, source) = if let Some(fraction) = data.validation_split {
-            let (train, kept) = split(examples(&file), fraction, seed)?;
-            let kept = Texts { file: file.clone(), texts, which: kept };
-            (train, kept, (&data.text, data.duplicates))
-        } else {
-            // Validation examples keep their duplicates.
-            let kept = cut(&data.validation_text, Duplicates::Keep, "validation")?;
-            let which = (0..examples(&kept)).collect();
-            (
-                (0..examples(&file)).collect(),
-                Texts { file: kept, texts, which },
-                (&data.validation_text, Duplicates::Keep),
-            )
-        };
-        if validation.which.is_empty() {
-            return Err(no_examples(source.0).into());
+        let template = EncoderTemplate::new(reader.tokenizer)?;
+        let both = reader.both(&files, |reader, files, name| {
+            token_texts(reader, &table, files, &labels, name)
+        })?;
+        let (cleaning, texts) = (both.0.cleaning(), table.texts.len());
+        let [train, validation] =
+            reader.split(both, texts + 1, files.fraction)?.map(|records| Texts { records, texts });
+        let (source, policy) = files.held_out();
+        if validation.count() == 0 {
+            return Err(no_examples(source).into());
         }
-        let first = &validation.which[..config.train.samples.min(validation.which.len())];
-        let shown =
-            select_cleaned(table.examples(source.0), source.1, first).collect::<Result<_>>()?;
-        let cleaning = file.cleaning();
-        let train = Texts { file, texts, which: train };
-        let context = task.model.context_length;
-        let truncated =
-            train.lengths().chain(validation.lengths()).filter(|length| *length > context).count();
-        let lengths: Vec<usize> = train.lengths().map(|length| length.min(context)).collect();
-        let (tokens, bucketing) =
-            config.train.batch.budget().expect("labelled texts are batched by tokens");
-        let order = BatchSampler::new(seed, &lengths, tokens, bucketing)?;
-        let accumulate = config.train.gradient_accumulation_steps as u64;
-        Ok(Self {
-            train,
-            validation,
-            shown,
-            labels,
-            template,
-            context,
-            order,
-            cleaning,
-            accumulate,
-            truncated,
-        })
+        let first =
+            &validation.records.which[..reader.config.train.samples.min(validation.count())];
+        let shown = select_cleaned(table.examples(source), policy, first).collect::<Result<_>>()?;
+        let order = reader.shuffled(train.lengths().map(|length| length.min(context)))?;
+        let lengths = train.lengths().chain(validation.lengths());
+        let truncated = match lengths.filter(|length| *length > context).count() {
+            0 => String::new(),
+            count => format!("; {count} texts exceed the context and are truncated"),
+        };
+        let description = format!(
+            "{} training texts, {} validation texts, labels {} ({cleaning}){truncated}",
+            train.count(),
+            validation.count(),
+            label_list(&labels),
+        );
+        let examples = Self { train, validation, shown, labels, template, context };
+        Ok(Read { examples, order, description })
     }
 
     /// The labels by index.
@@ -160,19 +122,13 @@ impl LabelledDataset {
         &self.labels
     }
 
-    /// Micro-batch `n`, counted over the whole run.
-    fn batch(&mut self, n: u64) -> LabelledBatch {
-        let chosen = self.order.batch(n);
-        self.batch_of(&self.train, chosen.into_iter())
-    }
-
-    pub(super) fn order(&mut self) -> &mut BatchSampler {
-        &mut self.order
+    pub(super) fn batch(&self, chosen: &[usize]) -> Batch {
+        Batch::Labelled(self.batch_of(&self.train, chosen.iter().copied()))
     }
 
     /// The validation split in batches.
     pub(in crate::train) fn validation_batches(&self) -> impl Iterator<Item = LabelledBatch> + '_ {
-        let all = self.validation.which.len();
+        let all = self.validation.count();
         let batch =
             move |first| self.batch_of(&self.validation, first..all.min(first + VALIDATION_TEXTS));
         (0..all).step_by(VALIDATION_TEXTS).map(batch)
@@ -184,26 +140,10 @@ impl LabelledDataset {
         (count > 0).then(|| (&self.shown[..], self.batch_of(&self.validation, 0..count)))
     }
 
-    pub(super) fn describe(&self) -> String {
-        let truncated = match self.truncated {
-            0 => String::new(),
-            count => format!("; {count} texts exceed the context and are truncated"),
-        };
-        format!(
-            "{} training texts, {} validation texts, labels {} ({}){truncated}",
-            self.train.which.len(),
-            self.validation.which.len(),
-            label_list(&self.labels),
-            self.cleaning
-        )
-    }
-
     fn batch_of(&self, texts: &Texts, which: impl Iterator<Item = usize>) -> LabelledBatch {
         let (encoded, labels): (Vec<EncodedText>, Vec<u32>) =
             which.map(|i| texts.get(i, self.template, self.context)).unzip();
-        let pairs: Vec<(&[u32], &[u32])> =
-            encoded.iter().map(|(ids, types)| (&ids[..], &types[..])).collect();
-        LabelledBatch { input: EncoderInput::new(&pairs), labels }
+        LabelledBatch { input: EncoderInput::new(&encoded), labels }
     }
 }
 
@@ -251,18 +191,19 @@ fn labels_of(table: &TableSpec, files: &[PathBuf], policy: Duplicates) -> Result
 }
 
 fn token_texts(
-    (table, files, policy): (&TableSpec, &[PathBuf], Duplicates),
-    tokenizer: &Tokenizer,
+    reader: &mut Reader,
+    table: &TableSpec,
+    (files, policy): (&[PathBuf], Duplicates),
     labels: &[String],
-    path: &Path,
-    progress: &mut dyn FnMut(u64),
+    name: &str,
 ) -> Result<SequenceFile> {
+    let tokenizer = reader.tokenizer;
     let processing = format!("{table:?}, labels {labels:?}");
     let id_limit = tokenizer.vocab_size().max(labels.len());
     let recipe = Recipe { files, processing, tokenizer, id_limit, clean: Some(policy) };
-    let cut = |example: &Example| {
+    let tokenize = |example: &Example| {
         let texts = example.texts.iter().map(|text| tokenizer.encode(text));
         texts.chain([label_index(labels, example).map(|label| vec![label])]).collect()
     };
-    SequenceFile::build(path, &recipe, || Ok(table.examples(files)), cut, progress)
+    reader.tokenize(name, &recipe, || Ok(table.examples(files)), tokenize)
 }

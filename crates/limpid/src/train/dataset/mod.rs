@@ -1,29 +1,29 @@
 //! Datasets: the micro-batches of every step, as a function of seed and step.
 
 mod batch;
-mod documents;
 pub mod labelled;
 mod lines;
 mod masked;
 mod memory;
+mod order;
 mod pairs;
+mod reader;
 mod text;
 mod windows;
 
 pub use batch::Batch;
-pub use labelled::LabelledDataset;
-pub use masked::MaskedDataset;
+pub use labelled::LabelledExamples;
+pub use masked::MaskedExamples;
 pub use memory::{Batching, InMemoryDataset};
-pub use pairs::PairDataset;
-pub use text::TextDataset;
-pub(super) use text::ValidationText;
+pub use pairs::PairExamples;
+pub use text::TextExamples;
+pub(super) use text::TextSplit;
 
 use super::config::{RunConfig, Task};
-use super::pretrained::pretrained_labels;
-use crate::data::sampler::BatchSampler;
 use crate::error::Result;
 use crate::text::Tokenizer;
-use std::ops::Range;
+use order::Order;
+use reader::{Read, Reader};
 use std::path::Path;
 
 /// Yields batches, and nothing else.
@@ -41,34 +41,40 @@ impl<D: Dataset + ?Sized> Dataset for &mut D {
     }
 }
 
-/// A split of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// Training examples.
-    Train,
-    /// Held-out examples.
-    Validation,
+/// The dataset of a run: training batches from files, and held-out examples.
+pub struct RunDataset {
+    /// The tokenized examples of both splits.
+    pub examples: Examples,
+    order: Order,
+    description: String,
 }
 
-/// The dataset of a run: training batches from files, and held-out examples.
-pub enum RunDataset {
+/// The tokenized examples of a task, for training and for validation.
+pub enum Examples {
     /// Text for a language model.
-    Text(TextDataset),
+    Text(TextExamples),
     /// Sentence pairs for an encoder-decoder.
-    Pairs(PairDataset),
+    Pairs(PairExamples),
     /// Text for masked language modelling.
-    Masked(MaskedDataset),
+    Masked(MaskedExamples),
     /// Labelled texts for a classifier.
-    Labelled(LabelledDataset),
+    Labelled(LabelledExamples),
+}
+
+/// The tokenized examples of one split.
+trait Split {
+    /// Calls `on` with all tokens, sequence by sequence.
+    fn each(&self, on: &mut dyn FnMut(&[u32]));
 }
 
 impl Dataset for RunDataset {
     fn micro_batches(&mut self, step: u64) -> Vec<Batch> {
-        match self {
-            RunDataset::Text(text) => text.micro_batches(step),
-            RunDataset::Pairs(pairs) => pairs.micro_batches(step),
-            RunDataset::Masked(masked) => masked.micro_batches(step),
-            RunDataset::Labelled(labelled) => labelled.micro_batches(step),
+        let chosen = self.order.micro_batches(step);
+        match &self.examples {
+            Examples::Text(text) => chosen.iter().map(|chosen| text.batch(chosen)).collect(),
+            Examples::Pairs(pairs) => chosen.iter().map(|chosen| pairs.batch(chosen)).collect(),
+            Examples::Masked(masked) => masked.batches(step, &chosen),
+            Examples::Labelled(texts) => chosen.iter().map(|chosen| texts.batch(chosen)).collect(),
         }
     }
 }
@@ -94,90 +100,64 @@ impl RunDataset {
             last = done;
             progress(before + done);
         };
+        let mut reader = Reader { config, tokenizer, cache, progress };
         match &config.task {
-            Task::Gpt(task) => {
-                TextDataset::read((config, task), tokenizer, cache, progress).map(RunDataset::Text)
-            }
+            Task::Gpt(task) => Self::new(TextExamples::read(&mut reader, task)?, Examples::Text),
             Task::Translate(task) => {
-                PairDataset::read((config, task), tokenizer, cache, progress).map(RunDataset::Pairs)
+                Self::new(PairExamples::read(&mut reader, task)?, Examples::Pairs)
             }
-            Task::Bert(task) => MaskedDataset::read((config, task), tokenizer, cache, progress)
-                .map(RunDataset::Masked),
+            Task::Bert(task) => {
+                Self::new(MaskedExamples::read(&mut reader, task)?, Examples::Masked)
+            }
             Task::Classify(task) => {
-                let known = pretrained_labels(config)?;
-                LabelledDataset::read((config, task), tokenizer, known, cache, progress)
-                    .map(RunDataset::Labelled)
+                Self::new(LabelledExamples::read(&mut reader, task)?, Examples::Labelled)
             }
         }
+    }
+
+    fn new<E>(read: Read<E>, examples: fn(E) -> Examples) -> Result<Self> {
+        let Read { order, description, .. } = read;
+        Ok(Self { examples: examples(read.examples), order, description })
     }
 
     /// Epochs before micro-batch `n`, counted over the whole run.
     pub fn epoch(&mut self, n: u64) -> f64 {
-        match self {
-            RunDataset::Text(text) => text.epoch(n),
-            RunDataset::Pairs(pairs) => epoch_of(pairs.order(), n),
-            RunDataset::Masked(masked) => masked.epoch(n),
-            RunDataset::Labelled(labelled) => epoch_of(labelled.order(), n),
-        }
+        self.order.epoch(n)
     }
 
     /// Micro-batches in this many epochs.
     pub fn batches_in(&mut self, epochs: u64) -> u64 {
-        match self {
-            RunDataset::Text(text) => text.batches_in(epochs),
-            RunDataset::Pairs(pairs) => {
-                (0..epochs).map(|epoch| pairs.order().batches_of(epoch) as u64).sum()
-            }
-            RunDataset::Masked(masked) => masked.batches_in(epochs),
-            RunDataset::Labelled(labelled) => {
-                (0..epochs).map(|epoch| labelled.order().batches_of(epoch) as u64).sum()
-            }
-        }
+        self.order.batches_in(epochs)
     }
 
     /// Unknown tokens and all tokens of the training and of the validation split.
     pub fn unknown_tokens(&self, unknown: u32) -> [(usize, usize); 2] {
-        [Split::Train, Split::Validation].map(|split| {
+        let splits: [&dyn Split; 2] = match &self.examples {
+            Examples::Text(text) => [&text.train, &text.validation],
+            Examples::Pairs(pairs) => [&pairs.train, &pairs.validation],
+            Examples::Masked(masked) => [&masked.train, &masked.validation],
+            Examples::Labelled(labelled) => [&labelled.train, &labelled.validation],
+        };
+        splits.map(|split| {
             let mut found = (0, 0);
-            let mut count = |ids: &[u32]| {
+            split.each(&mut |ids| {
                 found.0 += ids.iter().filter(|id| **id == unknown).count();
                 found.1 += ids.len();
-            };
-            match self {
-                RunDataset::Text(text) => text.each(split, &mut count),
-                RunDataset::Pairs(pairs) => pairs.each(split, &mut count),
-                RunDataset::Masked(masked) => masked.each(split, &mut count),
-                RunDataset::Labelled(labelled) => labelled.each(split, &mut count),
-            }
+            });
             found
         })
     }
 
     /// Sizes of both splits, for people.
-    pub fn describe(&self) -> String {
-        match self {
-            RunDataset::Text(text) => text.describe(),
-            RunDataset::Pairs(pairs) => pairs.describe(),
-            RunDataset::Masked(masked) => masked.describe(),
-            RunDataset::Labelled(labelled) => labelled.describe(),
-        }
+    pub fn describe(&self) -> &str {
+        &self.description
     }
 
     /// The labels of a classifier by index; none of other tasks.
     pub fn labels(&self) -> &[String] {
-        match self {
-            RunDataset::Labelled(labelled) => labelled.labels(),
+        match &self.examples {
+            Examples::Labelled(labelled) => labelled.labels(),
             _ => &[],
         }
     }
-}
-
-pub(super) fn epoch_of(order: &mut BatchSampler, n: u64) -> f64 {
-    let (epoch, place) = order.epoch(n);
-    epoch as f64 + place as f64 / order.batches_of(epoch) as f64
-}
-
-/// The numbers of a step's micro-batches, counted over the whole run.
-fn numbers_of(step: u64, accumulate: u64) -> Range<u64> {
-    step * accumulate..(step + 1) * accumulate
 }

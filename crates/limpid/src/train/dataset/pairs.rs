@@ -1,100 +1,108 @@
 //! Sentence pairs for an encoder-decoder.
 
-use super::{Batch, Dataset, Split, numbers_of};
+use super::reader::{Read, Reader, Records, SplitFiles, describe_splits};
+use super::{Batch, Split};
 use crate::data::batch::PairBatch;
 use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::pairs::{TokenPair, with_end};
-use crate::data::sampler::BatchSampler;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
-use crate::data::split::split;
 use crate::error::{DatasetError, Result, SplitName};
 use crate::eval::translator::tokens_to_score;
-use crate::text::Tokenizer;
-use crate::train::config::{PairFiles, RunConfig, TranslateTask};
-use std::path::Path;
+use crate::train::config::{PairFiles, TranslateTask};
 
 /// Sentence pairs as token ids in a file.
-pub struct PairDataset {
-    tokens: SequenceFile,
-    /// Indices of the training pairs.
-    train: Vec<usize>,
-    /// The validation pairs, if they have a file of their own.
-    kept: Option<SequenceFile>,
-    /// Indices of the validation pairs.
-    validation: Vec<usize>,
-    /// The first of those as text: as many as samples and scores need.
+pub struct PairExamples {
+    pub(super) train: TokenPairs,
+    pub(super) validation: TokenPairs,
+    /// The first validation pairs as text: as many as samples and scores need.
     pub validation_texts: Vec<(String, String)>,
     /// The test pairs as text, if there are test files.
     pub test_texts: Option<Vec<(String, String)>>,
-    order: BatchSampler,
     start: u32,
-    /// Micro-batches of a step.
-    accumulate: u64,
-    /// What cleaning dropped.
-    cleaning: Cleaning,
-    /// And of the validation files, if there are such.
-    validation_cleaning: Option<Cleaning>,
 }
 
-impl Dataset for PairDataset {
-    fn micro_batches(&mut self, step: u64) -> Vec<Batch> {
-        numbers_of(step, self.accumulate).map(|n| Batch::Pairs(self.batch(n))).collect()
+/// The pairs of one split: of each its source, then its target.
+pub(super) struct TokenPairs {
+    records: Records,
+}
+
+impl TokenPairs {
+    /// Tokens of both sides of each pair.
+    fn lengths(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+        self.records.which.iter().map(|pair| sides(&self.records.file, *pair))
+    }
+
+    /// Pair `i` of this split.
+    fn get(&self, i: usize) -> TokenPair {
+        let Records { file, which } = &self.records;
+        (file.get(2 * which[i]), file.get(2 * which[i] + 1))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = TokenPair> + '_ {
+        (0..self.records.which.len()).map(|i| self.get(i))
+    }
+
+    /// Drops pairs with more than `longest` tokens on a side, and counts them.
+    fn drop_longer_than(&mut self, longest: usize, cleaning: &mut Cleaning) {
+        let Records { file, which } = &mut self.records;
+        let before = which.len();
+        which.retain(|pair| sides(file, *pair).iter().all(|side| *side <= longest));
+        cleaning.too_long += before - which.len();
+        cleaning.kept -= before - which.len();
     }
 }
 
-impl PairDataset {
-    pub(super) fn read(
-        (config, task): (&RunConfig, &TranslateTask),
-        tokenizer: &Tokenizer,
-        cache: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Self> {
-        let (data, seed, context) = (&task.data, config.train.seed, task.model.context_length());
+/// Tokens of both sides of a pair.
+fn sides(file: &SequenceFile, pair: usize) -> [usize; 2] {
+    [file.len_of(2 * pair), file.len_of(2 * pair + 1)]
+}
+
+impl Split for TokenPairs {
+    fn each(&self, on: &mut dyn FnMut(&[u32])) {
+        for (source, target) in self.iter() {
+            on(&source);
+            on(&target);
+        }
+    }
+}
+
+impl PairExamples {
+    pub(super) fn read(reader: &mut Reader, task: &TranslateTask) -> Result<Read<Self>> {
+        let (data, context) = (&task.data, task.model.context_length());
+        let (config, tokenizer) = (reader.config, reader.tokenizer);
         let model = config.translator_for(tokenizer)?;
         let (start, end) = (model.start(), model.end());
-        let mut cut = |files: &PairFiles, policy, name: &str| {
-            token_pairs((files, policy), tokenizer, end, &cache.join(name), progress)
+        let (train, validation) = (data.training_pairs(), data.validation_pairs());
+        let files = SplitFiles {
+            train: &train,
+            duplicates: data.duplicates,
+            validation: validation.as_ref(),
+            fraction: data.validation_split,
         };
-        let (files, policy) = (data.training_pairs(), data.duplicates);
-        let tokens = cut(&files, policy, "train")?;
-        let (mut cleaning, pairs) = (tokens.cleaning(), tokens.count() / 2);
-        let kept_files = data.validation_pairs();
-        // Validation pairs keep their duplicates, and lose only what cannot be scored.
-        let kept = kept_files
-            .as_ref()
-            .map(|files| cut(files, Duplicates::Keep, "validation"))
-            .transpose()?;
-        let (train, validation) = match &kept {
-            Some(kept) => ((0..pairs).collect(), (0..kept.count() / 2).collect()),
-            None => {
-                let fraction =
-                    data.validation_split.expect("without validation files some are held out");
-                split(pairs, fraction, seed)?
-            }
-        };
-        let mut validation_cleaning = kept.as_ref().map(SequenceFile::cleaning);
+        let found =
+            reader.both(&files, |reader, files, name| token_pairs(reader, files, end, name))?;
+        let mut cleaning = found.0.cleaning();
+        let mut own_cleaning = found.1.as_ref().map(SequenceFile::cleaning);
+        let [mut train, mut validation] =
+            reader.split(found, 2, files.fraction)?.map(|records| TokenPairs { records });
         let longest = data.max_tokens.unwrap_or(context).min(context);
-        let before = train.len();
-        let train = no_longer_than(longest, &tokens, train, &mut cleaning);
-        if train.is_empty() && before > 0 {
+        let pairs = train.records.which.len();
+        train.drop_longer_than(longest, &mut cleaning);
+        if train.records.which.is_empty() && pairs > 0 {
             let key = if longest < context { "data.max_tokens" } else { "model.context_length" };
-            return Err(DatasetError::AllTooLong { pairs: before, limit: longest, key }.into());
+            return Err(DatasetError::AllTooLong { pairs, limit: longest, key }.into());
         }
-        let counted = validation_cleaning.as_mut().unwrap_or(&mut cleaning);
-        let validation =
-            no_longer_than(context, kept.as_ref().unwrap_or(&tokens), validation, counted);
-        if validation.is_empty() {
+        // Validation pairs lose only what cannot be scored.
+        validation.drop_longer_than(context, own_cleaning.as_mut().unwrap_or(&mut cleaning));
+        let held_out = &validation.records.which;
+        if held_out.is_empty() {
             let (split, unit) = (SplitName::Validation, "pairs".to_string());
             return Err(DatasetError::Empty { split, unit }.into());
         }
-        let looked_at = config.train.samples.max(task.score.max_sentences).min(validation.len());
-        let written = match &kept_files {
-            Some(files) => (files, Duplicates::Keep),
-            None => (&files, policy),
-        };
-        let validation_texts =
-            select_cleaned(written.0.pairs()?, written.1, &validation[..looked_at])
-                .collect::<Result<_>>()?;
+        let looked_at = config.train.samples.max(task.score.max_sentences).min(held_out.len());
+        let (source, policy) = files.held_out();
+        let validation_texts = select_cleaned(source.pairs()?, policy, &held_out[..looked_at])
+            .collect::<Result<_>>()?;
         let test_texts = match data.test_pairs() {
             Some(files) => {
                 let test = files.pairs()?.collect::<Result<Vec<_>>>()?;
@@ -104,111 +112,49 @@ impl PairDataset {
             }
             None => None,
         };
-        let lengths: Vec<usize> =
-            train.iter().map(|pair| sides(&tokens, *pair).iter().sum()).collect();
-        let (budget, bucketing) = config.train.batch.budget().expect("pairs are batched by tokens");
-        let order = BatchSampler::new(seed, &lengths, budget, bucketing)?;
-        Ok(Self {
-            tokens,
-            train,
-            kept,
-            validation,
-            validation_texts,
-            test_texts,
-            order,
-            start,
-            accumulate: config.train.gradient_accumulation_steps as u64,
-            cleaning,
-            validation_cleaning,
-        })
+        let order = reader.shuffled(train.lengths().map(|sides| sides.iter().sum()))?;
+        let sizes = [
+            format!("{} training pairs", train.records.which.len()),
+            format!("{} validation pairs", held_out.len()),
+        ];
+        let description = describe_splits(sizes, cleaning, own_cleaning);
+        let examples = Self { train, validation, validation_texts, test_texts, start };
+        Ok(Read { examples, order, description })
     }
 
-    /// Micro-batch `n`, counted over the whole run.
-    fn batch(&mut self, n: u64) -> PairBatch {
-        let pair = |i: &usize| token_pair(&self.tokens, self.train[*i]);
-        let chosen: Vec<TokenPair> = self.order.batch(n).iter().map(pair).collect();
-        PairBatch::new(&chosen, self.start)
-    }
-
-    pub(super) fn order(&mut self) -> &mut BatchSampler {
-        &mut self.order
+    pub(super) fn batch(&self, chosen: &[usize]) -> Batch {
+        let pairs: Vec<TokenPair> = chosen.iter().map(|i| self.train.get(*i)).collect();
+        Batch::Pairs(PairBatch::new(&pairs, self.start))
     }
 
     /// The validation pairs as token ids.
     pub(in crate::train) fn validation(&self) -> impl Iterator<Item = TokenPair> + '_ {
-        let file = self.kept.as_ref().unwrap_or(&self.tokens);
-        self.validation.iter().map(|pair| token_pair(file, *pair))
+        self.validation.iter()
     }
-
-    /// All sentences of a split.
-    pub(super) fn each(&self, split: Split, on: &mut dyn FnMut(&[u32])) {
-        let mut both = |(source, target): TokenPair| {
-            on(&source);
-            on(&target);
-        };
-        match split {
-            Split::Train => {
-                self.train.iter().for_each(|pair| both(token_pair(&self.tokens, *pair)))
-            }
-            Split::Validation => self.validation().for_each(both),
-        }
-    }
-
-    pub(super) fn describe(&self) -> String {
-        let (train, kept, cleaning) = (self.train.len(), self.validation.len(), self.cleaning);
-        match self.validation_cleaning {
-            None => format!("{train} training pairs, {kept} validation pairs ({cleaning})"),
-            Some(theirs) => {
-                format!("{train} training pairs ({cleaning}), {kept} validation pairs ({theirs})")
-            }
-        }
-    }
-}
-
-/// Tokens of both sides of a pair.
-fn sides(tokens: &SequenceFile, pair: usize) -> [usize; 2] {
-    [tokens.len_of(2 * pair), tokens.len_of(2 * pair + 1)]
-}
-
-/// Drops pairs with more than `longest` tokens on a side, and counts them.
-fn no_longer_than(
-    longest: usize,
-    tokens: &SequenceFile,
-    mut pairs: Vec<usize>,
-    cleaning: &mut Cleaning,
-) -> Vec<usize> {
-    let before = pairs.len();
-    pairs.retain(|pair| sides(tokens, *pair).iter().all(|side| *side <= longest));
-    cleaning.too_long += before - pairs.len();
-    cleaning.kept -= before - pairs.len();
-    pairs
-}
-
-fn token_pair(tokens: &SequenceFile, pair: usize) -> TokenPair {
-    (tokens.get(2 * pair), tokens.get(2 * pair + 1))
 }
 
 /// Sequence 2i is the source of pair i, 2i + 1 its target, each followed by `end`.
 fn token_pairs(
+    reader: &mut Reader,
     (files, policy): (&PairFiles, Duplicates),
-    tokenizer: &Tokenizer,
     end: u32,
-    path: &Path,
-    progress: &mut dyn FnMut(u64),
+    name: &str,
 ) -> Result<SequenceFile> {
+    let tokenizer = reader.tokenizer;
     let (id_limit, processing) =
         (tokenizer.vocab_size(), format!("{}, {end} behind each", files.how()));
     let recipe =
         Recipe { files: &files.files(), processing, tokenizer, id_limit, clean: Some(policy) };
     let side = |text: &str| with_end(tokenizer, text, end);
-    let cut = |(source, target): &(String, String)| Ok(vec![side(source)?, side(target)?]);
-    SequenceFile::build(path, &recipe, || files.pairs(), cut, progress)
+    let tokenize = |(source, target): &(String, String)| Ok(vec![side(source)?, side(target)?]);
+    reader.tokenize(name, &recipe, || files.pairs(), tokenize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::text::word_tokenizer;
+    use crate::train::config::RunConfig;
     use std::fs;
 
     #[test]
@@ -233,15 +179,19 @@ mod tests {
         let config = RunConfig::parse("task = \"translate\"", &set).unwrap();
         let crate::train::config::Task::Translate(task) = &config.task else { panic!() };
         let tokenizer = word_tokenizer(["a b"]).unwrap();
-        let read = || PairDataset::read((&config, task), &tokenizer, &folder, &mut |_| {}).unwrap();
-        for examples in [read(), read()] {
+        let read = || {
+            let (config, tokenizer, cache) = (&config, &tokenizer, &folder);
+            let mut reader = Reader { config, tokenizer, cache, progress: &mut |_| {} };
+            PairExamples::read(&mut reader, task).unwrap()
+        };
+        for Read { examples, description, .. } in [read(), read()] {
             assert_eq!(
-                examples.describe(),
+                description,
                 "4 training pairs (7 read; 1 exact duplicates kept, 1 empty and 2 too long \
                  left out), 1 validation pairs (2 read; 0 exact duplicates kept, 0 empty and \
                  1 too long left out)"
             );
-            assert_eq!(examples.train, [0, 3, 4, 5]);
+            assert_eq!(examples.train.records.which, [0, 3, 4, 5]);
             assert_eq!(examples.validation().count(), 1);
             assert_eq!(examples.validation_texts, [("a".to_string(), "b".to_string())]);
         }

@@ -1,6 +1,6 @@
 //! Which of two validations is better.
 
-use super::Validation;
+use crate::report::Validation;
 use crate::train::config::BestMetric;
 
 impl BestMetric {
@@ -47,7 +47,8 @@ mod tests {
             ..Validation::default()
         };
         // Overconfident: the loss rises while more labels are right.
-        let late = Validation { loss: 0.9, accuracy: Some(0.8), macro_f1: Some(0.75), ..early };
+        let late =
+            Validation { loss: 0.9, accuracy: Some(0.8), macro_f1: Some(0.75), ..early.clone() };
         let improves =
             |metric: BestMetric| metric.is_better(metric.value(&late), metric.value(&early));
         assert!(!improves(BestMetric::Loss));

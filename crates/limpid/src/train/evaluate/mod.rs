@@ -5,75 +5,67 @@ mod samples;
 mod test_scores;
 
 pub(super) use samples::samples;
-pub(super) use test_scores::Scoring;
 pub use test_scores::{ScoredSplit, TestScores};
+pub(super) use test_scores::{score, scored_pairs};
 
-use super::dataset::{RunDataset, TextDataset, ValidationText};
+use super::dataset::{Examples, RunDataset, TextExamples, TextSplit};
+use crate::error::RunError;
 use crate::eval::encoder::{MaskedScore, class_score};
 use crate::eval::loss::{Loss, pairs_loss, sequences_loss, text_loss};
 use crate::model::{Decoder, Model, Stack};
+use crate::report::Validation;
 use limpid_tensor::params::Params;
 
-/// Loss and metrics of a model on the validation split, without dropout and label smoothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Validation {
-    /// Cross-entropy loss in nats per token; of a classifier, per text.
-    pub loss: f64,
-    /// Terms of the loss.
-    pub tokens: usize,
-    /// The loss in bits per character, of a language model.
-    pub bits_per_character: Option<f64>,
-    /// Share of masked tokens, or of labels, that are predicted correctly.
-    pub accuracy: Option<f64>,
-    /// Macro F1 over the labels.
-    pub macro_f1: Option<f64>,
-    /// Accuracy of next-sentence prediction.
-    pub pair_accuracy: Option<f64>,
-}
-
-/// Evaluates `model` on the validation split of `dataset`.
+/// Evaluates `model` on the validation split of `dataset`, without dropout and label smoothing:
+/// loss and metrics, for a line of `metrics.jsonl`.
+///
+/// # Errors
+/// [`RunError::EmptyValidation`] if there is nothing to predict.
 ///
 /// # Panics
 /// If the model is of another task than the dataset.
-pub fn validate(dataset: &RunDataset, model: &Model) -> Validation {
+pub fn validate(dataset: &RunDataset, model: &Model) -> Result<Validation, RunError> {
     let params = &model.params;
-    match (dataset, &model.stack) {
-        (RunDataset::Text(text), Stack::Decoder(gpt)) => {
+    let mut found = Validation::default();
+    let loss = match (&dataset.examples, &model.stack) {
+        (Examples::Text(text), Stack::Decoder(gpt)) => {
             let loss = validation_loss(text, (gpt, params));
-            let bits = loss.bits_per_character(text.characters_per_token());
-            Validation { bits_per_character: Some(bits), ..of_loss(&loss) }
+            found.bits_per_character = Some(loss.bits_per_character(text.characters_per_token));
+            loss
         }
-        (RunDataset::Pairs(pairs), stack) => {
+        (Examples::Pairs(pairs), stack) => {
             let model = stack.translator().expect("pairs are for an encoder-decoder");
-            of_loss(&pairs_loss((model, params), pairs.validation()))
+            pairs_loss((model, params), pairs.validation())
         }
-        (RunDataset::Masked(masked), Stack::Encoder(bert)) => {
+        (Examples::Masked(masked), Stack::Encoder(bert)) => {
             let mut score = MaskedScore::default();
             masked.validation_batches().for_each(|batch| score.add((bert, params), &batch));
-            Validation {
-                accuracy: Some(score.accuracy()),
-                pair_accuracy: score.pair_accuracy(),
-                ..of_loss(&score.loss)
-            }
+            found.accuracy = Some(score.accuracy());
+            found.pair_accuracy = score.pair_accuracy();
+            score.loss
         }
-        (RunDataset::Labelled(labelled), Stack::Encoder(bert)) => {
+        (Examples::Labelled(labelled), Stack::Encoder(bert)) => {
             let (loss, confusion) = class_score((bert, params), labelled.validation_batches());
-            let (accuracy, f1) = (confusion.accuracy(), confusion.macro_mean().f1);
-            Validation { accuracy: Some(accuracy), macro_f1: Some(f1), ..of_loss(&loss) }
+            found.accuracy = Some(confusion.accuracy());
+            found.macro_f1 = Some(confusion.macro_mean().f1);
+            loss
         }
         _ => panic!("the dataset is of another task than the model"),
+    };
+    if loss.tokens == 0 {
+        return Err(RunError::EmptyValidation);
     }
+    found.loss = loss.mean();
+    // Perplexity is a measure of language models, not of classifiers.
+    found.perplexity = found.macro_f1.is_none().then(|| found.loss.exp());
+    Ok(found)
 }
 
-fn of_loss(loss: &Loss) -> Validation {
-    Validation { loss: loss.mean(), tokens: loss.tokens, ..Validation::default() }
-}
-
-fn validation_loss(text: &TextDataset, model: (&Decoder, &Params)) -> Loss {
-    match text.validation() {
-        ValidationText::Stream { file, range } => {
-            text_loss(model, |part| file.slice(part), range, text.context())
+fn validation_loss(text: &TextExamples, model: (&Decoder, &Params)) -> Loss {
+    match &text.validation {
+        TextSplit::Windows(windows) => {
+            text_loss(model, |part| windows.slice(part), 0..windows.len(), text.context)
         }
-        ValidationText::Documents(documents) => sequences_loss(model, documents),
+        TextSplit::Lines(lines) => sequences_loss(model, lines.sequences()),
     }
 }

@@ -10,7 +10,9 @@ use crate::generate::{
 use crate::model::{Decoder, Encoder, Model, Stack};
 use crate::report::Sample;
 use crate::text::{Tokenizer, TokenizerKind};
-use crate::train::dataset::{LabelledDataset, MaskedDataset, PairDataset, RunDataset, TextDataset};
+use crate::train::dataset::{
+    Examples, LabelledExamples, MaskedExamples, PairExamples, RunDataset, TextExamples,
+};
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::Tape;
 
@@ -34,15 +36,15 @@ pub(in crate::train) fn samples(
     if count == 0 {
         return Ok(Vec::new());
     }
-    let made = match (dataset, &model.stack) {
-        (RunDataset::Text(text), Stack::Decoder(gpt)) => {
+    let made = match (&dataset.examples, &model.stack) {
+        (Examples::Text(text), Stack::Decoder(gpt)) => {
             continuations(text, (gpt, &model.params), tokenizer, count, step)
         }
-        (RunDataset::Pairs(pairs), _) => translations(pairs, model, tokenizer, count),
-        (RunDataset::Masked(masked), Stack::Encoder(bert)) => {
+        (Examples::Pairs(pairs), _) => translations(pairs, model, tokenizer, count),
+        (Examples::Masked(masked), Stack::Encoder(bert)) => {
             filled_masks(masked, (bert, &model.params), tokenizer, count)
         }
-        (RunDataset::Labelled(labelled), Stack::Encoder(bert)) => {
+        (Examples::Labelled(labelled), Stack::Encoder(bert)) => {
             Ok(predicted_labels(labelled, (bert, &model.params)))
         }
         _ => panic!("the dataset is of another task than the model"),
@@ -56,7 +58,7 @@ type Made = (String, String, Option<String>);
 
 /// Continuations of the beginning of the validation split.
 fn continuations(
-    text: &TextDataset,
+    text: &TextExamples,
     model: (&Decoder, &Params),
     tokenizer: &Tokenizer,
     count: usize,
@@ -65,10 +67,10 @@ fn continuations(
     let beginning = text.validation_prompt();
     let prompt = tokenizer.decode(&beginning)?;
     let filter = SamplingFilter { temperature: TEMPERATURE, ..SamplingFilter::default() };
-    let (num_return_sequences, seed) = (count, text.seed() ^ step);
+    let (num_return_sequences, seed) = (count, text.seed ^ step);
     let sampling = Strategy::Sample(Sampling { filter, num_return_sequences, seed });
     let mut decoding = DecodingConfig::with_strategy(sampling, &Vec::from_iter(tokenizer.eos_id()));
-    let new_tokens = (text.context() - beginning.len()).clamp(1, MAX_NEW_TOKENS);
+    let new_tokens = (text.context - beginning.len()).clamp(1, MAX_NEW_TOKENS);
     decoding.length.max_new_tokens = Some(new_tokens);
     let options = GenerateOptions {
         bos_token_id: tokenizer.eos_id(),
@@ -81,7 +83,7 @@ fn continuations(
 
 /// Greedy translations of the first validation pairs.
 fn translations(
-    pairs: &PairDataset,
+    pairs: &PairExamples,
     model: &Model,
     tokenizer: &Tokenizer,
     count: usize,
@@ -98,7 +100,7 @@ fn translations(
 
 /// The first validation sequences with masks, with the predicted tokens, and as they were.
 fn filled_masks(
-    masked: &MaskedDataset,
+    masked: &MaskedExamples,
     (bert, params): (&Encoder, &Params),
     tokenizer: &Tokenizer,
     count: usize,
@@ -139,7 +141,7 @@ fn filled_masks(
 }
 
 /// The first validation texts with their predicted and their true label.
-fn predicted_labels(labelled: &LabelledDataset, (bert, params): (&Encoder, &Params)) -> Vec<Made> {
+fn predicted_labels(labelled: &LabelledExamples, (bert, params): (&Encoder, &Params)) -> Vec<Made> {
     let Some((examples, batch)) = labelled.validation_samples() else { return Vec::new() };
     let mut tape = Tape::inference(params);
     let hidden = bert.hidden(&mut tape, &batch.input);

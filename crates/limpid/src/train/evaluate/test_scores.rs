@@ -8,9 +8,9 @@ use crate::eval::translator::{TranslatorScores, score_translator};
 use crate::generate::{GenerationOptions, translation_config};
 use crate::model::Model;
 use crate::text::Tokenizer;
-use crate::train::config::{RunConfig, Targets};
-use crate::train::dataset::RunDataset;
-use serde_json::{Map, Value, json};
+use crate::train::config::{RunConfig, ScoreConfig, Targets};
+use crate::train::dataset::{Examples, PairExamples, RunDataset};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Which pairs a translator is scored on.
@@ -48,86 +48,76 @@ pub struct TestScores {
     pub summaries: Option<[SummaryScores; 2]>,
 }
 
-/// What scoring needs besides a model.
-pub(in crate::train) struct Scoring<'a> {
-    pub(in crate::train) config: &'a RunConfig,
-    pub(in crate::train) dataset: &'a RunDataset,
-    pub(in crate::train) tokenizer: &'a Tokenizer,
-    /// The folder of the saved model, with its generation config.
-    pub(in crate::train) folder: &'a Path,
-}
-
-impl<'a> Scoring<'a> {
-    /// The pairs to score on; none if the task is another, or scoring is off.
-    pub(in crate::train) fn pairs(&self) -> Option<(ScoredSplit, &'a [(String, String)])> {
-        let RunDataset::Pairs(pairs) = self.dataset else { return None };
-        let validation = &pairs.validation_texts;
-        match (&pairs.test_texts, self.config.score()?.max_sentences) {
-            (Some(test), _) => Some((ScoredSplit::Test, test)),
-            (None, 0) => None,
-            (None, most) => {
-                Some((ScoredSplit::Validation, &validation[..validation.len().min(most)]))
-            }
+/// The pairs that a translator is scored on; none if the task is another, or scoring is off.
+pub(in crate::train) fn scored_pairs<'a>(
+    config: &RunConfig,
+    dataset: &'a RunDataset,
+) -> Option<(ScoredSplit, &'a [(String, String)])> {
+    let Examples::Pairs(PairExamples { validation_texts, test_texts, .. }) = &dataset.examples
+    else {
+        return None;
+    };
+    match (test_texts, config.score()?.max_sentences) {
+        (Some(test), _) => Some((ScoredSplit::Test, test)),
+        (None, 0) => None,
+        (None, most) => {
+            let most = validation_texts.len().min(most);
+            Some((ScoredSplit::Validation, &validation_texts[..most]))
         }
     }
+}
 
-    /// BLEU, chrF and loss of `model` on these pairs.
-    ///
-    /// # Panics
-    /// If the model is not an encoder-decoder.
-    pub(in crate::train) fn score(
-        &self,
-        model: &Model,
-        pairs: &[(String, String)],
-    ) -> Result<TranslatorScores> {
-        let translator = model.stack.translator().expect("pairs are for an encoder-decoder");
-        let score = self.config.score().expect("pairs are for an encoder-decoder");
-        let num_beams = Some(score.num_beams);
-        let options = GenerationOptions { num_beams, ..GenerationOptions::default() };
-        // No warnings: the run wrote the folder itself.
-        let (decoding, _) = translation_config(self.folder, translator, &options)?;
-        let case = if score.lowercase { Case::Lower } else { Case::Mixed };
-        let pairs = (pairs, ["source", "target"].map(Path::new));
-        score_translator((translator, &model.params), self.tokenizer, pairs, &decoding, case)
-    }
-
-    /// Scores the saved model.
-    pub(in crate::train) fn test_scores(
-        &self,
-        saved: &Model,
-        last: Option<TranslatorScores>,
-        (split, pairs): (ScoredSplit, &[(String, String)]),
-    ) -> Result<TestScores> {
-        let best = self.score(saved, pairs)?;
-        let score = self.config.score().expect("pairs are for an encoder-decoder");
-        let summaries = match score.targets {
-            Targets::Translations => None,
-            Targets::Summaries => {
-                Some([SummaryScores::of(&best.translations, pairs), SummaryScores::of_leads(pairs)])
-            }
-        };
-        Ok(TestScores { split, beams: score.num_beams, best, last, summaries })
-    }
+/// BLEU, chrF and loss of `model` on these pairs, decoded with the generation config in `folder`.
+///
+/// # Panics
+/// If the model is not an encoder-decoder.
+pub(in crate::train) fn score(
+    model: &Model,
+    score: &ScoreConfig,
+    tokenizer: &Tokenizer,
+    folder: &Path,
+    pairs: &[(String, String)],
+) -> Result<TranslatorScores> {
+    let translator = model.stack.translator().expect("pairs are for an encoder-decoder");
+    let num_beams = Some(score.num_beams);
+    let options = GenerationOptions { num_beams, ..GenerationOptions::default() };
+    // No warnings: the run wrote the folder itself.
+    let (decoding, _) = translation_config(folder, translator, &options)?;
+    let case = if score.lowercase { Case::Lower } else { Case::Mixed };
+    let pairs = (pairs, ["source", "target"].map(Path::new));
+    score_translator((translator, &model.params), tokenizer, pairs, &decoding, case)
 }
 
 impl TestScores {
-    /// Its keys of `summary.json`.
-    pub(in crate::train) fn summary(&self) -> Map<String, Value> {
+    /// `best` are the scores of the saved model on these pairs, `last` those after the last step.
+    pub(in crate::train) fn new(
+        (split, pairs): (ScoredSplit, &[(String, String)]),
+        score: &ScoreConfig,
+        best: TranslatorScores,
+        last: Option<TranslatorScores>,
+    ) -> Self {
+        let summaries = (score.targets == Targets::Summaries).then(|| {
+            [SummaryScores::of(&best.translations, pairs), SummaryScores::of_leads(pairs)]
+        });
+        Self { split, beams: score.num_beams, best, last, summaries }
+    }
+
+    /// Adds its keys to `summary.json`.
+    pub(in crate::train) fn add_to(&self, summary: &mut Value) {
         let TranslatorScores { loss, translations, bleu, chrf, by_length, .. } = &self.best;
         let group = |group: &LengthGroup| {
             let (from, to, sentences) = (group.from, group.to, group.lines);
             json!({ "from": from, "to": to, "sentences": sentences, "bleu": group.score.score })
         };
-        let mut summary = json!({
-            "scored_on": self.split.name(),
-            "scored_sentences": translations.len(),
-            "beams": self.beams,
-            "bleu": bleu.score,
-            "bleu_signature": bleu.signature,
-            "chrf": chrf.score,
-            "chrf_signature": chrf.signature,
-            "bleu_by_length": by_length.iter().map(group).collect::<Vec<_>>(),
-        });
+        let by_length: Vec<Value> = by_length.iter().map(group).collect();
+        summary["scored_on"] = json!(self.split.name());
+        summary["scored_sentences"] = json!(translations.len());
+        summary["beams"] = json!(self.beams);
+        summary["bleu"] = json!(bleu.score);
+        summary["bleu_signature"] = json!(bleu.signature);
+        summary["chrf"] = json!(chrf.score);
+        summary["chrf_signature"] = json!(chrf.signature);
+        summary["bleu_by_length"] = json!(by_length);
         if self.split == ScoredSplit::Test {
             summary["test_loss"] = json!(loss.mean());
         }
@@ -139,10 +129,6 @@ impl TestScores {
         if let Some(last) = &self.last {
             summary["bleu_after_last_step"] = json!(last.bleu.score);
             summary["chrf_after_last_step"] = json!(last.chrf.score);
-        }
-        match summary {
-            Value::Object(map) => map,
-            _ => unreachable!("it was made as an object"),
         }
     }
 }

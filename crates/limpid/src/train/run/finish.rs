@@ -1,6 +1,6 @@
 //! The end of a run: the average of checkpoints, scores on the test set, the summary.
 
-use super::session::{Session, Weights};
+use super::session::Session;
 use super::{OnEvent, Run, TrainEvent};
 use crate::error::Result;
 use crate::eval::translator::TranslatorScores;
@@ -9,8 +9,8 @@ use crate::hub;
 use crate::model::Model;
 use crate::report;
 use crate::train::checkpoint::{self, Checkpoint};
-use crate::train::dataset::RunDataset;
-use crate::train::evaluate::{Scoring, validate};
+use crate::train::dataset::{Examples, RunDataset};
+use crate::train::evaluate::{TestScores, score, scored_pairs, validate};
 use crate::train::trainer::{Outcome, Trainer};
 use crate::train::warning::RunWarning;
 use limpid_tensor::team;
@@ -48,10 +48,11 @@ impl Run {
         };
         let mut saved = Saved::Best;
         if count > 1 && session.average_checkpoints(trainer, count, on_event)? {
-            let found = validate(trainer.dataset(), trainer.model());
-            let best = session.is_best(&found);
-            session.write_validation(&found, best, Weights::AverageOf(count), on_event)?;
-            if best {
+            let mut found = validate(trainer.dataset(), trainer.model())?;
+            found.best = session.is_best(&found);
+            found.checkpoints_averaged = Some(count);
+            session.write_validation(found.clone(), on_event)?;
+            if found.best {
                 saved = Saved::Average;
                 session.set_best(&found);
                 session.state.best_hash = Some(session.save_model(trainer.model())?);
@@ -68,8 +69,8 @@ impl Run {
             false => Outcome::EarlyStopped,
         };
         let mut summary = session.summary(trainer, saved, outcome)?;
-        if let (Some(scores), Some(summary)) = (scores, summary.as_object_mut()) {
-            summary.extend(scores.summary());
+        if let Some(scores) = scores {
+            scores.add_to(&mut summary);
         }
         session.write_results(&summary)?;
         Ok(outcome)
@@ -77,10 +78,6 @@ impl Run {
 }
 
 impl Session {
-    fn scoring<'a>(&'a self, dataset: &'a RunDataset, folder: &'a std::path::Path) -> Scoring<'a> {
-        Scoring { config: &self.config, dataset, tokenizer: &self.tokenizer, folder }
-    }
-
     /// The scores of `model` on the test set; none for a task without one.
     fn score(
         &self,
@@ -88,11 +85,12 @@ impl Session {
         model: &Model,
         on_event: &mut OnEvent,
     ) -> Result<Option<TranslatorScores>> {
-        let folder = self.model_folder();
-        let scoring = self.scoring(dataset, &folder);
-        let Some((split, pairs)) = scoring.pairs() else { return Ok(None) };
+        let pairs = scored_pairs(&self.config, dataset);
+        let (Some((split, pairs)), Some(config)) = (pairs, self.config.score()) else {
+            return Ok(None);
+        };
         on_event(TrainEvent::Scoring { sentences: pairs.len(), split });
-        scoring.score(model, pairs).map(Some)
+        score(model, config, &self.tokenizer, &self.model_folder(), pairs).map(Some)
     }
 
     /// Loads the saved model, as a user would, scores it, and writes its translations.
@@ -101,16 +99,14 @@ impl Session {
         dataset: &RunDataset,
         last: Option<TranslatorScores>,
         on_event: &mut OnEvent,
-    ) -> Result<Option<super::TestScores>> {
-        let folder = self.model_folder();
-        let scoring = self.scoring(dataset, &folder);
-        let Some((split, pairs)) = scoring.pairs() else { return Ok(None) };
-        let (saved, _) = hub::load(&folder)?;
-        on_event(TrainEvent::Scoring { sentences: pairs.len(), split });
-        let scores = scoring.test_scores(&saved, last, (split, pairs))?;
-        let text = scores.best.translations.join("\n") + "\n";
+    ) -> Result<Option<TestScores>> {
+        let pairs = scored_pairs(&self.config, dataset);
+        let (Some(pairs), Some(config)) = (pairs, self.config.score()) else { return Ok(None) };
+        let (saved, _) = hub::load(&self.model_folder())?;
+        let Some(best) = self.score(dataset, &saved, on_event)? else { return Ok(None) };
+        let text = best.translations.join("\n") + "\n";
         write_atomic(&self.folder.join("translations.txt"), text.as_bytes())?;
-        Ok(Some(scores))
+        Ok(Some(TestScores::new(pairs, config, best, last)))
     }
 
     /// The validation loss of the saved weights, if they are not the best ones that the state
@@ -121,7 +117,7 @@ impl Session {
             return Ok(None);
         }
         let (model, _) = hub::load(&self.model_folder())?;
-        let loss = validate(dataset, &model).loss;
+        let loss = validate(dataset, &model)?.loss;
         let (folder, step) = (self.model_folder(), self.state.best_step);
         on_event(TrainEvent::Warning(RunWarning::OtherWeights { folder, step, loss }));
         Ok(Some(loss))
@@ -154,7 +150,7 @@ impl Session {
             },
             "threads": team::threads(),
         });
-        if !matches!(trainer.dataset(), RunDataset::Labelled(_)) {
+        if !matches!(trainer.dataset().examples, Examples::Labelled(_)) {
             summary["validation_perplexity"] = loss.map(f64::exp).into();
         }
         if !matches!(saved, Saved::Other(_)) {

@@ -21,7 +21,7 @@ use session::Session;
 use super::checkpoint::{Checkpoint, State};
 use super::config::RunConfig;
 use super::dataset::RunDataset;
-use super::disk::DiskPlan;
+use super::disk::check_disk_space;
 use super::evaluate::{ScoredSplit, TestScores};
 use super::metrics::Metrics;
 use super::pretrained::{check_no_bias, generation_config_of};
@@ -147,7 +147,7 @@ impl Run {
         let checkpoint = tensors.iter().map(|(_, tensor)| bytes(tensor)).sum();
         let model = bytes(self.trainer.model().params.flat());
         let keep = self.session.keep(&self.trainer).count;
-        DiskPlan::new(checkpoint, model, keep).check(&self.session.folder)
+        check_disk_space(&self.session.folder, checkpoint, model, keep)
     }
 
     /// Steps done, and steps in all.

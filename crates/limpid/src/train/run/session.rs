@@ -2,12 +2,12 @@
 
 use super::{OnEvent, TrainEvent};
 use crate::error::{Quantity, Result, RunError};
-use crate::report::{self, Metric};
+use crate::report::{self, Metric, Validation};
 use crate::text::Tokenizer;
 use crate::train::checkpoint::{self, Keep, State};
 use crate::train::config::RunConfig;
 use crate::train::dataset::RunDataset;
-use crate::train::evaluate::{Validation, samples, validate};
+use crate::train::evaluate::{samples, validate};
 use crate::train::metrics::Metrics;
 use crate::train::run_folder::overwrite;
 use crate::train::trainer::{Control, StepReport, Trainer};
@@ -98,11 +98,15 @@ impl Session {
         trainer: &mut Trainer<RunDataset>,
         on_event: &mut OnEvent,
     ) -> Result<()> {
-        let found = trainer.with_ema(|t| validate(t.dataset(), t.model()));
-        self.check_validation(&found, trainer)?;
+        let mut found = trainer.with_ema(|t| validate(t.dataset(), t.model()))?;
         let step = self.state.step;
-        let best = self.is_best(&found);
-        if best {
+        if !found.loss.is_finite() {
+            let (quantity, value, lr) =
+                (Quantity::ValidationLoss, found.loss, trainer.learning_rate());
+            return Err(RunError::Diverged { quantity, step, value, lr }.into());
+        }
+        found.best = self.is_best(&found);
+        if found.best {
             self.set_best(&found);
             self.state.best_step = step;
             self.state.since_best = 0;
@@ -111,7 +115,7 @@ impl Session {
         } else {
             self.state.since_best += 1;
         }
-        self.write_validation(&found, best, Weights::OfStep, on_event)?;
+        self.write_validation(found, on_event)?;
         let count = self.config.train.samples;
         let made =
             trainer.with_ema(|t| samples(t.dataset(), t.model(), &self.tokenizer, count, step))?;
@@ -131,47 +135,13 @@ impl Session {
         self.state.best_metric_bits = Some(value.to_bits());
     }
 
-    fn check_validation(
-        &self,
-        found: &Validation,
-        trainer: &Trainer<RunDataset>,
-    ) -> Result<(), RunError> {
-        if found.tokens == 0 {
-            return Err(RunError::EmptyValidation);
-        }
-        if !found.loss.is_finite() {
-            let (quantity, step) = (Quantity::ValidationLoss, self.state.step);
-            let (value, lr) = (found.loss, trainer.learning_rate());
-            return Err(RunError::Diverged { quantity, step, value, lr });
-        }
-        Ok(())
-    }
-
     pub(super) fn write_validation(
         &mut self,
-        found: &Validation,
-        best: bool,
-        weights: Weights,
+        found: Validation,
         on_event: &mut OnEvent,
     ) -> Result<()> {
-        let Validation { loss, bits_per_character, accuracy, macro_f1, pair_accuracy, .. } = *found;
-        let metric = report::Validation {
-            step: self.state.step,
-            loss,
-            // Perplexity is a measure of language models, not of classifiers.
-            perplexity: macro_f1.is_none().then(|| loss.exp()),
-            bits_per_character,
-            accuracy,
-            macro_f1,
-            pair_accuracy,
-            best,
-            checkpoints_averaged: match weights {
-                Weights::OfStep => None,
-                Weights::AverageOf(checkpoints) => Some(checkpoints),
-            },
-            ..Default::default()
-        };
-        self.write_metric(Metric::Validation(metric), on_event)
+        let step = self.state.step;
+        self.write_metric(Metric::Validation(Validation { step, ..found }), on_event)
     }
 
     pub(super) fn save_checkpoint(&mut self, trainer: &Trainer<RunDataset>) -> Result<()> {
@@ -186,13 +156,4 @@ impl Session {
         let train = &self.config.train;
         Keep { count: train.keep_checkpoints, every: train.checkpoint_every, last: trainer.steps() }
     }
-}
-
-/// Whose validation loss it is.
-#[derive(Clone, Copy)]
-pub(super) enum Weights {
-    /// Of the weights after the step, or their moving average.
-    OfStep,
-    /// Of the mean of this many checkpoints.
-    AverageOf(usize),
 }

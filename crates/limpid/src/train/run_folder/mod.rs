@@ -117,10 +117,11 @@ impl Contents {
 
 /// A locked run folder in one of the states of [`Contents`].
 pub struct RunFolder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The system releases it when the process ends, however it ends.
     _lock: File,
-    restored: bool,
+    /// Whether opening it restored a run that was to be overwritten.
+    pub(super) restored: bool,
 }
 
 impl RunFolder {
@@ -134,52 +135,6 @@ impl RunFolder {
         let lock = lock(path)?;
         let restored = overwrite::roll_back(path)?;
         Ok(Self { path: path.to_path_buf(), _lock: lock, restored })
-    }
-
-    /// Whether opening it restored a run that was to be overwritten.
-    pub fn was_restored(&self) -> bool {
-        self.restored
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What it contains.
-    ///
-    /// # Errors
-    /// As [`Contents::of`].
-    pub fn contents(&self) -> Result<Contents> {
-        Contents::of(&self.path)
-    }
-
-    /// Moves the run in it out of the way of a new one, until [`RunFolder::commit_overwrite`] or
-    /// [`RunFolder::roll_back`].
-    ///
-    /// # Errors
-    /// If a file cannot be moved; then opening the folder again restores it.
-    pub fn begin_overwrite(&self) -> Result<()> {
-        overwrite::begin(&self.path)
-    }
-
-    /// Removes the run that was overwritten, if there is one: the new one has a checkpoint.
-    ///
-    /// # Errors
-    /// If it cannot be renamed; then it is still there.
-    pub fn commit_overwrite(&self) -> Result<()> {
-        overwrite::commit(&self.path)
-    }
-
-    /// Removes what a new run has written, and restores the one that it was to overwrite.
-    ///
-    /// # Errors
-    /// If a file cannot be moved; then opening the folder again finishes it.
-    pub fn roll_back(&self) -> Result<()> {
-        if !overwrite::is_pending(&self.path) {
-            return clear(&self.path);
-        }
-        overwrite::roll_back(&self.path).map(drop)
     }
 
     /// Removes the folder itself, if nothing is left in it but the lock.
@@ -201,11 +156,6 @@ impl RunFolder {
         };
         Err(RunError::FinishedWithoutCheckpoint { folder: self.path.clone(), model }.into())
     }
-}
-
-/// Whether an overwrite waits to be rolled back: then what [`Contents::of`] sees is not the run.
-pub(super) fn overwrite_pending(folder: &Path) -> bool {
-    overwrite::is_pending(folder)
 }
 
 /// A `config.toml` may also be the user's own: then it is not, byte for byte, what a run writes.

@@ -27,8 +27,9 @@ const DISCARDED: &str = ".discarded";
 /// What may lie beside a run, or alone.
 pub(super) const FOLDERS: [&str; 3] = [MOVING, WAITING, DISCARDED];
 
-/// Moves the run in `folder` out of the way of a new one.
-pub(super) fn begin(folder: &Path) -> Result<()> {
+/// Moves the run in `folder` out of the way of a new one, until [`commit`] or [`undo`]. If a file
+/// cannot be moved, opening the folder again restores it.
+pub(in crate::train) fn begin(folder: &Path) -> Result<()> {
     let moving = folder.join(MOVING);
     create(&moving)?;
     for path in entries(folder) {
@@ -37,8 +38,9 @@ pub(super) fn begin(folder: &Path) -> Result<()> {
     rename(&moving, &folder.join(WAITING))
 }
 
-/// Whether an old run waits here for the first checkpoint of a new one.
-pub(super) fn is_pending(folder: &Path) -> bool {
+/// Whether an old run waits here for the first checkpoint of a new one: then what
+/// [`Contents::of`](super::Contents::of) sees is not the run.
+pub(in crate::train) fn is_pending(folder: &Path) -> bool {
     [MOVING, WAITING].iter().any(|name| folder.join(name).is_dir())
 }
 
@@ -72,6 +74,12 @@ pub(super) fn roll_back(folder: &Path) -> Result<bool> {
         remove(&moving)?;
     }
     Ok(pending)
+}
+
+/// Removes what a new run has written, and restores the one that it was to overwrite. If a file
+/// cannot be moved, opening the folder again finishes it.
+pub(in crate::train) fn undo(folder: &Path) -> Result<()> {
+    if is_pending(folder) { roll_back(folder).map(drop) } else { clear(folder) }
 }
 
 fn remove_discarded(folder: &Path) {

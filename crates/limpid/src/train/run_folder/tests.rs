@@ -39,8 +39,8 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
 /// Overwrites the run in `folder`, up to where a kill comes. Says whether the new checkpoint was
 /// saved.
 fn overwrite(folder: &Path) -> bool {
-    let Ok(opened) = RunFolder::open(folder) else { return false };
-    if opened.begin_overwrite().is_err() {
+    let Ok(_opened) = RunFolder::open(folder) else { return false };
+    if overwrite::begin(folder).is_err() {
         return false;
     }
     write_run(folder, "new", &[]);
@@ -52,7 +52,7 @@ fn overwrite(folder: &Path) -> bool {
     fs::write(temporary.join("state.json"), "new").unwrap();
     let saved = ops::rename(&temporary, &checkpoint).is_ok();
     if saved {
-        let _ = opened.commit_overwrite();
+        let _ = overwrite::commit(folder);
     }
     saved
 }
