@@ -3,11 +3,11 @@
 //! A task asks for its keys by name and type ([`Settings::get`]); what it has not asked for at the
 //! end has no effect for it and is an error.
 
-use super::RunConfig;
-use super::TaskKind;
 use super::keys::{KEYS, PATHS, nearest};
 use super::value::Setting;
+use super::{RunConfig, TaskKind};
 use crate::error::{Error, Result, SettingError};
+use crate::nn::Named;
 use crate::text::decode_utf8;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -262,31 +262,28 @@ impl Settings {
         })
     }
 
-    /// Of two keys that exclude each other the one that counts: an override replaces the other in
-    /// the file.
-    pub(super) fn exclusive<A: Setting, B: Setting>(
+    /// Of two keys that exclude each other the one that counts, as what it stands for: an override
+    /// replaces the other in the file.
+    pub(super) fn exclusive<A: Setting, B: Setting, T>(
         &mut self,
-        first: &'static str,
-        second: &'static str,
+        (first, from_first): (&'static str, impl FnOnce(A) -> T),
+        (second, from_second): (&'static str, impl FnOnce(B) -> T),
         reason: &str,
-    ) -> Result<Option<Choice<A, B>>> {
-        let (a, b) = (self.get::<A>(first)?, self.get::<B>(second)?);
-        let is_override = |settings: &Self, key: &str| {
-            settings.given[key].last().is_some_and(|given| given.place.is_none())
-        };
-        Ok(match (a, b) {
-            (None, None) => None,
-            (Some(a), None) => Some(Choice::First(a)),
-            (None, Some(b)) => Some(Choice::Second(b)),
-            (Some(a), Some(b)) => match (is_override(self, first), is_override(self, second)) {
-                (true, false) => Some(Choice::First(a)),
-                (false, true) => Some(Choice::Second(b)),
-                _ => {
-                    let (key, other) = (first.to_string(), second.to_string());
-                    return Err(SettingError::Conflict { key, other, reason: reason.into() }.into());
-                }
-            },
-        })
+    ) -> Result<Option<T>> {
+        let (a, b) = (self.get(first)?.map(from_first), self.get(second)?.map(from_second));
+        if a.is_none() || b.is_none() {
+            return Ok(a.or(b));
+        }
+        let is_override =
+            |key: &str| self.given[key].last().is_some_and(|given| given.place.is_none());
+        match (is_override(first), is_override(second)) {
+            (true, false) => Ok(a),
+            (false, true) => Ok(b),
+            _ => {
+                let (key, other, reason) = (first.to_string(), second.to_string(), reason.into());
+                Err(SettingError::Conflict { key, other, reason }.into())
+            }
+        }
     }
 
     /// The keys that have an effect, in the order of [`KEYS`].
@@ -309,14 +306,6 @@ impl Settings {
         }
         .into())
     }
-}
-
-/// One of two keys that exclude each other.
-pub(super) enum Choice<A, B> {
-    /// The first.
-    First(A),
-    /// The second.
-    Second(B),
 }
 
 fn given(text: &str, span: Range<usize>, value: &DeValue) -> Given {

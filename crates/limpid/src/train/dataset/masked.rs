@@ -78,7 +78,7 @@ impl MaskedDataset {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let (data, seed, context) = (&task.data, config.train.seed, task.model.context_length);
-        let (probability, unit) = (task.masking.probability, task.masking.unit());
+        let (probability, unit) = (task.masking.probability, task.masking.whole_words);
         let masking = Masking::new(tokenizer, probability, unit, seed)?;
         let template = EncoderTemplate::new(tokenizer)?;
         let source = match data.unit {

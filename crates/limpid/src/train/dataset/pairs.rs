@@ -49,9 +49,8 @@ impl PairDataset {
         cache: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
-        let (data, seed, context) = (&task.data, config.train.seed, task.model.context_length());
-        let model = config.translator_for(tokenizer)?;
-        let (start, end) = (model.start(), model.end());
+        let (data, seed, context) = (&task.data, config.train.seed, config.context_length());
+        let [start, end] = config.start_and_end(tokenizer)?;
         let mut cut = |files: &PairFiles, policy, name: &str| {
             token_pairs((files, policy), tokenizer, end, &cache.join(name), progress)
         };

@@ -77,7 +77,7 @@ impl TextDataset {
             Unit::Lines => lines((config, task), tokenizer, cache, progress)?,
             Unit::Windows | Unit::Pairs => windows(task, tokenizer, cache, progress)?,
         };
-        let (context, seed) = (task.model.context_length, config.train.seed);
+        let (context, seed) = (task.model.sizes.context_length, config.train.seed);
         let batch = config.train.batch.sequences().unwrap_or_default();
         let accumulate = config.train.gradient_accumulation_steps;
         Ok(Self { source, context, batch, accumulate, seed, characters_per_token })
@@ -206,7 +206,7 @@ fn windows(
     cache: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Source, f64)> {
-    let (data, context) = (&task.data, task.model.context_length);
+    let (data, context) = (&task.data, task.model.sizes.context_length);
     let end = if data.text.len() > 1 { tokenizer.eos_id() } else { None };
     let windows = Windows::read(data, tokenizer, end, cache, progress)?;
     let (file, kept) = windows.validation();
@@ -263,7 +263,7 @@ fn lines(
     cache: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Source, f64)> {
-    let (data, context, seed) = (&task.data, task.model.context_length, config.train.seed);
+    let (data, context, seed) = (&task.data, task.model.sizes.context_length, config.train.seed);
     let mut read = |files: &[PathBuf], policy, name| {
         Documents::read((files, policy), tokenizer, &cache.join(name), progress)
     };
