@@ -91,7 +91,6 @@ impl RunConfig {
     /// Refuses what cannot work, before anything is read.
     ///
     /// # Errors
-    ///
     /// A number is out of range, two values do not fit together, a path is not UTF-8, or no model
     /// has such sizes.
     pub fn validate(&self) -> Result<()> {

@@ -67,9 +67,8 @@ impl TextData {
 impl Section for TextData {
     fn keys(&mut self, keys: &mut Keys) -> Result<()> {
         self.own_keys(keys)?;
-        if self.unit == Unit::Lines {
-            keys.key("data.drop_duplicates", &mut self.duplicates)?;
-        }
+        let is_lines = self.unit == Unit::Lines;
+        keys.key_if(is_lines, "data.drop_duplicates", &mut self.duplicates)?;
         split_key(keys, &mut self.validation_split, !self.validation_text.is_empty())
     }
 }
@@ -135,9 +134,7 @@ impl LabelledData {
 impl Section for LabelledData {
     fn keys(&mut self, keys: &mut Keys) -> Result<()> {
         self.own_keys(keys)?;
-        if has_header(self.format) {
-            keys.key("data.header", &mut self.header)?;
-        }
+        keys.key_if(has_header(self.format), "data.header", &mut self.header)?;
         keys.key("data.drop_duplicates", &mut self.duplicates)?;
         split_key(keys, &mut self.validation_split, !self.validation_text.is_empty())
     }
@@ -207,7 +204,6 @@ impl PairTable {
     /// A table, ready to be read.
     ///
     /// # Errors
-    ///
     /// No format is set, and the extension of `path` is not one of a table; or the format has no
     /// two texts.
     pub fn at(&self, path: &Path) -> Result<PairFiles> {
@@ -252,10 +248,7 @@ impl PairTable {
 impl Section for PairTable {
     fn keys(&mut self, keys: &mut Keys) -> Result<()> {
         self.own_keys(keys)?;
-        match has_header(self.format) {
-            true => keys.key("data.header", &mut self.header),
-            false => Ok(()),
-        }
+        keys.key_if(has_header(self.format), "data.header", &mut self.header)
     }
 }
 
@@ -348,7 +341,6 @@ impl PairFiles {
     /// All pairs, in order, one at a time.
     ///
     /// # Errors
-    ///
     /// A file cannot be opened.
     pub fn pairs(&self) -> Result<Pairs> {
         match self {

@@ -65,8 +65,8 @@ fn edits(a: &str, b: &str) -> usize {
 
 impl RunConfig {
     /// Why a key that exists has no effect for this run, and which key has, if one does.
-    pub(super) fn reason(&self, key: &str) -> String {
-        let text = match key.split_once('.') {
+    pub(super) fn reason(&self, key: &str) -> &'static str {
+        match key.split_once('.') {
             Some(("data", key)) => self.reason_data(key),
             Some(("tokenizer", _)) => match &self.pretrained {
                 Some(_) => "the tokenizer is the pretrained model's",
@@ -77,8 +77,7 @@ impl RunConfig {
             Some(("train", key)) => self.reason_train(key),
             Some(("score", _)) => "only translate is scored by what it generates",
             _ => "another task has it",
-        };
-        text.into()
+        }
     }
 
     fn reason_data(&self, key: &str) -> &'static str {

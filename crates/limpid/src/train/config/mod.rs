@@ -188,7 +188,6 @@ impl RunConfig {
     /// Reads a TOML file with overrides such as `train.steps=500`; see [`Settings::read`].
     ///
     /// # Errors
-    ///
     /// Those of [`Settings::read`], [`Settings::set`] and [`Settings::resolve`].
     pub fn read(path: &Path, overrides: &[String], data_folder: Option<&Path>) -> Result<Self> {
         let mut settings = Settings::read(path, data_folder)?;
@@ -199,7 +198,6 @@ impl RunConfig {
     /// The same from text; paths stay as they are.
     ///
     /// # Errors
-    ///
     /// Those of [`Settings::parse`], [`Settings::set`] and [`Settings::resolve`].
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
         let mut settings = Settings::parse(text)?;
@@ -211,7 +209,6 @@ impl RunConfig {
     /// run has started from need not exist any more.
     ///
     /// # Errors
-    ///
     /// The file cannot be read, or is not what a run has saved.
     pub fn read_saved(path: &Path) -> Result<Self> {
         Settings::read(path, None)?.resolve_saved()
@@ -243,9 +240,8 @@ impl RunConfig {
         let task = Task::read(s, pretrained)?;
         let tokenizer = TokenizerConfig::read_for(s, kind, is_pretrained)?;
         let mut train = TrainConfig::defaults(kind, task.unit(), is_pretrained).read(s)?;
-        if kind == TaskKind::Classify {
-            Keys::Read(s).key(BEST_METRIC, &mut train.best_metric)?;
-        }
+        let is_classifier = kind == TaskKind::Classify;
+        Keys::Read(s).key_if(is_classifier, BEST_METRIC, &mut train.best_metric)?;
         let config = Self { task, tokenizer, pretrained: folder, train };
         s.finish(|key| config.reason(key))?;
         config.validate()?;
@@ -287,12 +283,14 @@ impl RunConfig {
 
     /// The files to train on.
     pub fn training_files(&self) -> Vec<PathBuf> {
-        self.task.files()[0].clone()
+        let [training, _] = self.task.files();
+        training
     }
 
     /// The files for validation, if there are any.
     pub fn validation_files(&self) -> Vec<PathBuf> {
-        self.task.files()[1].clone()
+        let [_, validation] = self.task.files();
+        validation
     }
 
     /// All files that become tokens before the training.
@@ -334,10 +332,7 @@ impl Section for RunConfig {
         self.tokenizer.keys(keys)?;
         keys.key("model.from", &mut self.pretrained)?;
         self.train.keys(keys)?;
-        match kind {
-            TaskKind::Classify => keys.key(BEST_METRIC, &mut self.train.best_metric),
-            _ => Ok(()),
-        }
+        keys.key_if(kind == TaskKind::Classify, BEST_METRIC, &mut self.train.best_metric)
     }
 }
 

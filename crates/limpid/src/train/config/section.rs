@@ -31,6 +31,16 @@ impl Keys<'_> {
         }
         Ok(())
     }
+
+    /// The value of a key that has an effect only in some runs.
+    pub(super) fn key_if<T: Setting>(
+        &mut self,
+        has_effect: bool,
+        key: &'static str,
+        value: &mut T,
+    ) -> Result<()> {
+        if has_effect { self.key(key, value) } else { Ok(()) }
+    }
 }
 
 /// Values that stand under keys.

@@ -63,7 +63,6 @@ impl Settings {
     /// start of a path (of the file or of an override) stands for `data_folder`.
     ///
     /// # Errors
-    ///
     /// The file cannot be read, is not TOML, or has no known task.
     pub fn read(path: &Path, data_folder: Option<&Path>) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
@@ -78,7 +77,6 @@ impl Settings {
     /// The same from text; paths stay as they are.
     ///
     /// # Errors
-    ///
     /// The text is not TOML, or has no known task.
     pub fn parse(text: &str) -> Result<Self> {
         Self::from_toml(text, Path::new(""), None)
@@ -121,7 +119,6 @@ impl Settings {
     /// Sets a key from text of the form `train.steps=500`. A value that is not TOML is a string.
     ///
     /// # Errors
-    ///
     /// The text is not of that form, or names a path in a data folder that is not given.
     pub fn set(&mut self, text: &str) -> Result<()> {
         let not = || SettingError::NotKeyValue { text: text.into() };
@@ -143,7 +140,6 @@ impl Settings {
     /// Sets a key to paths.
     ///
     /// # Errors
-    ///
     /// A path is not UTF-8: a configuration is text and cannot hold it.
     pub fn set_paths(&mut self, key: &str, paths: &[PathBuf]) -> Result<()> {
         let text = |path: &PathBuf| match path.to_str() {
@@ -200,7 +196,6 @@ impl Settings {
     /// its folder.
     ///
     /// # Errors
-    ///
     /// A key is unknown, has no effect for the task, or has a value that cannot work; a
     /// pretrained model cannot be read or does not fit.
     pub fn resolve(self) -> Result<RunConfig> {
@@ -292,17 +287,14 @@ impl Settings {
     }
 
     /// Refuses keys that nothing has asked for: `reason` says why one has no effect.
-    pub(super) fn finish(&self, reason: impl Fn(&str) -> String) -> Result<()> {
+    pub(super) fn finish(&self, reason: impl Fn(&str) -> &'static str) -> Result<()> {
         let Some(key) = self.given.keys().find(|key| !self.asked.contains(&key[..])) else {
             return Ok(());
         };
+        let (key, task, reason) = (key.clone(), self.task.name(), reason(key).to_string());
         Err(match KEYS.contains(&&key[..]) {
-            true => SettingError::NoEffect {
-                key: key.clone(),
-                task: self.task.name(),
-                reason: reason(key),
-            },
-            false => SettingError::Unknown { key: key.clone(), nearest: nearest(key) },
+            true => SettingError::NoEffect { key, task, reason },
+            false => SettingError::Unknown { nearest: nearest(&key), key },
         }
         .into())
     }

@@ -309,10 +309,7 @@ impl Section for TrainConfig {
         self.length.keys(keys)?;
         self.warmup.keys(keys)?;
         self.own_keys(keys)?;
-        match self.schedule {
-            Schedule::Constant => Ok(()),
-            _ => keys.key("train.min_lr", &mut self.min_lr),
-        }
+        keys.key_if(self.schedule != Schedule::Constant, "train.min_lr", &mut self.min_lr)
     }
 }
 
