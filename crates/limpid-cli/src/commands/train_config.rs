@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 /// The configuration that flags and file describe.
 pub(super) fn config(args: &Train) -> Result<RunConfig> {
     let data_folder = std::env::var_os("LIMPID_DATA").map(PathBuf::from);
-    let mut settings = match TaskKind::ALL.into_iter().find(|task| task.name() == args.what) {
-        Some(task) => {
+    let mut settings = match args.what.parse::<TaskKind>() {
+        Ok(task) => {
             check_flags(args, task)?;
             Settings::new(task).with_data_folder(data_folder)
         }
-        None => {
+        Err(_) => {
             let file = config_file(&args.what)?;
             check_file(args, &file)?;
             Settings::read(Path::new(&file), data_folder.as_deref())?

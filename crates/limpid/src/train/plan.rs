@@ -1,8 +1,8 @@
 //! Memory that a run needs, estimated before it starts.
 
 use super::config::{
-    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TranslatorModel,
-    Unit,
+    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerSizes,
+    TranslatorModel, Unit,
 };
 use crate::error::{MemoryRemedy, PlanError, Result};
 use crate::text::text_size;
@@ -25,19 +25,13 @@ impl Memory {
     /// If the configuration describes no model.
     pub fn of(config: &RunConfig, vocab_size: usize) -> Result<Self> {
         let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
-        let (parameters, (c, f, layers)) = match &config.task {
-            Task::Gpt(GptTask { model: m, .. }) => {
-                let sizes = sizes(m.hidden_size, m.intermediate_size, m.layers);
-                (config.decoder(vocab_size)?.parameters_about(), sizes)
-            }
-            Task::Bert(BertTask { model: m, .. })
-            | Task::Classify(ClassifyTask { model: m, .. }) => {
-                let head = config.head(&["a".into(), "b".into()]);
-                let sizes = sizes(m.hidden_size, m.intermediate_size, m.layers);
-                (config.encoder(vocab_size, head)?.parameters_about(), sizes)
-            }
-            Task::Translate(task) => {
-                (config.translator(vocab_size)?.parameters_about(), translator_sizes(&task.model))
+        let labels = ["a".into(), "b".into()];
+        let parameters = config.stack(vocab_size, &labels)?.parameters_about();
+        let (c, f, layers) = match &config.task {
+            Task::Gpt(task) => sizes(&task.model.sizes),
+            Task::Translate(task) => translator_sizes(&task.model),
+            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+                sizes(model)
             }
         };
         // Gradients in flight, and rows of logits of the output layer.
@@ -59,17 +53,17 @@ impl Memory {
 /// c, f, and the numbers that all layers keep per token for the backward pass: q, k, v, the
 /// attention's output, two sums, two norms, and the feed-forward layer before and after its
 /// activation.
-fn sizes(c: usize, f: usize, layers: usize) -> (f64, f64, f64) {
-    let (c, f) = (c as f64, f as f64);
-    (c, f, layers as f64 * (8.0 * c + 2.0 * f))
+fn sizes(model: &TransformerSizes) -> (f64, f64, f64) {
+    let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
+    (c, f, model.layers as f64 * (8.0 * c + 2.0 * f))
 }
 
 fn translator_sizes(model: &TranslatorModel) -> (f64, f64, f64) {
     match model {
         // A decoder's cross-attention keeps as much as its self-attention.
-        TranslatorModel::Transformer(m) => {
-            let (c, f, layers) = sizes(m.hidden_size, m.intermediate_size, m.layers);
-            (c, f, layers + m.layers as f64 * 3.0 * c)
+        TranslatorModel::Transformer(model) => {
+            let (c, f, layers) = sizes(&model.sizes);
+            (c, f, layers + model.sizes.layers as f64 * 3.0 * c)
         }
         // Gates, states and memories of both directions, the states side by side; a context and a
         // query.
@@ -244,27 +238,29 @@ impl Sizes<'_> {
 
 impl RunConfig {
     fn sizes(&mut self) -> Sizes<'_> {
-        let (heads, hidden_size, context_length, dependent) = match &mut self.task {
-            Task::Gpt(GptTask { model: m, .. }) => {
-                (m.heads, &mut m.hidden_size, &mut m.context_length, (&mut m.intermediate_size, 4))
-            }
-            Task::Bert(BertTask { model: m, .. })
-            | Task::Classify(ClassifyTask { model: m, .. }) => {
-                (m.heads, &mut m.hidden_size, &mut m.context_length, (&mut m.intermediate_size, 4))
+        let model = match &mut self.task {
+            Task::Gpt(GptTask { model, .. }) => &mut model.sizes,
+            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+                model
             }
             Task::Translate(task) => match &mut task.model {
-                TranslatorModel::Transformer(m) => (
-                    m.heads,
-                    &mut m.hidden_size,
-                    &mut m.context_length,
-                    (&mut m.intermediate_size, 4),
-                ),
-                TranslatorModel::Recurrent(m) => {
-                    (1, &mut m.hidden_size, &mut m.context_length, (&mut m.embedding_size, 1))
+                TranslatorModel::Transformer(model) => &mut model.sizes,
+                TranslatorModel::Recurrent(model) => {
+                    return Sizes {
+                        heads: 1,
+                        hidden_size: &mut model.hidden_size,
+                        context_length: &mut model.context_length,
+                        dependent: (&mut model.embedding_size, 1),
+                    };
                 }
             },
         };
-        Sizes { heads, hidden_size, context_length, dependent }
+        Sizes {
+            heads: model.heads,
+            hidden_size: &mut model.hidden_size,
+            context_length: &mut model.context_length,
+            dependent: (&mut model.intermediate_size, 4),
+        }
     }
 }
 

@@ -48,6 +48,16 @@ pub enum StackConfig {
 }
 
 impl StackConfig {
+    /// Approximate number of parameters; a float, so that absurd sizes cannot overflow.
+    pub fn parameters_about(&self) -> f64 {
+        match self {
+            StackConfig::Decoder(config) => config.parameters_about(),
+            StackConfig::EncoderDecoder(config) => config.parameters_about(),
+            StackConfig::Encoder(config) => config.parameters_about(),
+            StackConfig::Recurrent(config) => config.parameters_about(),
+        }
+    }
+
     /// Checks sizes and options.
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.

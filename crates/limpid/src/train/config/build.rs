@@ -1,18 +1,16 @@
 //! From a configuration to what it describes: tokenizer and model.
 
 use super::{
-    BertTask, ClassifyTask, EncoderModel, GptTask, Pretrained, RecurrentModel, RunConfig, Task,
-    TaskKind, TokenizerConfig, TransformerModel, TranslatorModel, Unit,
+    BertTask, ClassifyTask, Pretrained, RecurrentModel, RunConfig, Task, TaskKind, TokenizerConfig,
+    TransformerModel, TransformerSizes, TranslatorModel, Unit,
 };
 use crate::error::{PretrainedError, Result, TokenizerOrigin};
-use crate::hub::StackConfig;
 use crate::model::Model;
 use crate::model::config::{
-    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, RecurrentConfig,
+    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, RecurrentConfig, StackConfig,
 };
 use crate::text::train::{Shortage, TokenizerSpec};
 use crate::text::{Purpose, Tokenizer, TokenizerKind};
-use std::path::Path;
 
 /// Tokens of a trained vocabulary unless set.
 const VOCAB_SIZE: usize = 8_000;
@@ -36,72 +34,52 @@ impl TokenizerConfig {
 
 impl TransformerModel {
     fn decoder(&self, vocab_size: usize) -> DecoderConfig {
+        let TransformerSizes { context_length, layers, heads, hidden_size, .. } = self.sizes;
         DecoderConfig {
-            intermediate_size: self.intermediate_size,
-            activation_function: self.activation,
+            intermediate_size: self.sizes.intermediate_size,
+            activation_function: self.sizes.activation,
             norm: self.norm,
-            dropout: self.dropout,
-            options: self.options(),
-            ..DecoderConfig::gpt2(
-                vocab_size,
-                self.context_length,
-                self.layers,
-                self.heads,
-                self.hidden_size,
-            )
+            dropout: self.sizes.dropout,
+            options: self.options,
+            ..DecoderConfig::gpt2(vocab_size, context_length, layers, heads, hidden_size)
         }
     }
 
     fn encoder_decoder(&self, vocab_size: usize) -> EncoderDecoderConfig {
+        let TransformerSizes { layers, heads, hidden_size, intermediate_size, .. } = self.sizes;
         EncoderDecoderConfig {
-            max_position_embeddings: self.context_length,
-            activation_function: self.activation,
+            max_position_embeddings: self.sizes.context_length,
+            activation_function: self.sizes.activation,
             norm: self.norm,
-            dropout: self.dropout,
-            options: self.options(),
-            ..EncoderDecoderConfig::new(
-                vocab_size,
-                self.layers,
-                self.heads,
-                self.hidden_size,
-                self.intermediate_size,
-            )
+            dropout: self.sizes.dropout,
+            options: self.options,
+            ..EncoderDecoderConfig::new(vocab_size, layers, heads, hidden_size, intermediate_size)
         }
     }
 }
 
-impl EncoderModel {
+impl TransformerSizes {
     fn encoder(&self, vocab_size: usize, head: EncoderHead) -> EncoderConfig {
+        let Self { context_length, layers, heads, hidden_size, .. } = *self;
         EncoderConfig {
             intermediate_size: self.intermediate_size,
             hidden_act: self.activation,
             dropout: self.dropout,
             head,
-            ..EncoderConfig::new(
-                vocab_size,
-                self.context_length,
-                self.layers,
-                self.heads,
-                self.hidden_size,
-            )
+            ..EncoderConfig::new(vocab_size, context_length, layers, heads, hidden_size)
         }
     }
 }
 
 impl RecurrentModel {
     fn encoder_decoder(&self, vocab_size: usize) -> RecurrentConfig {
+        let Self { cell, attention, layers, hidden_size, .. } = *self;
         RecurrentConfig {
             embedding_size: self.embedding_size,
             directions: self.bidirectional,
             max_length: self.context_length,
             dropout: self.dropout,
-            ..RecurrentConfig::new(
-                vocab_size,
-                self.cell,
-                self.attention,
-                self.layers,
-                self.hidden_size,
-            )
+            ..RecurrentConfig::new(vocab_size, cell, attention, layers, hidden_size)
         }
     }
 }
@@ -110,67 +88,64 @@ impl RunConfig {
     /// The model for a tokenizer, with random weights; `labels` are those of a classifier.
     ///
     /// # Errors
-    ///
     /// No model has such sizes, or the tokenizer does not fit the pretrained model.
     pub fn build_model(&self, tokenizer: &Tokenizer, labels: &[String]) -> Result<Model> {
-        let (vocab_size, seed) = (tokenizer.vocab_size(), self.train.seed);
-        match &self.task {
-            Task::Gpt(_) => Model::new(&self.decoder(vocab_size)?, seed),
-            Task::Translate(_) => self.translator_for(tokenizer)?.build(seed),
-            Task::Bert(_) | Task::Classify(_) => {
-                Model::new(&self.encoder(vocab_size, self.head(labels))?, seed)
-            }
-        }
+        Model::new(self.stack_for(tokenizer, labels)?, self.train.seed)
     }
 
-    /// The decoder of a language model.
+    /// The configuration of the model for a vocabulary; `labels` are those of a classifier.
     ///
     /// # Errors
-    ///
     /// The pretrained model cannot be read, or has too small a vocabulary.
-    ///
-    /// # Panics
-    ///
-    /// The task is another.
-    pub fn decoder(&self, vocab_size: usize) -> Result<DecoderConfig> {
-        let Task::Gpt(GptTask { model, .. }) = &self.task else { panic!("not a decoder's task") };
-        let Some(folder) = &self.pretrained else { return Ok(model.decoder(vocab_size)) };
-        match Pretrained::read(folder, self.kind())?.stack {
-            StackConfig::Decoder(own) => {
-                self.check_vocabulary(vocab_size, own.vocab_size, folder)?;
-                Ok(DecoderConfig { dropout: model.dropout, ..own })
-            }
-            _ => unreachable!("other stacks are refused"),
-        }
-    }
-
-    /// The encoder, with a head.
-    ///
-    /// # Errors
-    ///
-    /// The pretrained model cannot be read, or has too small a vocabulary.
-    ///
-    /// # Panics
-    ///
-    /// The task is another.
-    pub fn encoder(&self, vocab_size: usize, head: EncoderHead) -> Result<EncoderConfig> {
-        let (Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. })) =
-            &self.task
-        else {
-            panic!("not an encoder's task")
+    pub fn stack(&self, vocab_size: usize, labels: &[String]) -> Result<StackConfig> {
+        let Some(folder) = &self.pretrained else {
+            return Ok(self.stack_from_scratch(vocab_size, labels));
         };
-        let Some(folder) = &self.pretrained else { return Ok(model.encoder(vocab_size, head)) };
-        match Pretrained::read(folder, self.kind())?.stack {
-            StackConfig::Encoder(own) => {
-                self.check_vocabulary(vocab_size, own.vocab_size, folder)?;
-                Ok(EncoderConfig { dropout: model.dropout, head, ..own })
+        let mut stack = Pretrained::read(folder, self.kind())?.stack;
+        let (context_length, new_dropout, _) = self.task.context_dropout_bias();
+        let (dropout, embeddings) = match &mut stack {
+            StackConfig::Decoder(c) => (&mut c.dropout, c.vocab_size),
+            StackConfig::Encoder(c) => {
+                c.head = self.head(labels);
+                (&mut c.dropout, c.vocab_size)
             }
-            _ => unreachable!("other stacks are refused"),
+            StackConfig::EncoderDecoder(c) => {
+                (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size))
+            }
+            StackConfig::Recurrent(c) => {
+                // It has no positions: it can be trained on longer texts than before.
+                c.max_length = c.max_length.max(context_length);
+                (&mut c.dropout, c.vocab_size.min(c.decoder_vocab_size))
+            }
+        };
+        *dropout = new_dropout;
+        if vocab_size > embeddings {
+            return Err(PretrainedError::Vocabulary {
+                tokens: vocab_size,
+                embeddings,
+                folder: folder.clone(),
+                tokenizer: self.tokenizer_origin(),
+            }
+            .into());
+        }
+        Ok(stack)
+    }
+
+    fn stack_from_scratch(&self, vocab_size: usize, labels: &[String]) -> StackConfig {
+        match &self.task {
+            Task::Gpt(task) => task.model.decoder(vocab_size).into(),
+            Task::Translate(task) => match &task.model {
+                TranslatorModel::Transformer(model) => model.encoder_decoder(vocab_size).into(),
+                TranslatorModel::Recurrent(model) => model.encoder_decoder(vocab_size).into(),
+            },
+            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+                model.encoder(vocab_size, self.head(labels)).into()
+            }
         }
     }
 
-    /// The head of the encoder; `labels` are those of a classifier.
-    pub(in crate::train) fn head(&self, labels: &[String]) -> EncoderHead {
+    /// The head of an encoder; `labels` are those of a classifier.
+    fn head(&self, labels: &[String]) -> EncoderHead {
         match (self.kind(), self.unit()) {
             (TaskKind::Classify, _) => EncoderHead::Classifier(labels.to_vec()),
             (_, Unit::Pairs) => EncoderHead::PreTraining,
@@ -178,87 +153,16 @@ impl RunConfig {
         }
     }
 
-    /// The encoder-decoder of either architecture, validated.
-    ///
-    /// # Errors
-    ///
-    /// No model has such sizes; the pretrained model cannot be read, or has too small a
-    /// vocabulary.
-    ///
-    /// # Panics
-    ///
-    /// The task is another.
-    pub fn translator(&self, vocab_size: usize) -> Result<TranslatorConfig> {
-        let Task::Translate(task) = &self.task else { panic!("not an encoder-decoder's task") };
-        let config = match (&self.pretrained, &task.model) {
-            (Some(folder), model) => self.translator_from(folder, vocab_size, model)?,
-            (None, TranslatorModel::Transformer(model)) => {
-                TranslatorConfig::Transformer(model.encoder_decoder(vocab_size))
-            }
-            (None, TranslatorModel::Recurrent(model)) => {
-                TranslatorConfig::Recurrent(model.encoder_decoder(vocab_size))
-            }
-        };
-        match &config {
-            TranslatorConfig::Transformer(config) => config.validate()?,
-            TranslatorConfig::Recurrent(config) => config.validate()?,
-        }
-        Ok(config)
-    }
-
-    fn translator_from(
-        &self,
-        folder: &Path,
-        vocab_size: usize,
-        model: &TranslatorModel,
-    ) -> Result<TranslatorConfig> {
-        let dropout = match model {
-            TranslatorModel::Transformer(model) => model.dropout,
-            TranslatorModel::Recurrent(model) => model.dropout,
-        };
-        let (config, own) = match Pretrained::read(folder, self.kind())?.stack {
-            StackConfig::EncoderDecoder(c) => {
-                let vocab_size = c.vocab_size.min(c.decoder_vocab_size);
-                let config = EncoderDecoderConfig { dropout, ..c };
-                (TranslatorConfig::Transformer(config), vocab_size)
-            }
-            StackConfig::Recurrent(c) => {
-                let vocab_size = c.vocab_size.min(c.decoder_vocab_size);
-                // It has no positions: it can be trained on longer texts than before.
-                let max_length = c.max_length.max(model.context_length());
-                (
-                    TranslatorConfig::Recurrent(RecurrentConfig { dropout, max_length, ..c }),
-                    vocab_size,
-                )
-            }
-            _ => unreachable!("other stacks are refused"),
-        };
-        self.check_vocabulary(vocab_size, own, folder)?;
-        Ok(config)
-    }
-
-    /// The same for a tokenizer: with its ids for the end of a sentence and for padding, which is
-    /// also the decoder's start token. A pretrained model keeps its own.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`translator`](Self::translator); the tokenizer lacks these tokens, or has another
-    /// end token than the pretrained model.
-    pub fn translator_for(&self, tokenizer: &Tokenizer) -> Result<TranslatorConfig> {
+    /// The same for a tokenizer. An encoder-decoder has its ids for the end of a sentence and for
+    /// padding, which is also the decoder's start token; a pretrained one keeps its own.
+    fn stack_for(&self, tokenizer: &Tokenizer, labels: &[String]) -> Result<StackConfig> {
+        let mut stack = self.stack(tokenizer.vocab_size(), labels)?;
+        let Some([eos, padding, start]) = special_tokens(&mut stack) else { return Ok(stack) };
         let missing = |token| PretrainedError::MissingToken { token };
         let end = tokenizer.eos_id().ok_or(missing("end-of-sentence (</s>)"))?;
         let pad = tokenizer.pad_id().filter(|pad| *pad != end).ok_or(missing("padding (<pad>)"))?;
-        let mut config = self.translator(tokenizer.vocab_size())?;
-        let (eos, padding, start) = match &mut config {
-            TranslatorConfig::Transformer(c) => {
-                (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
-            }
-            TranslatorConfig::Recurrent(c) => {
-                (&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id)
-            }
-        };
         match &self.pretrained {
-            None => (*eos, *padding, *start) = (end, pad, pad),
+            None => [*eos, *padding, *start] = [end, pad, pad],
             Some(_) if *eos == end => {}
             Some(folder) => {
                 return Err(PretrainedError::EndToken {
@@ -270,15 +174,20 @@ impl RunConfig {
                 .into());
             }
         }
-        Ok(config)
+        Ok(stack)
     }
 
-    fn check_vocabulary(&self, tokens: usize, embeddings: usize, folder: &Path) -> Result<()> {
-        if tokens <= embeddings {
-            return Ok(());
-        }
-        let (folder, tokenizer) = (folder.to_path_buf(), self.tokenizer_origin());
-        Err(PretrainedError::Vocabulary { tokens, embeddings, folder, tokenizer }.into())
+    /// The start token of an encoder-decoder's decoder and its end-of-sentence token.
+    ///
+    /// # Errors
+    /// The tokenizer lacks these tokens, or does not fit the pretrained model.
+    ///
+    /// # Panics
+    /// The task is another.
+    pub(in crate::train) fn start_and_end(&self, tokenizer: &Tokenizer) -> Result<[u32; 2]> {
+        let mut stack = self.stack_for(tokenizer, &[])?;
+        let [end, _, start] = special_tokens(&mut stack).expect("the task is translation");
+        Ok([*start, *end])
     }
 
     fn tokenizer_origin(&self) -> TokenizerOrigin {
@@ -289,49 +198,15 @@ impl RunConfig {
     }
 }
 
-/// An encoder-decoder of either architecture.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TranslatorConfig {
-    /// Attention throughout.
-    Transformer(EncoderDecoderConfig),
-    /// Recurrent layers.
-    Recurrent(RecurrentConfig),
-}
-
-impl TranslatorConfig {
-    /// About how many parameters it has.
-    pub fn parameters_about(&self) -> f64 {
-        match self {
-            TranslatorConfig::Transformer(config) => config.parameters_about(),
-            TranslatorConfig::Recurrent(config) => config.parameters_about(),
+/// The end-of-sentence, padding and start tokens of an encoder-decoder.
+fn special_tokens(stack: &mut StackConfig) -> Option<[&mut u32; 3]> {
+    match stack {
+        StackConfig::EncoderDecoder(c) => {
+            Some([&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id])
         }
-    }
-
-    /// The end-of-sentence token.
-    pub fn end(&self) -> u32 {
-        match self {
-            TranslatorConfig::Transformer(config) => config.eos_token_id,
-            TranslatorConfig::Recurrent(config) => config.eos_token_id,
+        StackConfig::Recurrent(c) => {
+            Some([&mut c.eos_token_id, &mut c.pad_token_id, &mut c.decoder_start_token_id])
         }
-    }
-
-    /// The decoder's first input.
-    pub fn start(&self) -> u32 {
-        match self {
-            TranslatorConfig::Transformer(config) => config.decoder_start_token_id,
-            TranslatorConfig::Recurrent(config) => config.decoder_start_token_id,
-        }
-    }
-
-    /// The model, with random weights.
-    ///
-    /// # Errors
-    ///
-    /// No model has such sizes.
-    pub fn build(&self, seed: u64) -> Result<Model> {
-        match self {
-            TranslatorConfig::Transformer(config) => Model::new(config, seed),
-            TranslatorConfig::Recurrent(config) => Model::new(config, seed),
-        }
+        StackConfig::Decoder(_) | StackConfig::Encoder(_) => None,
     }
 }

@@ -3,7 +3,6 @@
 use super::{RunConfig, Task};
 use crate::error::{Result, SettingError};
 use crate::hub;
-use crate::model::config::EncoderHead;
 use toml::Value;
 
 /// The numbers that a key accepts.
@@ -92,7 +91,6 @@ impl RunConfig {
     /// Refuses what cannot work, before anything is read.
     ///
     /// # Errors
-    ///
     /// A number is out of range, two values do not fit together, a path is not UTF-8, or no model
     /// has such sizes.
     pub fn validate(&self) -> Result<()> {
@@ -104,7 +102,24 @@ impl RunConfig {
                 return Err(SettingError::OutOfRange { key, found, expected: range.words() }.into());
             }
         }
-        self.train.validate()?;
+        let train = &self.train;
+        let limits = [
+            (
+                train.min_lr > train.lr,
+                ["train.min_lr", "train.lr"],
+                "the learning rate falls from the peak to the minimum",
+            ),
+            (
+                train.average_checkpoints > train.keep_checkpoints,
+                ["train.average_checkpoints", "train.keep_checkpoints"],
+                "only checkpoints that are kept can be averaged",
+            ),
+        ];
+        if let Some((_, keys, reason)) = limits.into_iter().find(|(exceeds, ..)| *exceeds) {
+            let value = |key: &str| entries.value(key).map_or(String::new(), Value::to_string);
+            let ([found, bound], [key, other]) = (keys.map(value), keys.map(str::to_string));
+            return Err(SettingError::Mismatch { key, found, other, bound, reason }.into());
+        }
         self.check_model()
     }
 
@@ -133,18 +148,12 @@ impl RunConfig {
         if self.pretrained.is_some() {
             return Ok(());
         }
-        // The vocabulary is not known yet, and does not matter here.
-        const VOCABULARY: usize = 100;
-        match &self.task {
-            Task::Gpt(_) => {
-                let config = self.decoder(VOCABULARY)?;
-                config.validate()?;
-                hub::check_can_save(&config)
-            }
-            Task::Translate(_) => self.translator(VOCABULARY).map(drop),
-            Task::Bert(_) | Task::Classify(_) => {
-                self.encoder(VOCABULARY, EncoderHead::MaskedLm)?.validate()
-            }
+        // Vocabulary and labels are not known yet, and do not matter here.
+        let stack = self.stack(100, &["a".into(), "b".into()])?;
+        stack.validate()?;
+        match self.task {
+            Task::Gpt(_) => hub::check_can_save(stack),
+            _ => Ok(()),
         }
     }
 }

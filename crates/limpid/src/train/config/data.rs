@@ -1,13 +1,14 @@
 //! `[data]`: the files of each task, and how they are read.
 
-use super::Entries;
-use super::section::section;
+use super::TaskKind;
+use super::section::{Keys, Section, section};
 use super::settings::Settings;
 use crate::data::clean::Duplicates;
 use crate::data::labelled::TableSpec;
 use crate::data::parallel::{Pairs, pair_table, parallel};
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Result, SettingError};
+use crate::nn::named;
 use crate::text::TextReader;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub enum Unit {
     /// A line and the next one, or in half of the cases another (next-sentence prediction).
     Pairs,
 }
+
+named!(Unit, "unit", "windows" => Windows, "lines" => Lines, "pairs" => Pairs);
 
 section! {
     /// Plain text: of a language model, or of masked language modelling.
@@ -43,29 +46,30 @@ section! {
 }
 
 impl TextData {
-    pub(super) fn read(s: &mut Settings, units: &'static [Unit]) -> Result<Self> {
-        let text = texts(s, "a language model or an encoder is trained on text")?;
-        let unit = s.get("data.unit")?.unwrap_or(Unit::Windows);
-        if !units.contains(&unit) {
+    pub(super) fn read_for(s: &mut Settings, task: TaskKind) -> Result<Self> {
+        let data = Self {
+            text: texts(s, "a language model or an encoder is trained on text")?,
+            validation_text: Vec::new(),
+            unit: Unit::Windows,
+            validation_split: Some(VALIDATION_SPLIT),
+            duplicates: Duplicates::Keep,
+        };
+        let data = data.read(s)?;
+        if data.unit == Unit::Pairs && task != TaskKind::Bert {
             let (key, found) = ("data.unit".to_string(), "pairs".to_string());
             let expected = "one of windows, lines; bert has pairs".into();
             return Err(SettingError::Invalid { key, found, expected }.into());
         }
-        let duplicates = match unit {
-            Unit::Lines => duplicates(s)?,
-            Unit::Windows | Unit::Pairs => Duplicates::Keep,
-        };
-        let validation_text: Vec<PathBuf> = s.get("data.validation_text")?.unwrap_or_default();
-        let validation_split = validation_split(s, !validation_text.is_empty())?;
-        Self::read_keys(s, Self { text, validation_text, unit, validation_split, duplicates })
+        Ok(data)
     }
+}
 
-    pub(super) fn entries(&self, e: &mut Entries) {
-        self.add_keys(e);
-        e.add("data.validation_split", &self.validation_split);
-        if self.unit == Unit::Lines {
-            e.add("data.drop_duplicates", &(self.duplicates == Duplicates::Drop));
-        }
+impl Section for TextData {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.own_keys(keys)?;
+        let is_lines = self.unit == Unit::Lines;
+        keys.key_if(is_lines, "data.drop_duplicates", &mut self.duplicates)?;
+        split_key(keys, &mut self.validation_split, !self.validation_text.is_empty())
     }
 }
 
@@ -93,20 +97,18 @@ section! {
 }
 
 impl LabelledData {
-    pub(super) fn read(s: &mut Settings) -> Result<Self> {
-        let format = s.get("data.format")?;
-        let validation_text: Vec<PathBuf> = s.get("data.validation_text")?.unwrap_or_default();
-        let defaults = Self {
+    pub(super) fn read_keys(s: &mut Settings) -> Result<Self> {
+        let data = Self {
             text: texts(s, "a classifier is trained on tables of labelled texts")?,
-            validation_split: validation_split(s, !validation_text.is_empty())?,
-            validation_text,
-            format,
+            validation_text: Vec::new(),
+            format: None,
             text_columns: vec![Column::Name("text".into())],
             label_column: Column::Name("label".into()),
-            header: !has_header(format) || s.get("data.header")?.unwrap_or(true),
-            duplicates: duplicates(s)?,
+            header: true,
+            validation_split: Some(VALIDATION_SPLIT),
+            duplicates: Duplicates::Keep,
         };
-        let data = Self::read_keys(s, defaults)?;
+        let data = data.read(s)?;
         match data.text_columns.len() {
             1 | 2 => Ok(data),
             columns => Err(SettingError::OutOfRange {
@@ -118,15 +120,6 @@ impl LabelledData {
         }
     }
 
-    pub(super) fn entries(&self, e: &mut Entries) {
-        self.add_keys(e);
-        if has_header(self.format) {
-            e.add("data.header", &self.header);
-        }
-        e.add("data.validation_split", &self.validation_split);
-        e.add("data.drop_duplicates", &(self.duplicates == Duplicates::Drop));
-    }
-
     /// How the tables are read.
     pub fn table(&self) -> TableSpec {
         TableSpec {
@@ -135,6 +128,15 @@ impl LabelledData {
             texts: self.text_columns.clone(),
             label: self.label_column.clone(),
         }
+    }
+}
+
+impl Section for LabelledData {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.own_keys(keys)?;
+        keys.key_if(has_header(self.format), "data.header", &mut self.header)?;
+        keys.key("data.drop_duplicates", &mut self.duplicates)?;
+        split_key(keys, &mut self.validation_split, !self.validation_text.is_empty())
     }
 }
 
@@ -181,25 +183,27 @@ impl PairSource {
     }
 }
 
-/// How tables of pairs are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PairTable {
-    /// By the extension of each file if `None`.
-    pub format: Option<TableFormat>,
-    /// Whether the first line of a TSV or CSV file names the columns. It does if a column is given
-    /// by name.
-    pub header: bool,
-    /// The column of sources: 1 unless set, `source` in JSON Lines.
-    pub source_column: Option<Column>,
-    /// The column of targets: 2 unless set, `target` in JSON Lines.
-    pub target_column: Option<Column>,
+section! {
+    /// How tables of pairs are read.
+    #[derive(Default)]
+    pub struct PairTable in "data" {
+        /// By the extension of each file if `None`.
+        format: Option<TableFormat>,
+        /// The column of sources: 1 unless set, `source` in JSON Lines.
+        source_column: Option<Column>,
+        /// The column of targets: 2 unless set, `target` in JSON Lines.
+        target_column: Option<Column>,
+        ;
+        /// Whether the first line of a TSV or CSV file names the columns. It does if a column is
+        /// given by name.
+        header: bool,
+    }
 }
 
 impl PairTable {
     /// A table, ready to be read.
     ///
     /// # Errors
-    ///
     /// No format is set, and the extension of `path` is not one of a table; or the format has no
     /// two texts.
     pub fn at(&self, path: &Path) -> Result<PairFiles> {
@@ -222,93 +226,70 @@ impl PairTable {
         Ok(PairFiles::Table { path: path.to_path_buf(), format, header, source, target })
     }
 
-    fn read(s: &mut Settings) -> Result<Self> {
-        let format = s.get("data.format")?;
-        let source_column = s.get("data.source_column")?;
-        let target_column = s.get("data.target_column")?;
-        let header = match has_header(format) {
-            true => s.get("data.header")?,
-            false => None,
-        };
-        let columns = [("source_column", &source_column), ("target_column", &target_column)];
+    fn read_keys(s: &mut Settings) -> Result<Self> {
+        let mut table = Self::default().read(s)?;
+        let columns = [
+            ("data.source_column", &table.source_column),
+            ("data.target_column", &table.target_column),
+        ];
         let named = columns.iter().find(|(_, column)| matches!(column, Some(Column::Name(_))));
-        if let (Some(false), Some((name, _))) = (header, named) {
-            let (key, other) = ("data.header".to_string(), format!("data.{name}"));
-            let reason = "a column given by name needs a line of names".into();
-            return Err(SettingError::Conflict { key, other, reason }.into());
+        if let Some((other, _)) = named.filter(|_| has_header(table.format)) {
+            if s.get("data.header")? == Some(false) {
+                let (key, other) = ("data.header".to_string(), other.to_string());
+                let reason = "a column given by name needs a line of names".into();
+                return Err(SettingError::Conflict { key, other, reason }.into());
+            }
+            table.header = true;
         }
-        let header = header.unwrap_or(named.is_some() && has_header(format));
-        Ok(Self { format, header, source_column, target_column })
+        Ok(table)
     }
 }
 
+impl Section for PairTable {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.own_keys(keys)?;
+        keys.key_if(has_header(self.format), "data.header", &mut self.header)
+    }
+}
+
+/// The keys of the pairs of a split: two parallel files, or a table.
+type PairKeys = [&'static str; 3];
+const TRAIN: PairKeys = ["data.source", "data.target", "data.pairs"];
+const VALIDATION: PairKeys =
+    ["data.validation_source", "data.validation_target", "data.validation_pairs"];
+const TEST: PairKeys = ["data.test_source", "data.test_target", "data.test_pairs"];
+
 impl PairData {
-    pub(super) fn read(s: &mut Settings) -> Result<Self> {
-        let train = source(s, ["data.source", "data.target", "data.pairs"])?;
-        let train = train.ok_or(SettingError::Missing {
-            key: "data.source",
-            needs: "translation is trained on sentences and their translations",
-        })?;
-        let validation = source(
-            s,
-            ["data.validation_source", "data.validation_target", "data.validation_pairs"],
-        )?;
-        let test = source(s, ["data.test_source", "data.test_target", "data.test_pairs"])?;
-        let all = [Some(&train), validation.as_ref(), test.as_ref()];
-        let tables: Vec<&PathBuf> =
-            all.into_iter().flatten().filter_map(PairSource::table).collect();
-        let table = match tables.is_empty() {
-            true => PairTable::default(),
-            false => PairTable::read(s)?,
+    pub(super) fn read_keys(s: &mut Settings) -> Result<Self> {
+        let train = pair_keys(&mut Keys::Read(s), TRAIN, None)?;
+        let mut data = Self {
+            train: train.ok_or(SettingError::Missing {
+                key: "data.source",
+                needs: "translation is trained on sentences and their translations",
+            })?,
+            validation: pair_keys(&mut Keys::Read(s), VALIDATION, None)?,
+            test: pair_keys(&mut Keys::Read(s), TEST, None)?,
+            table: PairTable::default(),
+            validation_split: Some(VALIDATION_SPLIT),
+            max_tokens: None,
+            duplicates: Duplicates::Keep,
         };
-        tables.into_iter().try_for_each(|path| table.at(path).map(drop))?;
-        Ok(Self {
-            train,
-            test,
-            table,
-            validation_split: validation_split(s, validation.is_some())?,
-            validation,
-            max_tokens: s.get("data.max_tokens")?,
-            duplicates: duplicates(s)?,
-        })
+        if data.has_table() {
+            data.table = PairTable::read_keys(s)?;
+        }
+        data.tables().try_for_each(|path| data.table.at(path).map(drop))?;
+        data.read(s)
     }
 
-    pub(super) fn entries(&self, e: &mut Entries) {
-        let all = [
-            (Some(&self.train), ["data.source", "data.target", "data.pairs"]),
-            (
-                self.validation.as_ref(),
-                ["data.validation_source", "data.validation_target", "data.validation_pairs"],
-            ),
-            (self.test.as_ref(), ["data.test_source", "data.test_target", "data.test_pairs"]),
-        ];
-        for (from, [source, target, pairs]) in all {
-            match from {
-                Some(PairSource::Parallel(sources, targets)) => {
-                    e.add(source, sources);
-                    e.add(target, targets);
-                }
-                Some(PairSource::Table(path)) => e.add(pairs, path),
-                None => {}
-            }
-        }
-        if self.has_table() {
-            e.add("data.format", &self.table.format);
-            if has_header(self.table.format) {
-                e.add("data.header", &self.table.header);
-            }
-            e.add("data.source_column", &self.table.source_column);
-            e.add("data.target_column", &self.table.target_column);
-        }
-        e.add("data.validation_split", &self.validation_split);
-        e.add("data.max_tokens", &self.max_tokens);
-        e.add("data.drop_duplicates", &(self.duplicates == Duplicates::Drop));
+    /// The pairs that are in tables.
+    fn tables(&self) -> impl Iterator<Item = &PathBuf> {
+        let all = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        all.into_iter().flatten().filter_map(PairSource::table)
     }
 
     /// Whether any of the pairs are in a table.
     pub(super) fn has_table(&self) -> bool {
-        let all = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        all.into_iter().flatten().any(|source| source.table().is_some())
+        self.tables().next().is_some()
     }
 
     fn files(&self, source: &PairSource) -> PairFiles {
@@ -360,7 +341,6 @@ impl PairFiles {
     /// All pairs, in order, one at a time.
     ///
     /// # Errors
-    ///
     /// A file cannot be opened.
     pub fn pairs(&self) -> Result<Pairs> {
         match self {
@@ -400,6 +380,20 @@ impl PairFiles {
     }
 }
 
+impl Section for PairData {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.train = pair_keys(keys, TRAIN, Some(self.train.clone()))?.expect("there were some");
+        self.validation = pair_keys(keys, VALIDATION, self.validation.take())?;
+        self.test = pair_keys(keys, TEST, self.test.take())?;
+        if self.has_table() {
+            self.table.keys(keys)?;
+        }
+        keys.key("data.max_tokens", &mut self.max_tokens)?;
+        keys.key("data.drop_duplicates", &mut self.duplicates)?;
+        split_key(keys, &mut self.validation_split, self.validation.is_some())
+    }
+}
+
 /// `data.text`, which must name a file.
 fn texts(s: &mut Settings, needs: &'static str) -> Result<Vec<PathBuf>> {
     match s.get("data.text")? {
@@ -409,26 +403,28 @@ fn texts(s: &mut Settings, needs: &'static str) -> Result<Vec<PathBuf>> {
 }
 
 /// The share that is held out, unless files for validation are given.
-fn validation_split(s: &mut Settings, has_files: bool) -> Result<Option<f64>> {
-    match has_files {
-        true => Ok(None),
-        false => Ok(Some(s.get("data.validation_split")?.unwrap_or(VALIDATION_SPLIT))),
+fn split_key(keys: &mut Keys, split: &mut Option<f64>, has_files: bool) -> Result<()> {
+    if has_files {
+        *split = None;
+        return Ok(());
     }
-}
-
-fn duplicates(s: &mut Settings) -> Result<Duplicates> {
-    Ok(match s.get("data.drop_duplicates")? {
-        Some(true) => Duplicates::Drop,
-        _ => Duplicates::Keep,
-    })
+    keys.key("data.validation_split", split)
 }
 
 /// Pairs from two parallel files or one table, not both.
-fn source(
-    s: &mut Settings,
-    [source, target, pairs]: [&'static str; 3],
+fn pair_keys(
+    keys: &mut Keys,
+    [source, target, pairs]: PairKeys,
+    from: Option<PairSource>,
 ) -> Result<Option<PairSource>> {
-    let found = (s.get(source)?, s.get(target)?, s.get(pairs)?);
+    let (mut sources, mut targets, mut table) = match from {
+        Some(PairSource::Parallel(sources, targets)) => (Some(sources), Some(targets), None),
+        Some(PairSource::Table(table)) => (None, None, Some(table)),
+        None => (None, None, None),
+    };
+    keys.key(source, &mut sources)?;
+    keys.key(target, &mut targets)?;
+    keys.key(pairs, &mut table)?;
     let conflict = |key: &str| {
         let (key, other) = (key.to_string(), pairs.to_string());
         let reason = "pairs are in two parallel files, or in two columns of one table".into();
@@ -438,7 +434,7 @@ fn source(
         let needs = "parallel files come in two, source and target";
         Err(SettingError::Missing { key, needs }.into())
     };
-    match found {
+    match (sources, targets, table) {
         (None, None, None) => Ok(None),
         (Some(source), Some(target), None) => Ok(Some(PairSource::Parallel(source, target))),
         (None, None, Some(path)) => Ok(Some(PairSource::Table(path))),

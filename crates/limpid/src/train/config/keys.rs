@@ -3,104 +3,38 @@
 use super::{RunConfig, Task, TaskKind, TranslatorModel, Unit};
 use crate::data::table::TableFormat;
 
+/// The keys of some sections, with their sections before them.
+macro_rules! keys {
+    ($($section:ident: $($key:ident),+;)+) => {
+        &[$($(concat!(stringify!($section), ".", stringify!($key)),)+)+]
+    };
+}
+
 /// Every key, in the order in which a configuration is written. A test holds it against what the
 /// tasks ask for.
-pub(super) const KEYS: &[&str] = &[
-    "data.text",
-    "data.validation_text",
-    "data.source",
-    "data.target",
-    "data.pairs",
-    "data.validation_source",
-    "data.validation_target",
-    "data.validation_pairs",
-    "data.test_source",
-    "data.test_target",
-    "data.test_pairs",
-    "data.unit",
-    "data.format",
-    "data.header",
-    "data.text_columns",
-    "data.label_column",
-    "data.source_column",
-    "data.target_column",
-    "data.validation_split",
-    "data.max_tokens",
-    "data.drop_duplicates",
-    "tokenizer.from",
-    "tokenizer.kind",
-    "tokenizer.vocab_size",
-    "tokenizer.lowercase",
-    "model.from",
-    "model.arch",
-    "model.layers",
-    "model.heads",
-    "model.hidden_size",
-    "model.intermediate_size",
-    "model.embedding_size",
-    "model.context_length",
-    "model.dropout",
-    "model.norm",
-    "model.positions",
-    "model.normalization",
-    "model.residual",
-    "model.scaling",
-    "model.activation",
-    "model.bias",
-    "model.cell",
-    "model.attention",
-    "model.bidirectional",
-    "masking.probability",
-    "masking.whole_words",
-    "train.steps",
-    "train.epochs",
-    "train.batch_size",
-    "train.batch_tokens",
-    "train.bucketing",
-    "train.gradient_accumulation_steps",
-    "train.lr",
-    "train.min_lr",
-    "train.warmup_steps",
-    "train.warmup_ratio",
-    "train.schedule",
-    "train.beta1",
-    "train.beta2",
-    "train.eps",
-    "train.weight_decay",
-    "train.max_grad_norm",
-    "train.label_smoothing",
-    "train.seed",
-    "train.log_every",
-    "train.validate_every",
-    "train.patience",
-    "train.best_metric",
-    "train.checkpoint_every",
-    "train.keep_checkpoints",
-    "train.ema",
-    "train.average_checkpoints",
-    "train.samples",
-    "score.targets",
-    "score.num_beams",
-    "score.lowercase",
-    "score.max_sentences",
-];
+pub(super) const KEYS: &[&str] = keys! {
+    data: text, validation_text, source, target, pairs, validation_source, validation_target,
+        validation_pairs, test_source, test_target, test_pairs, unit, format, header, text_columns,
+        label_column, source_column, target_column, validation_split, max_tokens, drop_duplicates;
+    tokenizer: from, kind, vocab_size, lowercase;
+    model: from, arch, layers, heads, hidden_size, intermediate_size, embedding_size,
+        context_length, dropout, norm, positions, normalization, residual, scaling, activation,
+        bias, cell, attention, bidirectional;
+    masking: probability, whole_words;
+    train: steps, epochs, batch_size, batch_tokens, bucketing, gradient_accumulation_steps, lr,
+        min_lr, warmup_steps, warmup_ratio, schedule, beta1, beta2, eps, weight_decay,
+        max_grad_norm, label_smoothing, seed, log_every, validate_every, patience, best_metric,
+        checkpoint_every, keep_checkpoints, ema, average_checkpoints, samples;
+    score: targets, num_beams, lowercase, max_sentences;
+};
 
 /// The keys whose values are paths.
-pub(in crate::train) const PATHS: [&str; 13] = [
-    "data.text",
-    "data.validation_text",
-    "data.source",
-    "data.target",
-    "data.pairs",
-    "data.validation_source",
-    "data.validation_target",
-    "data.validation_pairs",
-    "data.test_source",
-    "data.test_target",
-    "data.test_pairs",
-    "tokenizer.from",
-    "model.from",
-];
+pub(in crate::train) const PATHS: &[&str] = keys! {
+    data: text, validation_text, source, target, pairs, validation_source, validation_target,
+        validation_pairs, test_source, test_target, test_pairs;
+    tokenizer: from;
+    model: from;
+};
 
 /// Edits after which a key is no longer taken for a misspelling of another.
 const MOST_EDITS: usize = 3;
@@ -131,8 +65,8 @@ fn edits(a: &str, b: &str) -> usize {
 
 impl RunConfig {
     /// Why a key that exists has no effect for this run, and which key has, if one does.
-    pub(super) fn reason(&self, key: &str) -> String {
-        let text = match key.split_once('.') {
+    pub(super) fn reason(&self, key: &str) -> &'static str {
+        match key.split_once('.') {
             Some(("data", key)) => self.reason_data(key),
             Some(("tokenizer", _)) => match &self.pretrained {
                 Some(_) => "the tokenizer is the pretrained model's",
@@ -143,8 +77,7 @@ impl RunConfig {
             Some(("train", key)) => self.reason_train(key),
             Some(("score", _)) => "only translate is scored by what it generates",
             _ => "another task has it",
-        };
-        text.into()
+        }
     }
 
     fn reason_data(&self, key: &str) -> &'static str {

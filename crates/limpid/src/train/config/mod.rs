@@ -30,21 +30,23 @@ mod tests;
 mod training;
 mod value;
 
-pub use build::TranslatorConfig;
 pub use data::{LabelledData, PairData, PairFiles, PairSource, PairTable, TextData, Unit};
 pub(in crate::train) use keys::PATHS;
 pub(in crate::train) use model::{CONTEXT_LENGTH, Pretrained};
-pub use model::{EncoderModel, RecurrentModel, TransformerModel, TranslatorModel};
+pub use model::{RecurrentModel, TransformerModel, TransformerSizes, TranslatorModel};
 pub use settings::Settings;
 pub use show::Entries;
 pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
 
 use crate::data::masking::MaskUnit;
 use crate::error::Result;
+use crate::nn::named;
 use crate::text::{Casing, TokenizerKind};
-use section::section;
+use section::{Keys, Section, section};
 use std::path::{Path, PathBuf};
-use training::Measure;
+
+/// A classifier's key.
+const BEST_METRIC: &str = "train.best_metric";
 
 /// The configuration of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,20 +87,8 @@ pub enum TaskKind {
     Classify,
 }
 
-impl TaskKind {
-    /// All tasks.
-    pub const ALL: [Self; 4] = [Self::Gpt, Self::Translate, Self::Bert, Self::Classify];
-
-    /// Its name in a configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gpt => "gpt",
-            Self::Translate => "translate",
-            Self::Bert => "bert",
-            Self::Classify => "classify",
-        }
-    }
-}
+named!(TaskKind, "task", "gpt" => Gpt, "translate" => Translate, "bert" => Bert,
+    "classify" => Classify);
 
 /// A language model on plain text.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +116,7 @@ pub struct BertTask {
     /// The text.
     pub data: TextData,
     /// The encoder.
-    pub model: EncoderModel,
+    pub model: TransformerSizes,
     /// Which tokens are masked.
     pub masking: MaskingConfig,
 }
@@ -137,7 +127,7 @@ pub struct ClassifyTask {
     /// The labelled texts.
     pub data: LabelledData,
     /// The encoder below the classification head.
-    pub model: EncoderModel,
+    pub model: TransformerSizes,
 }
 
 /// How text becomes tokens.
@@ -168,6 +158,8 @@ pub enum Targets {
     Summaries,
 }
 
+named!(Targets, "targets", "translations" => Translations, "summaries" => Summaries);
+
 section! {
     /// How a trained encoder-decoder is scored.
     pub struct ScoreConfig in "score" {
@@ -188,7 +180,7 @@ section! {
         /// Probability that a token is to be predicted.
         probability: f32,
         /// Whole-word masking: all pieces of a word are masked together.
-        whole_words: bool,
+        whole_words: MaskUnit,
     }
 }
 
@@ -196,7 +188,6 @@ impl RunConfig {
     /// Reads a TOML file with overrides such as `train.steps=500`; see [`Settings::read`].
     ///
     /// # Errors
-    ///
     /// Those of [`Settings::read`], [`Settings::set`] and [`Settings::resolve`].
     pub fn read(path: &Path, overrides: &[String], data_folder: Option<&Path>) -> Result<Self> {
         let mut settings = Settings::read(path, data_folder)?;
@@ -207,7 +198,6 @@ impl RunConfig {
     /// The same from text; paths stay as they are.
     ///
     /// # Errors
-    ///
     /// Those of [`Settings::parse`], [`Settings::set`] and [`Settings::resolve`].
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
         let mut settings = Settings::parse(text)?;
@@ -219,7 +209,6 @@ impl RunConfig {
     /// run has started from need not exist any more.
     ///
     /// # Errors
-    ///
     /// The file cannot be read, or is not what a run has saved.
     pub fn read_saved(path: &Path) -> Result<Self> {
         Settings::read(path, None)?.resolve_saved()
@@ -247,14 +236,12 @@ impl RunConfig {
         pretrained: Option<&Pretrained>,
         folder: Option<PathBuf>,
     ) -> Result<Self> {
-        let kind = s.task();
+        let (kind, is_pretrained) = (s.task(), folder.is_some());
         let task = Task::read(s, pretrained)?;
-        let measure = match task.unit() {
-            Unit::Lines => Measure::Tokens,
-            Unit::Windows | Unit::Pairs => Measure::Sequences,
-        };
-        let tokenizer = TokenizerConfig::read(s, kind, folder.is_some())?;
-        let train = TrainConfig::read(s, kind, measure, folder.is_some())?;
+        let tokenizer = TokenizerConfig::read_for(s, kind, is_pretrained)?;
+        let mut train = TrainConfig::defaults(kind, task.unit(), is_pretrained).read(s)?;
+        let is_classifier = kind == TaskKind::Classify;
+        Keys::Read(s).key_if(is_classifier, BEST_METRIC, &mut train.best_metric)?;
         let config = Self { task, tokenizer, pretrained: folder, train };
         s.finish(|key| config.reason(key))?;
         config.validate()?;
@@ -278,12 +265,7 @@ impl RunConfig {
 
     /// The longest sequence.
     pub fn context_length(&self) -> usize {
-        match &self.task {
-            Task::Gpt(task) => task.model.context_length,
-            Task::Translate(task) => task.model.context_length(),
-            Task::Bert(task) => task.model.context_length,
-            Task::Classify(task) => task.model.context_length,
-        }
+        self.task.context_dropout_bias().0
     }
 
     /// How the trained model is scored by what it generates; only a translator is.
@@ -296,44 +278,24 @@ impl RunConfig {
 
     /// Whether biases are trained.
     pub fn has_bias(&self) -> bool {
-        match &self.task {
-            Task::Gpt(task) => task.model.bias,
-            Task::Bert(task) => task.model.bias,
-            Task::Classify(task) => task.model.bias,
-            Task::Translate(task) => match &task.model {
-                TranslatorModel::Transformer(model) => model.bias,
-                TranslatorModel::Recurrent(_) => true,
-            },
-        }
+        self.task.context_dropout_bias().2
     }
 
     /// The files to train on.
     pub fn training_files(&self) -> Vec<PathBuf> {
-        match &self.task {
-            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
-                data.text.clone()
-            }
-            Task::Classify(task) => task.data.text.clone(),
-            Task::Translate(task) => task.data.training_pairs().files(),
-        }
+        let [training, _] = self.task.files();
+        training
     }
 
     /// The files for validation, if there are any.
     pub fn validation_files(&self) -> Vec<PathBuf> {
-        match &self.task {
-            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
-                data.validation_text.clone()
-            }
-            Task::Classify(task) => task.data.validation_text.clone(),
-            Task::Translate(task) => {
-                task.data.validation_pairs().map_or(Vec::new(), |pairs| pairs.files())
-            }
-        }
+        let [_, validation] = self.task.files();
+        validation
     }
 
     /// All files that become tokens before the training.
     pub fn tokenized_files(&self) -> Vec<PathBuf> {
-        [self.training_files(), self.validation_files()].concat()
+        self.task.files().concat()
     }
 
     /// A file that is both trained and validated on, if there is one.
@@ -353,30 +315,24 @@ impl RunConfig {
 
     /// Calls `change` on every path.
     pub fn each_path(&mut self, mut change: impl FnMut(&mut PathBuf)) {
-        match &mut self.task {
-            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
-                data.text.iter_mut().chain(&mut data.validation_text).for_each(&mut change);
-            }
-            Task::Classify(ClassifyTask { data, .. }) => {
-                data.text.iter_mut().chain(&mut data.validation_text).for_each(&mut change);
-            }
-            Task::Translate(TranslateTask { data, .. }) => {
-                let all = [Some(&mut data.train), data.validation.as_mut(), data.test.as_mut()];
-                for source in all.into_iter().flatten() {
-                    match source {
-                        PairSource::Parallel(source, target) => {
-                            change(source);
-                            change(target);
-                        }
-                        PairSource::Table(path) => change(path),
-                    }
-                }
-            }
-        }
-        if let TokenizerConfig::Load(folder) = &mut self.tokenizer {
-            change(folder);
-        }
-        self.pretrained.iter_mut().for_each(change);
+        self.keys(&mut Keys::Paths(&mut change)).expect("only reading can fail");
+    }
+}
+
+impl Section for RunConfig {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        let kind = self.kind();
+        let sections: Vec<&mut dyn Section> = match &mut self.task {
+            Task::Gpt(GptTask { data, model }) => vec![data, model],
+            Task::Translate(TranslateTask { data, model, score }) => vec![data, model, score],
+            Task::Bert(BertTask { data, model, masking }) => vec![data, model, masking],
+            Task::Classify(ClassifyTask { data, model }) => vec![data, model],
+        };
+        sections.into_iter().try_for_each(|section| section.keys(keys))?;
+        self.tokenizer.keys(keys)?;
+        keys.key("model.from", &mut self.pretrained)?;
+        self.train.keys(keys)?;
+        keys.key_if(kind == TaskKind::Classify, BEST_METRIC, &mut self.train.best_metric)
     }
 }
 
@@ -384,23 +340,24 @@ impl Task {
     fn read(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
         Ok(match s.task() {
             TaskKind::Gpt => Task::Gpt(GptTask {
-                data: TextData::read(s, &[Unit::Windows, Unit::Lines])?,
+                data: TextData::read_for(s, TaskKind::Gpt)?,
                 model: TransformerModel::read_decoder(s, from)?,
             }),
             TaskKind::Translate => Task::Translate(TranslateTask {
-                data: PairData::read(s)?,
-                model: TranslatorModel::read(s, from)?,
-                score: ScoreConfig::read_keys(s, ScoreConfig::default())?,
+                data: PairData::read_keys(s)?,
+                model: TranslatorModel::read_keys(s, from)?,
+                score: ScoreConfig::default().read(s)?,
             }),
             TaskKind::Bert => {
-                let data = TextData::read(s, &[Unit::Windows, Unit::Lines, Unit::Pairs])?;
-                let model = EncoderModel::read(s, from, data.unit == Unit::Pairs)?;
-                let masking = MaskingConfig::read_keys(s, MaskingConfig::default())?;
+                let data = TextData::read_for(s, TaskKind::Bert)?;
+                let model = TransformerSizes::read_encoder(s, from, data.unit == Unit::Pairs)?;
+                let masking = MaskingConfig::default().read(s)?;
                 Task::Bert(BertTask { data, model, masking })
             }
             TaskKind::Classify => {
-                let data = LabelledData::read(s)?;
-                let model = EncoderModel::read(s, from, data.text_columns.len() > 1)?;
+                let data = LabelledData::read_keys(s)?;
+                let pairs = data.text_columns.len() > 1;
+                let model = TransformerSizes::read_encoder(s, from, pairs)?;
                 Task::Classify(ClassifyTask { data, model })
             }
         })
@@ -412,27 +369,68 @@ impl Task {
             Task::Translate(_) | Task::Classify(_) => Unit::Lines,
         }
     }
+
+    /// The longest sequence, the dropout, and whether biases are trained.
+    fn context_dropout_bias(&self) -> (usize, f32, bool) {
+        let sizes = match self {
+            Task::Gpt(task) => &task.model.sizes,
+            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+                model
+            }
+            Task::Translate(task) => match &task.model {
+                TranslatorModel::Transformer(model) => &model.sizes,
+                TranslatorModel::Recurrent(model) => {
+                    return (model.context_length, model.dropout, true);
+                }
+            },
+        };
+        (sizes.context_length, sizes.dropout, sizes.bias)
+    }
+
+    /// The files to train on, and those for validation.
+    fn files(&self) -> [Vec<PathBuf>; 2] {
+        let [training, validation] = match self {
+            Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
+                [&data.text, &data.validation_text]
+            }
+            Task::Classify(ClassifyTask { data, .. }) => [&data.text, &data.validation_text],
+            Task::Translate(TranslateTask { data, .. }) => {
+                let validation = data.validation_pairs().map(|pairs| pairs.files());
+                return [data.training_pairs().files(), validation.unwrap_or_default()];
+            }
+        };
+        [training.clone(), validation.clone()]
+    }
 }
 
 impl TokenizerConfig {
-    fn read(s: &mut Settings, task: TaskKind, is_pretrained: bool) -> Result<Self> {
+    fn read_for(s: &mut Settings, task: TaskKind, is_pretrained: bool) -> Result<Self> {
         if let Some(folder) = s.get("tokenizer.from")? {
             return Ok(Self::Load(folder));
         }
         if is_pretrained {
             return Ok(Self::Pretrained);
         }
-        let default = match task {
+        let kind = match task {
             TaskKind::Gpt => TokenizerKind::Character,
             TaskKind::Translate => TokenizerKind::Bpe,
             TaskKind::Bert | TaskKind::Classify => TokenizerKind::WordPiece,
         };
-        let is_lowercase = s.get("tokenizer.lowercase")?.unwrap_or(false);
-        Ok(Self::Train {
-            kind: s.get("tokenizer.kind")?.unwrap_or(default),
-            vocab_size: s.get("tokenizer.vocab_size")?,
-            casing: if is_lowercase { Casing::Uncased } else { Casing::Cased },
-        })
+        Self::Train { kind, vocab_size: None, casing: Casing::Cased }.read(s)
+    }
+}
+
+impl Section for TokenizerConfig {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        match self {
+            Self::Load(folder) => keys.key("tokenizer.from", folder),
+            Self::Pretrained => Ok(()),
+            Self::Train { kind, vocab_size, casing } => {
+                keys.key("tokenizer.kind", kind)?;
+                keys.key("tokenizer.vocab_size", vocab_size)?;
+                keys.key("tokenizer.lowercase", casing)
+            }
+        }
     }
 }
 
@@ -447,15 +445,8 @@ impl Default for ScoreConfig {
     }
 }
 
-impl MaskingConfig {
-    /// What is masked together.
-    pub fn unit(&self) -> MaskUnit {
-        if self.whole_words { MaskUnit::WholeWord } else { MaskUnit::Token }
-    }
-}
-
 impl Default for MaskingConfig {
     fn default() -> Self {
-        Self { probability: 0.15, whole_words: false }
+        Self { probability: 0.15, whole_words: MaskUnit::Token }
     }
 }

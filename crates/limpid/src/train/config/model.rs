@@ -1,58 +1,27 @@
 //! `[model]`: the stack that a task trains. A pretrained model (`model.from`) gives the defaults:
 //! a key may repeat what the model has, and is refused if it asks for something else.
 
-use super::section::section;
+use super::section::{Keys, Section, section};
 use super::settings::Settings;
 use super::{Entries, TaskKind};
-use crate::error::{Error, PretrainedError, Result};
+use crate::error::{PretrainedError, Result};
 use crate::hub::{self, StackConfig};
 use crate::model::config::{
-    Cell, DecoderConfig, Directions, EncoderConfig, EncoderDecoderConfig, RecurrentAttention,
-    RecurrentConfig,
+    Cell, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
-use crate::nn::{LayerOptions, NormPlacement, Normalization, Positions, Residual, Scaling};
+use crate::nn::{LayerOptions, Named, NormPlacement, Positions, named};
 use limpid_tensor::kernels::activation::Activation;
 use std::path::{Path, PathBuf};
+use toml::Value;
 
 /// The longest sequence unless set.
 pub(in crate::train) const CONTEXT_LENGTH: usize = 128;
 
 section! {
-    /// A decoder, or an encoder and a decoder of equal sizes.
-    pub struct TransformerModel in "model" {
+    /// The sizes of a Transformer, and all that a run chooses of an encoder: it is BERT's, with
+    /// norms after the residuals and learned positions.
+    pub struct TransformerSizes in "model" {
         /// Layers (of the encoder and of the decoder).
-        layers: usize,
-        /// Attention heads of each layer.
-        heads: usize,
-        /// c.
-        hidden_size: usize,
-        /// f; 4·c unless set.
-        intermediate_size: usize,
-        /// The longest sequence.
-        context_length: usize,
-        /// Dropout on embeddings and on each sub-layer's output.
-        dropout: f32,
-        /// Where the norms stand.
-        norm: NormPlacement,
-        /// How positions are represented.
-        positions: Positions,
-        /// Over what a norm takes mean and variance.
-        normalization: Normalization,
-        /// Whether a sub-layer's output is added to its input.
-        residual: Residual,
-        /// What attention scores are divided by.
-        scaling: Scaling,
-        /// Activation of the feed-forward layers.
-        activation: Activation,
-        /// Whether biases of layers and norms are trained; otherwise they stay 0.
-        bias: bool,
-    }
-}
-
-section! {
-    /// An encoder, which is BERT's: post-norm, learned positions.
-    pub struct EncoderModel in "model" {
-        /// Layers.
         layers: usize,
         /// Attention heads of each layer.
         heads: usize,
@@ -69,6 +38,17 @@ section! {
         /// Whether biases of layers and norms are trained; otherwise they stay 0.
         bias: bool,
     }
+}
+
+/// A decoder, or an encoder and a decoder of equal sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransformerModel {
+    /// Its sizes.
+    pub sizes: TransformerSizes,
+    /// Where the norms stand.
+    pub norm: NormPlacement,
+    /// The options of each layer.
+    pub options: LayerOptions,
 }
 
 section! {
@@ -111,6 +91,8 @@ pub(super) enum Architecture {
     Recurrent,
 }
 
+named!(Architecture, "architecture", "transformer" => Transformer, "rnn" => Recurrent);
+
 /// The model in the folder that `model.from` names.
 pub(in crate::train) struct Pretrained {
     pub(in crate::train) folder: PathBuf,
@@ -128,31 +110,38 @@ impl Pretrained {
             false => folder.to_path_buf(),
         };
         let stack = hub::read_config(&folder.join("config.json"))?.0;
-        let (fits, expected) = match task {
-            TaskKind::Gpt => (matches!(stack, StackConfig::Decoder(_)), "a decoder"),
-            TaskKind::Translate => (
-                matches!(stack, StackConfig::EncoderDecoder(_) | StackConfig::Recurrent(_)),
-                "an encoder-decoder",
-            ),
-            TaskKind::Bert | TaskKind::Classify => {
-                (matches!(stack, StackConfig::Encoder(_)), "an encoder")
+        let expected = match (task, &stack) {
+            (TaskKind::Gpt, StackConfig::Decoder(_))
+            | (TaskKind::Translate, StackConfig::EncoderDecoder(_) | StackConfig::Recurrent(_))
+            | (TaskKind::Bert | TaskKind::Classify, StackConfig::Encoder(_)) => {
+                return Ok(Self { folder, stack });
             }
+            (TaskKind::Gpt, _) => "a decoder",
+            (TaskKind::Translate, _) => "an encoder-decoder",
+            (TaskKind::Bert | TaskKind::Classify, _) => "an encoder",
         };
-        match fits {
-            true => Ok(Self { folder, stack }),
-            false => {
-                Err(PretrainedError::WrongStack { folder, task: task.name(), expected }.into())
-            }
-        }
+        Err(PretrainedError::WrongStack { folder, task: task.name(), expected }.into())
     }
 
-    /// A context that the model's positions allow.
-    fn context_length(&self, positions: usize, found: usize) -> Result<()> {
-        if found <= positions {
-            return Ok(());
+    /// Reads the keys of a model of which `own` are the sizes, those of each of its sides, and the
+    /// longest sequence that its positions allow.
+    fn read_keys<M: Section + Clone>(
+        &self,
+        s: &mut Settings,
+        own: M,
+        sides: &[M],
+        positions: usize,
+    ) -> Result<M> {
+        let found = own.read(s)?;
+        let entries = found.list();
+        let context_length = entries.value("model.context_length").and_then(Value::as_integer);
+        let context_length = context_length.map_or(0, |length| length as usize);
+        if context_length > positions {
+            let folder = self.folder.clone();
+            return Err(PretrainedError::TooLong { context_length, positions, folder }.into());
         }
-        let (context_length, folder) = (found, self.folder.clone());
-        Err(PretrainedError::TooLong { context_length, positions, folder }.into())
+        self.check(&entries, &sides.iter().map(M::list).collect::<Vec<_>>())?;
+        Ok(found)
     }
 
     /// Refuses a key that asks for something other than the model has, on each of its sides.
@@ -161,100 +150,124 @@ impl Pretrained {
         const FREE: [&str; 3] = ["model.context_length", "model.dropout", "model.bias"];
         let of_run = found.iter().filter(|(key, _)| !FREE.contains(key));
         for (key, value) in of_run {
-            let own: Vec<&toml::Value> = sides.iter().filter_map(|side| side.value(key)).collect();
+            let own: Vec<&Value> = sides.iter().filter_map(|side| side.value(key)).collect();
             if own.is_empty() || own.contains(&value) {
                 continue;
             }
-            let words = |value: &toml::Value| match value {
-                toml::Value::String(name) => name.clone(),
+            let words = |value: &Value| match value {
+                Value::String(name) => name.clone(),
                 other => other.to_string(),
             };
             let mut names: Vec<String> = own.into_iter().map(words).collect();
             names.dedup();
-            return Err(Error::from(PretrainedError::Differs {
-                key: key.to_string(),
-                found: words(value),
-                own: names.join(" and "),
-                folder: self.folder.clone(),
-            }));
+            let (key, found, own) = (key.to_string(), words(value), names.join(" and "));
+            let folder = self.folder.clone();
+            return Err(PretrainedError::Differs { key, found, own, folder }.into());
         }
         Ok(())
     }
 }
 
-/// The keys of a model.
-fn entries(add: impl FnOnce(&mut Entries)) -> Entries {
-    let mut entries = Entries::default();
-    add(&mut entries);
-    entries
-}
-
-impl TransformerModel {
-    /// A GPT-2 of a small size.
-    const DECODER: Self = Self {
-        layers: 4,
-        heads: 4,
-        hidden_size: 128,
-        intermediate_size: 4 * 128,
-        context_length: CONTEXT_LENGTH,
-        dropout: 0.0,
-        norm: NormPlacement::Pre,
-        positions: Positions::Learned,
-        normalization: Normalization::Layer,
-        residual: Residual::Added,
-        scaling: Scaling::SqrtWidth,
-        activation: Activation::GeluTanh,
-        bias: true,
-    };
-
-    /// The Transformer of 2017, of a small size.
-    const ENCODER_DECODER: Self = Self {
-        layers: 3,
-        heads: 8,
-        hidden_size: 256,
-        intermediate_size: 4 * 256,
-        dropout: 0.1,
-        norm: NormPlacement::Post,
-        positions: Positions::Sinusoidal,
-        activation: Activation::Relu,
-        ..Self::DECODER
-    };
-
-    /// A decoder: from scratch, or of the pretrained model's sizes.
-    pub(super) fn read_decoder(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
-        let Some(from) = from else { return Self::read_scratch(s, Self::DECODER) };
-        let StackConfig::Decoder(c) = &from.stack else { unreachable!("checked when it was read") };
-        let own = Self::of_decoder(c);
-        let found = Self::read_keys(s, own.clone())?;
-        from.context_length(c.max_position_embeddings, found.context_length)?;
-        from.check(&entries(|e| found.add_keys(e)), &[entries(|e| own.add_keys(e))])?;
-        Ok(found)
+impl TransformerSizes {
+    /// Of a small model: with four times the hidden size between the feed-forward layers.
+    const fn small(layers: usize, heads: usize, hidden_size: usize) -> Self {
+        Self {
+            layers,
+            heads,
+            hidden_size,
+            intermediate_size: 4 * hidden_size,
+            context_length: CONTEXT_LENGTH,
+            dropout: 0.1,
+            activation: Activation::Gelu,
+            bias: true,
+        }
     }
 
-    fn of_decoder(c: &DecoderConfig) -> Self {
-        Self {
+    /// From scratch, sizes that are not set follow the hidden size.
+    fn following_hidden_size(self, s: &mut Settings) -> Result<Self> {
+        let hidden_size: usize = s.get("model.hidden_size")?.unwrap_or(self.hidden_size);
+        Ok(Self { intermediate_size: hidden_size.saturating_mul(4), ..self })
+    }
+
+    /// An encoder: from scratch, or of the pretrained model's sizes. `pairs` says whether it is
+    /// given pairs of texts.
+    pub(super) fn read_encoder(
+        s: &mut Settings,
+        from: Option<&Pretrained>,
+        pairs: bool,
+    ) -> Result<Self> {
+        let small = Self::small(4, 4, 128);
+        let Some(from) = from else { return small.following_hidden_size(s)?.read(s) };
+        let StackConfig::Encoder(c) = &from.stack else { unreachable!("checked when it was read") };
+        if pairs && c.type_vocab_size < 2 {
+            return Err(PretrainedError::OneTokenType { folder: from.folder.clone() }.into());
+        }
+        let own = Self {
             layers: c.num_hidden_layers,
             heads: c.num_attention_heads,
             hidden_size: c.hidden_size,
             intermediate_size: c.intermediate_size,
             context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
-            norm: c.norm,
+            activation: c.hidden_act,
+            ..small
+        };
+        from.read_keys(s, own.clone(), &[own], c.max_position_embeddings)
+    }
+}
+
+impl TransformerModel {
+    /// A GPT-2 of a small size.
+    const DECODER: Self = Self {
+        sizes: TransformerSizes {
+            dropout: 0.0,
+            activation: Activation::GeluTanh,
+            ..TransformerSizes::small(4, 4, 128)
+        },
+        norm: NormPlacement::Pre,
+        options: LayerOptions::standard(Positions::Learned),
+    };
+
+    /// The Transformer of 2017, of a small size.
+    const ENCODER_DECODER: Self = Self {
+        sizes: TransformerSizes {
+            activation: Activation::Relu,
+            ..TransformerSizes::small(3, 8, 256)
+        },
+        norm: NormPlacement::Post,
+        options: LayerOptions::standard(Positions::Sinusoidal),
+    };
+
+    /// A decoder: from scratch, or of the pretrained model's sizes.
+    pub(super) fn read_decoder(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
+        let Some(from) = from else { return Self::DECODER.read_scratch(s) };
+        let StackConfig::Decoder(c) = &from.stack else { unreachable!("checked when it was read") };
+        let sizes = TransformerSizes {
+            layers: c.num_hidden_layers,
+            heads: c.num_attention_heads,
+            hidden_size: c.hidden_size,
+            intermediate_size: c.intermediate_size,
+            context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
             activation: c.activation_function,
-            ..Self::DECODER.with_options(&c.options)
-        }
+            ..Self::DECODER.sizes
+        };
+        let own = Self { sizes, norm: c.norm, options: c.options };
+        from.read_keys(s, own.clone(), &[own], c.max_position_embeddings)
     }
 
     /// Encoder and decoder of a model: their sizes may differ.
     fn of_encoder_decoder(c: &EncoderDecoderConfig) -> [Self; 2] {
         let side = |layers, heads, intermediate_size| Self {
-            layers,
-            heads,
-            hidden_size: c.d_model,
-            intermediate_size,
-            context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
+            sizes: TransformerSizes {
+                layers,
+                heads,
+                hidden_size: c.d_model,
+                intermediate_size,
+                context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
+                activation: c.activation_function,
+                ..Self::ENCODER_DECODER.sizes
+            },
             norm: c.norm,
-            activation: c.activation_function,
-            ..Self::ENCODER_DECODER.with_options(&c.options)
+            options: c.options,
         };
         [
             side(c.encoder_layers, c.encoder_attention_heads, c.encoder_ffn_dim),
@@ -262,97 +275,19 @@ impl TransformerModel {
         ]
     }
 
-    fn read_encoder_decoder(
-        s: &mut Settings,
-        from: &Pretrained,
-        c: &EncoderDecoderConfig,
-    ) -> Result<Self> {
-        let sides = Self::of_encoder_decoder(c);
-        // The larger of both stands for them.
-        let [encoder, decoder] = &sides;
-        let own = Self {
-            layers: encoder.layers.max(decoder.layers),
-            heads: encoder.heads.max(decoder.heads),
-            intermediate_size: encoder.intermediate_size.max(decoder.intermediate_size),
-            ..encoder.clone()
-        };
-        let found = Self::read_keys(s, own)?;
-        from.context_length(c.max_position_embeddings, found.context_length)?;
-        let sides = sides.each_ref().map(|side| entries(|e| side.add_keys(e)));
-        from.check(&entries(|e| found.add_keys(e)), &sides)?;
-        Ok(found)
-    }
-
-    fn read_scratch(s: &mut Settings, defaults: Self) -> Result<Self> {
-        let hidden_size: usize = s.get("model.hidden_size")?.unwrap_or(defaults.hidden_size);
-        let intermediate_size = hidden_size.saturating_mul(4);
-        Self::read_keys(s, Self { intermediate_size, ..defaults })
-    }
-
-    fn with_options(self, options: &LayerOptions) -> Self {
-        Self {
-            positions: options.positions,
-            normalization: options.normalization,
-            residual: options.residual,
-            scaling: options.scaling,
-            ..self
-        }
-    }
-
-    /// The options of each layer.
-    pub(super) fn options(&self) -> LayerOptions {
-        LayerOptions {
-            positions: self.positions,
-            normalization: self.normalization,
-            residual: self.residual,
-            scaling: self.scaling,
-        }
+    fn read_scratch(self, s: &mut Settings) -> Result<Self> {
+        Self { sizes: self.sizes.following_hidden_size(s)?, ..self }.read(s)
     }
 }
 
-impl EncoderModel {
-    /// A BERT of a small size.
-    const DEFAULT: Self = Self {
-        layers: 4,
-        heads: 4,
-        hidden_size: 128,
-        intermediate_size: 4 * 128,
-        context_length: CONTEXT_LENGTH,
-        dropout: 0.1,
-        activation: Activation::Gelu,
-        bias: true,
-    };
-
-    /// An encoder: from scratch, or of the pretrained model's sizes. `pairs` says whether it is
-    /// given pairs of texts.
-    pub(super) fn read(s: &mut Settings, from: Option<&Pretrained>, pairs: bool) -> Result<Self> {
-        let Some(from) = from else {
-            let hidden_size: usize =
-                s.get("model.hidden_size")?.unwrap_or(Self::DEFAULT.hidden_size);
-            let intermediate_size = hidden_size.saturating_mul(4);
-            return Self::read_keys(s, Self { intermediate_size, ..Self::DEFAULT });
-        };
-        let StackConfig::Encoder(c) = &from.stack else { unreachable!("checked when it was read") };
-        let own = Self::of(c);
-        let found = Self::read_keys(s, own.clone())?;
-        if pairs && c.type_vocab_size < 2 {
-            return Err(PretrainedError::OneTokenType { folder: from.folder.clone() }.into());
-        }
-        from.context_length(c.max_position_embeddings, found.context_length)?;
-        from.check(&entries(|e| found.add_keys(e)), &[entries(|e| own.add_keys(e))])?;
-        Ok(found)
-    }
-
-    fn of(c: &EncoderConfig) -> Self {
-        Self {
-            layers: c.num_hidden_layers,
-            heads: c.num_attention_heads,
-            hidden_size: c.hidden_size,
-            intermediate_size: c.intermediate_size,
-            context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
-            activation: c.hidden_act,
-            ..Self::DEFAULT
-        }
+impl Section for TransformerModel {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.sizes.keys(keys)?;
+        keys.key("model.norm", &mut self.norm)?;
+        keys.key("model.positions", &mut self.options.positions)?;
+        keys.key("model.normalization", &mut self.options.normalization)?;
+        keys.key("model.residual", &mut self.options.residual)?;
+        keys.key("model.scaling", &mut self.options.scaling)
     }
 }
 
@@ -368,14 +303,8 @@ impl RecurrentModel {
         bidirectional: Directions::Bidirectional,
     };
 
-    fn read_scratch(s: &mut Settings) -> Result<Self> {
-        let hidden_size = s.get("model.hidden_size")?.unwrap_or(Self::DEFAULT.hidden_size);
-        Self::read_keys(s, Self { embedding_size: hidden_size, ..Self::DEFAULT })
-    }
-
-    /// It has no positions, so its context may also be longer than before.
-    fn read_pretrained(s: &mut Settings, from: &Pretrained, c: &RecurrentConfig) -> Result<Self> {
-        let own = Self {
+    fn of(c: &RecurrentConfig) -> Self {
+        Self {
             layers: c.num_layers,
             hidden_size: c.hidden_size,
             embedding_size: c.embedding_size,
@@ -383,61 +312,66 @@ impl RecurrentModel {
             attention: c.attention,
             bidirectional: c.directions,
             ..Self::DEFAULT
-        };
-        let found = Self::read_keys(s, own.clone())?;
-        from.check(&entries(|e| found.add_keys(e)), &[entries(|e| own.add_keys(e))])?;
-        Ok(found)
+        }
     }
 }
 
 impl TranslatorModel {
     /// An encoder-decoder: from scratch, or of the pretrained model's sizes.
-    pub(super) fn read(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
+    pub(super) fn read_keys(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
         let set: Option<Architecture> = s.get("model.arch")?;
-        let own = from.map(|from| match from.stack {
-            StackConfig::Recurrent(_) => Architecture::Recurrent,
-            _ => Architecture::Transformer,
-        });
-        if let (Some(from), Some(set), Some(own)) = (from, set, own) {
-            let arch = |of: Architecture| entries(|e| e.add("model.arch", &of));
-            from.check(&arch(set), &[arch(own)])?;
+        let Some(from) = from else {
+            return Ok(match set.unwrap_or(Architecture::Transformer) {
+                Architecture::Transformer => {
+                    Self::Transformer(TransformerModel::ENCODER_DECODER.read_scratch(s)?)
+                }
+                Architecture::Recurrent => {
+                    let default = RecurrentModel::DEFAULT;
+                    let hidden_size = s.get("model.hidden_size")?.unwrap_or(default.hidden_size);
+                    let model = RecurrentModel { embedding_size: hidden_size, ..default };
+                    Self::Recurrent(model.read(s)?)
+                }
+            });
+        };
+        let check = |own: Architecture| {
+            let entries = |of: Architecture| Entries::of("model.arch", &of);
+            from.check(&entries(set.unwrap_or(own)), &[entries(own)])
+        };
+        match &from.stack {
+            StackConfig::EncoderDecoder(c) => {
+                check(Architecture::Transformer)?;
+                let sides = TransformerModel::of_encoder_decoder(c);
+                // The larger of both stands for them.
+                let [mut own, other] = sides.clone();
+                let (sizes, other) = (&mut own.sizes, other.sizes);
+                sizes.layers = sizes.layers.max(other.layers);
+                sizes.heads = sizes.heads.max(other.heads);
+                sizes.intermediate_size = sizes.intermediate_size.max(other.intermediate_size);
+                let found = from.read_keys(s, own, &sides, c.max_position_embeddings)?;
+                Ok(Self::Transformer(found))
+            }
+            StackConfig::Recurrent(c) => {
+                check(Architecture::Recurrent)?;
+                let own = RecurrentModel::of(c);
+                // It has no positions, so its context may also be longer than before.
+                Ok(Self::Recurrent(from.read_keys(s, own.clone(), &[own], usize::MAX)?))
+            }
+            _ => unreachable!("checked when it was read"),
         }
-        Ok(match (from, own.or(set).unwrap_or(Architecture::Transformer)) {
-            (None, Architecture::Transformer) => Self::Transformer(TransformerModel::read_scratch(
-                s,
-                TransformerModel::ENCODER_DECODER,
-            )?),
-            (None, Architecture::Recurrent) => Self::Recurrent(RecurrentModel::read_scratch(s)?),
-            (Some(from), _) => match &from.stack {
-                StackConfig::EncoderDecoder(c) => {
-                    Self::Transformer(TransformerModel::read_encoder_decoder(s, from, c)?)
-                }
-                StackConfig::Recurrent(c) => {
-                    Self::Recurrent(RecurrentModel::read_pretrained(s, from, c)?)
-                }
-                _ => unreachable!("checked when it was read"),
-            },
-        })
     }
+}
 
-    pub(super) fn entries(&self, e: &mut Entries) {
+impl Section for TranslatorModel {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
         match self {
             Self::Transformer(model) => {
-                e.add("model.arch", &Architecture::Transformer);
-                model.add_keys(e);
+                keys.key("model.arch", &mut Architecture::Transformer)?;
+                model.keys(keys)
             }
             Self::Recurrent(model) => {
-                e.add("model.arch", &Architecture::Recurrent);
-                model.add_keys(e);
+                keys.key("model.arch", &mut Architecture::Recurrent)?;
+                model.keys(keys)
             }
-        }
-    }
-
-    /// The longest sequence.
-    pub fn context_length(&self) -> usize {
-        match self {
-            Self::Transformer(model) => model.context_length,
-            Self::Recurrent(model) => model.context_length,
         }
     }
 }

@@ -3,11 +3,11 @@
 //! A task asks for its keys by name and type ([`Settings::get`]); what it has not asked for at the
 //! end has no effect for it and is an error.
 
-use super::RunConfig;
-use super::TaskKind;
 use super::keys::{KEYS, PATHS, nearest};
 use super::value::Setting;
+use super::{RunConfig, TaskKind};
 use crate::error::{Error, Result, SettingError};
+use crate::nn::Named;
 use crate::text::decode_utf8;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -63,7 +63,6 @@ impl Settings {
     /// start of a path (of the file or of an override) stands for `data_folder`.
     ///
     /// # Errors
-    ///
     /// The file cannot be read, is not TOML, or has no known task.
     pub fn read(path: &Path, data_folder: Option<&Path>) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
@@ -78,7 +77,6 @@ impl Settings {
     /// The same from text; paths stay as they are.
     ///
     /// # Errors
-    ///
     /// The text is not TOML, or has no known task.
     pub fn parse(text: &str) -> Result<Self> {
         Self::from_toml(text, Path::new(""), None)
@@ -121,7 +119,6 @@ impl Settings {
     /// Sets a key from text of the form `train.steps=500`. A value that is not TOML is a string.
     ///
     /// # Errors
-    ///
     /// The text is not of that form, or names a path in a data folder that is not given.
     pub fn set(&mut self, text: &str) -> Result<()> {
         let not = || SettingError::NotKeyValue { text: text.into() };
@@ -143,7 +140,6 @@ impl Settings {
     /// Sets a key to paths.
     ///
     /// # Errors
-    ///
     /// A path is not UTF-8: a configuration is text and cannot hold it.
     pub fn set_paths(&mut self, key: &str, paths: &[PathBuf]) -> Result<()> {
         let text = |path: &PathBuf| match path.to_str() {
@@ -200,7 +196,6 @@ impl Settings {
     /// its folder.
     ///
     /// # Errors
-    ///
     /// A key is unknown, has no effect for the task, or has a value that cannot work; a
     /// pretrained model cannot be read or does not fit.
     pub fn resolve(self) -> Result<RunConfig> {
@@ -262,31 +257,28 @@ impl Settings {
         })
     }
 
-    /// Of two keys that exclude each other the one that counts: an override replaces the other in
-    /// the file.
-    pub(super) fn exclusive<A: Setting, B: Setting>(
+    /// Of two keys that exclude each other the one that counts, as what it stands for: an override
+    /// replaces the other in the file.
+    pub(super) fn exclusive<A: Setting, B: Setting, T>(
         &mut self,
-        first: &'static str,
-        second: &'static str,
+        (first, from_first): (&'static str, impl FnOnce(A) -> T),
+        (second, from_second): (&'static str, impl FnOnce(B) -> T),
         reason: &str,
-    ) -> Result<Option<Choice<A, B>>> {
-        let (a, b) = (self.get::<A>(first)?, self.get::<B>(second)?);
-        let is_override = |settings: &Self, key: &str| {
-            settings.given[key].last().is_some_and(|given| given.place.is_none())
-        };
-        Ok(match (a, b) {
-            (None, None) => None,
-            (Some(a), None) => Some(Choice::First(a)),
-            (None, Some(b)) => Some(Choice::Second(b)),
-            (Some(a), Some(b)) => match (is_override(self, first), is_override(self, second)) {
-                (true, false) => Some(Choice::First(a)),
-                (false, true) => Some(Choice::Second(b)),
-                _ => {
-                    let (key, other) = (first.to_string(), second.to_string());
-                    return Err(SettingError::Conflict { key, other, reason: reason.into() }.into());
-                }
-            },
-        })
+    ) -> Result<Option<T>> {
+        let (a, b) = (self.get(first)?.map(from_first), self.get(second)?.map(from_second));
+        if a.is_none() || b.is_none() {
+            return Ok(a.or(b));
+        }
+        let is_override =
+            |key: &str| self.given[key].last().is_some_and(|given| given.place.is_none());
+        match (is_override(first), is_override(second)) {
+            (true, false) => Ok(a),
+            (false, true) => Ok(b),
+            _ => {
+                let (key, other, reason) = (first.to_string(), second.to_string(), reason.into());
+                Err(SettingError::Conflict { key, other, reason }.into())
+            }
+        }
     }
 
     /// The keys that have an effect, in the order of [`KEYS`].
@@ -295,28 +287,17 @@ impl Settings {
     }
 
     /// Refuses keys that nothing has asked for: `reason` says why one has no effect.
-    pub(super) fn finish(&self, reason: impl Fn(&str) -> String) -> Result<()> {
+    pub(super) fn finish(&self, reason: impl Fn(&str) -> &'static str) -> Result<()> {
         let Some(key) = self.given.keys().find(|key| !self.asked.contains(&key[..])) else {
             return Ok(());
         };
+        let (key, task, reason) = (key.clone(), self.task.name(), reason(key).to_string());
         Err(match KEYS.contains(&&key[..]) {
-            true => SettingError::NoEffect {
-                key: key.clone(),
-                task: self.task.name(),
-                reason: reason(key),
-            },
-            false => SettingError::Unknown { key: key.clone(), nearest: nearest(key) },
+            true => SettingError::NoEffect { key, task, reason },
+            false => SettingError::Unknown { nearest: nearest(&key), key },
         }
         .into())
     }
-}
-
-/// One of two keys that exclude each other.
-pub(super) enum Choice<A, B> {
-    /// The first.
-    First(A),
-    /// The second.
-    Second(B),
 }
 
 fn given(text: &str, span: Range<usize>, value: &DeValue) -> Given {

@@ -1,10 +1,11 @@
 //! A configuration as TOML: complete for the run's folder, with defaults for a person.
 
+use super::RunConfig;
 use super::keys::KEYS;
+use super::section::Section;
 use super::settings::Settings;
 use super::value::Setting;
-use super::{BertTask, ClassifyTask, GptTask, RunConfig, Task, TokenizerConfig};
-use crate::text::Casing;
+use crate::nn::Named;
 use toml::Value;
 
 /// The keys of a configuration that are set, with their values.
@@ -12,6 +13,13 @@ use toml::Value;
 pub struct Entries(Vec<(&'static str, Value)>);
 
 impl Entries {
+    /// One key.
+    pub(super) fn of(key: &'static str, value: &impl Setting) -> Self {
+        let mut entries = Self::default();
+        entries.add(key, value);
+        entries
+    }
+
     pub(super) fn add(&mut self, key: &'static str, value: &impl Setting) {
         self.0.extend(value.to_value().map(|value| (key, value)));
     }
@@ -34,39 +42,7 @@ const DECISIVE: [&str; 5] =
 impl RunConfig {
     /// Every key that is set, in the order of a file, but for the task.
     pub fn entries(&self) -> Entries {
-        let mut entries = Entries::default();
-        let e = &mut entries;
-        match &self.task {
-            Task::Gpt(GptTask { data, model }) => {
-                data.entries(e);
-                model.add_keys(e);
-            }
-            Task::Translate(task) => {
-                task.data.entries(e);
-                task.model.entries(e);
-                task.score.add_keys(e);
-            }
-            Task::Bert(BertTask { data, model, masking }) => {
-                data.entries(e);
-                model.add_keys(e);
-                masking.add_keys(e);
-            }
-            Task::Classify(ClassifyTask { data, model }) => {
-                data.entries(e);
-                model.add_keys(e);
-            }
-        }
-        match &self.tokenizer {
-            TokenizerConfig::Load(folder) => e.add("tokenizer.from", folder),
-            TokenizerConfig::Pretrained => {}
-            TokenizerConfig::Train { kind, vocab_size, casing } => {
-                e.add("tokenizer.kind", kind);
-                e.add("tokenizer.vocab_size", vocab_size);
-                e.add("tokenizer.lowercase", &(*casing == Casing::Uncased));
-            }
-        }
-        e.add("model.from", &self.pretrained);
-        self.train.entries(self.kind(), e);
+        let mut entries = self.list();
         let order = |key: &str| KEYS.iter().position(|known| *known == key);
         entries.0.sort_by_key(|(key, _)| order(key));
         entries

@@ -1,7 +1,7 @@
 use super::*;
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Error, SettingError};
-use crate::model::config::{Cell, Directions, EncoderHead};
+use crate::model::config::{Cell, Directions, StackConfig};
 use crate::optim::Schedule;
 use std::collections::BTreeSet;
 
@@ -309,13 +309,13 @@ fn of_two_values_for_a_key_the_last_counts_and_a_wrong_one_is_refused_anywhere()
 #[test]
 fn sizes_that_are_not_set_follow_the_hidden_size() {
     let config = parse(TRANSLATE, &["model.hidden_size=64"]).unwrap();
-    let TranslatorConfig::Transformer(model) = config.translator(9).unwrap() else {
+    let StackConfig::EncoderDecoder(model) = config.stack(9, &[]).unwrap() else {
         panic!("a Transformer")
     };
     assert_eq!((model.d_model, model.encoder_ffn_dim), (64, 256));
     let set = ["model.arch=rnn", "model.hidden_size=64", "model.bidirectional=false"];
     let config = parse(TRANSLATE, &set).unwrap();
-    let TranslatorConfig::Recurrent(model) = config.translator(9).unwrap() else {
+    let StackConfig::Recurrent(model) = config.stack(9, &[]).unwrap() else {
         panic!("a recurrent model")
     };
     assert_eq!((model.embedding_size, model.directions), (64, Directions::Forward));
@@ -340,8 +340,8 @@ fn each_task_has_its_defaults() {
 fn fine_tuning_has_defaults_of_its_own_and_the_models_sizes() {
     let folder = std::env::temp_dir().join(format!("limpid-pretrained-{}", std::process::id()));
     let sizes = ["model.layers=2", "model.hidden_size=16", "model.context_length=32"];
-    let small = parse(BERT, &sizes).unwrap().encoder(40, EncoderHead::MaskedLm).unwrap();
-    let model = crate::model::Model::new(&small, 1).unwrap();
+    let small = parse(BERT, &sizes).unwrap().stack(40, &[]).unwrap();
+    let model = crate::model::Model::new(small, 1).unwrap();
     crate::hub::save(&model, &folder).unwrap();
     let from = format!("model.from={}", folder.display());
     let config = parse(CLASSIFY, &[&from]).unwrap();

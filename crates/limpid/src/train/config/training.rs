@@ -1,11 +1,10 @@
 //! `[train]`: how a model is optimized, validated and kept.
 
-use super::section::section;
-use super::settings::{Choice, Settings};
-use super::value::Setting;
-use super::{Entries, TaskKind};
+use super::section::{Keys, Section, section};
+use super::{TaskKind, Unit};
 use crate::data::sampler::Bucketing;
-use crate::error::{Result, SettingError};
+use crate::error::Result;
+use crate::nn::named;
 use crate::optim::{AdamConfig, LearningRate, Schedule};
 use limpid_tensor::kernels::adam::DecayMode;
 
@@ -105,6 +104,21 @@ impl Length {
     }
 }
 
+impl Section for Length {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        if let Keys::Read(settings) = keys {
+            let (steps, epochs) =
+                (("train.steps", Length::Steps), ("train.epochs", Length::Epochs));
+            let reason = "both say how long a run trains";
+            *self = settings.exclusive(steps, epochs, reason)?.unwrap_or(*self);
+        }
+        match self {
+            Length::Steps(steps) => keys.key("train.steps", steps),
+            Length::Epochs(epochs) => keys.key("train.epochs", epochs),
+        }
+    }
+}
+
 /// How much a micro-batch holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchSize {
@@ -145,6 +159,18 @@ impl BatchSize {
     }
 }
 
+impl Section for BatchSize {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        match self {
+            BatchSize::Sequences(size) => keys.key("train.batch_size", size),
+            BatchSize::Tokens { tokens, bucketing } => {
+                keys.key("train.batch_tokens", tokens)?;
+                keys.key("train.bucketing", bucketing)
+            }
+        }
+    }
+}
+
 /// How long the learning rate rises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warmup {
@@ -164,6 +190,21 @@ impl Warmup {
     }
 }
 
+impl Section for Warmup {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        if let Keys::Read(settings) = keys {
+            let steps = ("train.warmup_steps", Warmup::Steps);
+            let ratio = ("train.warmup_ratio", Warmup::Ratio);
+            let reason = "both say how long the learning rate rises";
+            *self = settings.exclusive(steps, ratio, reason)?.unwrap_or(*self);
+        }
+        match self {
+            Warmup::Steps(steps) => keys.key("train.warmup_steps", steps),
+            Warmup::Ratio(ratio) => keys.key("train.warmup_ratio", ratio),
+        }
+    }
+}
+
 /// Which validation metric chooses the best model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BestMetric {
@@ -175,9 +216,23 @@ pub enum BestMetric {
     F1,
 }
 
+named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1);
+
 impl TrainConfig {
-    /// The defaults of a task: from scratch, or of fine-tuning.
-    fn defaults(task: TaskKind, batch: BatchSize, is_pretrained: bool) -> Self {
+    /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a sequence is.
+    pub(super) fn defaults(task: TaskKind, unit: Unit, is_pretrained: bool) -> Self {
+        let batch = match unit {
+            Unit::Lines => BatchSize::Tokens {
+                // About 32 sentences for fine-tuning a classifier, as in the field: a few hundred
+                // small steps do better than a few dozen large ones.
+                tokens: if task == TaskKind::Classify && is_pretrained { 1_024 } else { 4_096 },
+                bucketing: Bucketing::Mixed,
+            },
+            // These are of about one length.
+            Unit::Windows | Unit::Pairs => {
+                BatchSize::Sequences(if task == TaskKind::Bert { 32 } else { 12 })
+            }
+        };
         let from_scratch = Self {
             length: Length::Steps(2_000),
             batch,
@@ -229,75 +284,6 @@ impl TrainConfig {
         }
     }
 
-    /// Reads `[train]`. `measure` is what batches are measured in.
-    pub(super) fn read(
-        s: &mut Settings,
-        task: TaskKind,
-        measure: Measure,
-        is_pretrained: bool,
-    ) -> Result<Self> {
-        let batch = match measure {
-            Measure::Sequences => {
-                let default = if task == TaskKind::Bert { 32 } else { 12 };
-                BatchSize::Sequences(s.get("train.batch_size")?.unwrap_or(default))
-            }
-            Measure::Tokens => BatchSize::Tokens {
-                tokens: s.get("train.batch_tokens")?.unwrap_or(batch_tokens(task, is_pretrained)),
-                bucketing: s.get("train.bucketing")?.unwrap_or(Bucketing::Mixed),
-            },
-        };
-        let default = Self::defaults(task, batch, is_pretrained);
-        let length =
-            s.exclusive("train.steps", "train.epochs", "both say how long a run trains")?;
-        let warmup = s.exclusive(
-            "train.warmup_steps",
-            "train.warmup_ratio",
-            "both say how long the learning rate rises",
-        )?;
-        let best_metric = match task {
-            TaskKind::Classify => s.get("train.best_metric")?.unwrap_or(default.best_metric),
-            _ => default.best_metric,
-        };
-        let min_lr = match s.get("train.schedule")?.unwrap_or(default.schedule) {
-            Schedule::Constant => default.min_lr,
-            _ => s.get("train.min_lr")?.unwrap_or(default.min_lr),
-        };
-        let length = length.map_or(default.length, |choice| match choice {
-            Choice::First(steps) => Length::Steps(steps),
-            Choice::Second(epochs) => Length::Epochs(epochs),
-        });
-        let warmup = warmup.map_or(default.warmup, |choice| match choice {
-            Choice::First(steps) => Warmup::Steps(steps),
-            Choice::Second(ratio) => Warmup::Ratio(ratio),
-        });
-        Self::read_keys(s, Self { length, warmup, min_lr, best_metric, ..default })
-    }
-
-    pub(super) fn entries(&self, task: TaskKind, e: &mut Entries) {
-        match self.length {
-            Length::Steps(steps) => e.add("train.steps", &steps),
-            Length::Epochs(epochs) => e.add("train.epochs", &epochs),
-        }
-        match self.batch {
-            BatchSize::Sequences(size) => e.add("train.batch_size", &size),
-            BatchSize::Tokens { tokens, bucketing } => {
-                e.add("train.batch_tokens", &tokens);
-                e.add("train.bucketing", &bucketing);
-            }
-        }
-        match self.warmup {
-            Warmup::Steps(steps) => e.add("train.warmup_steps", &steps),
-            Warmup::Ratio(ratio) => e.add("train.warmup_ratio", &ratio),
-        }
-        if self.schedule != Schedule::Constant {
-            e.add("train.min_lr", &self.min_lr);
-        }
-        if task == TaskKind::Classify {
-            e.add("train.best_metric", &self.best_metric);
-        }
-        self.add_keys(e);
-    }
-
     /// The learning rate over a run of `steps`.
     pub fn learning_rate(&self, steps: u64) -> LearningRate {
         LearningRate {
@@ -315,54 +301,20 @@ impl TrainConfig {
         let clip_norm = (max_grad_norm > 0.0).then_some(max_grad_norm);
         AdamConfig { beta1, beta2, eps, weight_decay, decay_mode: DecayMode::Decoupled, clip_norm }
     }
-
-    /// Refuses values that exclude each other.
-    pub(super) fn validate(&self) -> Result<(), SettingError> {
-        let mismatch = |key: &str, found: Option<toml::Value>, other: &str, bound, reason| {
-            let text = |value: Option<toml::Value>| value.map_or(String::new(), |v| v.to_string());
-            let (key, other) = (key.to_string(), other.to_string());
-            let (found, bound) = (text(found), text(bound));
-            Err(SettingError::Mismatch { key, found, other, bound, reason })
-        };
-        if self.min_lr > self.lr {
-            return mismatch(
-                "train.min_lr",
-                self.min_lr.to_value(),
-                "train.lr",
-                self.lr.to_value(),
-                "the learning rate falls from the peak to the minimum",
-            );
-        }
-        if self.average_checkpoints > self.keep_checkpoints {
-            return mismatch(
-                "train.average_checkpoints",
-                self.average_checkpoints.to_value(),
-                "train.keep_checkpoints",
-                self.keep_checkpoints.to_value(),
-                "only checkpoints that are kept can be averaged",
-            );
-        }
-        Ok(())
-    }
 }
 
-/// What batches are measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
-    /// Windows, or pairs of lines, which are of about one length.
-    Sequences,
-    /// Tokens, where sequences differ in length.
-    Tokens,
+impl Section for TrainConfig {
+    fn keys(&mut self, keys: &mut Keys) -> Result<()> {
+        self.batch.keys(keys)?;
+        self.length.keys(keys)?;
+        self.warmup.keys(keys)?;
+        self.own_keys(keys)?;
+        keys.key_if(self.schedule != Schedule::Constant, "train.min_lr", &mut self.min_lr)
+    }
 }
 
 /// As `transformers` has it.
 const FINE_TUNING_LR: f32 = 5e-5;
-
-/// Tokens of a batch. About 32 sentences for fine-tuning a classifier, as in the field: a few
-/// hundred small steps do better than a few dozen large ones.
-fn batch_tokens(task: TaskKind, is_pretrained: bool) -> usize {
-    if task == TaskKind::Classify && is_pretrained { 1_024 } else { 4_096 }
-}
 
 #[cfg(test)]
 mod tests {

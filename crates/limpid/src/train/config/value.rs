@@ -3,17 +3,15 @@
 //! Serde's errors name Rust types and neither key nor place. Here a type says in words what it
 //! accepts, and [`Settings`](super::Settings) adds the key, the value as written and the line.
 
-use super::data::Unit;
-use super::model::Architecture;
-use super::training::{BestMetric, Epochs};
-use super::{Targets, TaskKind};
+use super::training::Epochs;
+use crate::data::clean::Duplicates;
+use crate::data::masking::MaskUnit;
 use crate::data::sampler::Bucketing;
 use crate::data::table::{Column, TableFormat};
-use crate::model::config::{Cell, Directions, RecurrentAttention};
-use crate::nn::{Named, NormPlacement, Normalization, Positions, Residual, Scaling};
+use crate::model::config::Directions;
+use crate::nn::{Named, named};
 use crate::optim::Schedule;
-use crate::text::TokenizerKind;
-use limpid_tensor::kernels::activation::Activation;
+use crate::text::{Casing, TokenizerKind};
 use std::path::PathBuf;
 use toml::Value;
 
@@ -24,6 +22,9 @@ pub(super) trait Setting: Sized {
 
     /// The value as TOML; `None` where nothing is set.
     fn to_value(&self) -> Option<Value>;
+
+    /// Calls `change` on every path in it.
+    fn each_path(&mut self, _change: &mut dyn FnMut(&mut PathBuf)) {}
 }
 
 macro_rules! whole_numbers {
@@ -88,6 +89,10 @@ impl Setting for PathBuf {
     fn to_value(&self) -> Option<Value> {
         self.to_str().map(|path| Value::String(path.into()))
     }
+
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        change(self);
+    }
 }
 
 /// A number is a column's number, a text its name; so is a number in quotes.
@@ -121,6 +126,10 @@ impl<T: Setting> Setting for Vec<T> {
         let values = self.iter().filter_map(T::to_value).collect();
         (!self.is_empty()).then_some(Value::Array(values))
     }
+
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        self.iter_mut().for_each(|value| value.each_path(change));
+    }
 }
 
 impl<T: Setting> Setting for Option<T> {
@@ -131,88 +140,54 @@ impl<T: Setting> Setting for Option<T> {
     fn to_value(&self) -> Option<Value> {
         self.as_ref().and_then(T::to_value)
     }
+
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        self.iter_mut().for_each(|value| value.each_path(change));
+    }
 }
 
-/// The names of an enum's values.
-macro_rules! names {
-    ($type:ty { $($name:literal => $value:ident),* $(,)? }) => {
+/// One of an option's names.
+impl<T: Named> Setting for T {
+    fn parse(value: &Value) -> Result<Self, String> {
+        value.as_str().and_then(|name| T::from_name(name).ok()).ok_or_else(|| {
+            let names: Vec<&str> = T::NAMES.iter().map(|(name, _)| *name).collect();
+            format!("one of {}", names.join(", "))
+        })
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::String(self.name().into()))
+    }
+}
+
+named!(Bucketing, "bucketing", "mixed" => Mixed, "by-length" => ByLength);
+named!(Schedule, "schedule", "constant" => Constant, "inverse-sqrt" => InverseSquareRoot,
+    "linear" => Linear, "cosine" => Cosine);
+named!(TableFormat, "format", "tsv" => Tsv, "csv" => Csv, "jsonl" => JsonLines,
+    "label-first" => LabelFirst);
+named!(TokenizerKind, "kind of tokenizer", "char" => Character, "byte" => Byte, "word" => Word,
+    "bpe" => Bpe, "wordpiece" => WordPiece, "unigram" => Unigram);
+
+/// Options of two values that are switches in a configuration.
+macro_rules! switches {
+    ($($type:ident { true => $on:ident, false => $off:ident })*) => {$(
         impl Setting for $type {
             fn parse(value: &Value) -> Result<Self, String> {
-                match value.as_str() {
-                    $(Some($name) => Ok(Self::$value),)*
-                    _ => Err(one_of(&[$($name),*])),
-                }
+                bool::parse(value).map(|is_on| if is_on { $type::$on } else { $type::$off })
             }
 
             fn to_value(&self) -> Option<Value> {
-                let name = match self {
-                    $(Self::$value => $name,)*
-                };
-                Some(Value::String(name.into()))
-            }
-        }
-    };
-}
-
-fn one_of(names: &[&str]) -> String {
-    format!("one of {}", names.join(", "))
-}
-
-names!(TaskKind {
-    "gpt" => Gpt, "translate" => Translate, "bert" => Bert, "classify" => Classify,
-});
-names!(Architecture { "transformer" => Transformer, "rnn" => Recurrent });
-names!(Unit { "windows" => Windows, "lines" => Lines, "pairs" => Pairs });
-names!(Targets { "translations" => Translations, "summaries" => Summaries });
-names!(BestMetric { "loss" => Loss, "accuracy" => Accuracy, "f1" => F1 });
-names!(Bucketing { "mixed" => Mixed, "by-length" => ByLength });
-names!(Schedule {
-    "constant" => Constant, "inverse-sqrt" => InverseSquareRoot, "linear" => Linear,
-    "cosine" => Cosine,
-});
-names!(TableFormat {
-    "tsv" => Tsv, "csv" => Csv, "jsonl" => JsonLines, "label-first" => LabelFirst,
-});
-names!(TokenizerKind {
-    "char" => Character, "byte" => Byte, "word" => Word, "bpe" => Bpe, "wordpiece" => WordPiece,
-    "unigram" => Unigram,
-});
-/// Options of models have their names from below.
-macro_rules! options {
-    ($($type:ty),* $(,)?) => {$(
-        impl Setting for $type {
-            fn parse(value: &Value) -> Result<Self, String> {
-                let named = value.as_str().and_then(|name| Self::from_name(name).ok());
-                let names = || Self::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-                named.ok_or_else(|| one_of(&names()))
-            }
-
-            fn to_value(&self) -> Option<Value> {
-                Some(Value::String(self.name().into()))
+                (*self == $type::$on).to_value()
             }
         }
     )*};
 }
-options!(
-    NormPlacement,
-    Positions,
-    Normalization,
-    Residual,
-    Scaling,
-    Cell,
-    RecurrentAttention,
-    Activation,
-);
-
-/// `bidirectional`, as PyTorch has it.
-impl Setting for Directions {
-    fn parse(value: &Value) -> Result<Self, String> {
-        Ok(if bool::parse(value)? { Directions::Bidirectional } else { Directions::Forward })
-    }
-
-    fn to_value(&self) -> Option<Value> {
-        (*self == Directions::Bidirectional).to_value()
-    }
+switches! {
+    // As PyTorch has it.
+    Directions { true => Bidirectional, false => Forward }
+    Duplicates { true => Drop, false => Keep }
+    Casing { true => Uncased, false => Cased }
+    MaskUnit { true => WholeWord, false => Token }
 }
 
 impl Setting for Epochs {
@@ -237,6 +212,7 @@ impl Setting for Epochs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use limpid_tensor::kernels::activation::Activation;
 
     #[test]
     fn a_number_is_written_with_as_few_digits_as_it_was_read_with() {

@@ -77,7 +77,7 @@ impl MaskedExamples {
     pub(super) fn read(reader: &mut Reader, task: &BertTask) -> Result<Read<Self>> {
         let (data, context, seed) =
             (&task.data, task.model.context_length, reader.config.train.seed);
-        let (probability, unit) = (task.masking.probability, task.masking.unit());
+        let (probability, unit) = (task.masking.probability, task.masking.whole_words);
         let masking = Masking::new(reader.tokenizer, probability, unit, seed)?;
         let template = EncoderTemplate::new(reader.tokenizer)?;
         // Without [CLS] and [SEP].

@@ -68,10 +68,9 @@ impl Split for TokenPairs {
 
 impl PairExamples {
     pub(super) fn read(reader: &mut Reader, task: &TranslateTask) -> Result<Read<Self>> {
-        let (data, context) = (&task.data, task.model.context_length());
+        let (data, context) = (&task.data, reader.config.context_length());
         let (config, tokenizer) = (reader.config, reader.tokenizer);
-        let model = config.translator_for(tokenizer)?;
-        let (start, end) = (model.start(), model.end());
+        let [start, end] = config.start_and_end(tokenizer)?;
         let (train, validation) = (data.training_pairs(), data.validation_pairs());
         let files = SplitFiles {
             train: &train,

@@ -44,7 +44,7 @@ impl Split for TextSplit {
 impl TextExamples {
     pub(super) fn read(reader: &mut Reader, task: &GptTask) -> Result<Read<Self>> {
         let (data, context, seed) =
-            (&task.data, task.model.context_length, reader.config.train.seed);
+            (&task.data, task.model.sizes.context_length, reader.config.train.seed);
         let (splits, characters_per_token, order, description) = match data.unit {
             Unit::Lines => {
                 let end = Some(end_token(reader.tokenizer)?);
