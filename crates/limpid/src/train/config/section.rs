@@ -70,8 +70,8 @@ pub(super) trait Section {
 }
 
 /// Declares a struct whose fields are the keys of a section, under the same names. Fields behind a
-/// semicolon are not: with them the caller implements [`Section`], from `own_keys` and the keys that
-/// stand for these fields.
+/// semicolon are not: with them the caller implements [`Section`], from `own_keys` and the keys
+/// that stand for these fields.
 macro_rules! section {
     (
         $(#[$attributes:meta])*

@@ -219,7 +219,8 @@ pub enum BestMetric {
 named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1);
 
 impl TrainConfig {
-    /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a sequence is.
+    /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a
+    /// sequence is.
     pub(super) fn defaults(task: TaskKind, unit: Unit, is_pretrained: bool) -> Self {
         let batch = match unit {
             Unit::Lines => BatchSize::Tokens {
