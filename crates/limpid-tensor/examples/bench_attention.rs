@@ -47,14 +47,7 @@ fn bench(shape: &Shape, threads: usize) {
     let spans =
         |len: usize| (0..sequences).map(|i| Span { start: i * len, len }).collect::<Vec<_>>();
     let (q_spans, k_spans) = (spans(t), spans(s));
-    let spec = AttentionSpec {
-        heads: h,
-        scale: 1.0 / (d as f32).sqrt(),
-        causality: shape.causality,
-        padding: Padding::None,
-        q_spans: &q_spans,
-        k_spans: &k_spans,
-    };
+    let spec = AttentionSpec::new(h, 1.0 / (d as f32).sqrt(), shape.causality, &q_spans, &k_spans);
     // q, k and v in one matrix, as a fused projection leaves them, where the lengths allow it.
     let (c, n_q, n_k) = (h * d, sequences * t, sequences * s);
     let value = |i: usize| ((i * 2_654_435_761) >> 7 & 0xffff) as f32 / 32_768.0 - 1.0;
@@ -78,7 +71,7 @@ fn bench(shape: &Shape, threads: usize) {
         let backward = best_of(|| {
             let [dq, dk, dv] = HeadsMut::split(&mut gradient, 3 * c, [(0, d), (c, d), (2 * c, d)]);
             let (dz, z) = (Heads::new(&dz, h, d), Heads::new(&z, h, d));
-            attention_backward(dq, dk, dv, dz, z, &lse, q, k, v, &spec);
+            attention_backward(dq, dk, dv, &mut [], dz, z, &lse, q, k, v, &spec);
         });
         print!("   backward {}", figures(backward, 2.5 * flops));
     }

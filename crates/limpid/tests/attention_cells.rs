@@ -3,7 +3,7 @@
 //! several blocks, and with scores in the thousands.
 
 use limpid_tensor::kernels::attention::{
-    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward, attention_forward,
+    AttentionSpec, Causality, Heads, HeadsMut, Span, attention_backward, attention_forward,
 };
 use safetensors::SafeTensors;
 use std::path::Path;
@@ -67,14 +67,8 @@ fn outputs_and_gradients_are_pytorchs_for_every_cell() {
         let ((q, h, t, d), (k, _, s, _), (v, _, _, dv)) =
             (cell.rows("q"), cell.rows("k"), cell.rows("v"));
         let (q_spans, k_spans) = ([Span { start: 0, len: t }], [Span { start: 0, len: s }]);
-        let spec = AttentionSpec {
-            heads: h,
-            scale: 1.0 / (d as f32).sqrt(),
-            causality: cell.causality(),
-            padding: Padding::None,
-            q_spans: &q_spans,
-            k_spans: &k_spans,
-        };
+        let spec =
+            AttentionSpec::new(h, 1.0 / (d as f32).sqrt(), cell.causality(), &q_spans, &k_spans);
         let (q_heads, k_heads, v_heads) =
             (Heads::new(&q, h, d), Heads::new(&k, h, d), Heads::new(&v, h, dv));
         let (mut z, mut lse) = (vec![f32::NAN; t * h * dv], vec![f32::NAN; t * h]);
@@ -97,6 +91,7 @@ fn outputs_and_gradients_are_pytorchs_for_every_cell() {
             HeadsMut::new(&mut dq, h * d, 0, d),
             HeadsMut::new(&mut dk, h * d, 0, d),
             HeadsMut::new(&mut d_v, h * dv, 0, dv),
+            &mut [],
             Heads::new(&dz, h, dv),
             Heads::new(&z, h, dv),
             &lse,

@@ -213,13 +213,10 @@ fn view(m: &Matrix, heads: usize, d: usize) -> Heads<'_> {
 pub fn attend(q: &Matrix, k: &Matrix, v: &Matrix, heads: usize, mask: Mask) -> AttentionOutput {
     let (d_k, d_v) = (q.cols / heads, v.cols / heads);
     let (q_spans, k_spans) = ([Span { start: 0, len: q.rows }], [Span { start: 0, len: k.rows }]);
+    let scale = 1.0 / (d_k as f32).sqrt();
     let spec = AttentionSpec {
-        heads,
-        scale: 1.0 / (d_k as f32).sqrt(),
-        causality: mask.causality,
         padding: mask.padding,
-        q_spans: &q_spans,
-        k_spans: &k_spans,
+        ..AttentionSpec::new(heads, scale, mask.causality, &q_spans, &k_spans)
     };
     let mut z = Matrix::filled(q.rows, v.cols, 0.0);
     let mut lse = vec![0.0; q.rows * heads];

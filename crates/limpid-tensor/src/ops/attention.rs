@@ -1,13 +1,16 @@
-//! Multi-head attention on the tape: z = softmax(scale·q·kᵀ + mask)·v for each sequence and head.
+//! Multi-head attention on the tape: z = softmax(scale·q·kᵀ + bias + mask)·v for each sequence and
+//! head.
 //!
-//! Shapes: q (n_q, h·d_k), k (n_k, h·d_k), v (n_k, h·d_v), z (n_q, h·d_v). q, k and v may be
-//! columns of one matrix, the output (n, 3c) of a fused projection: then so are their gradients.
-//! Saved for the backward pass: q, k, v, z, and the log-sum-exp of each row (n_q, h).
+//! Shapes: q (n_q, h·d_k), k (n_k, g·d_k), v (n_k, g·d_v), z (n_q, h·d_v), with g heads of keys and
+//! values for h heads of queries. q, k and v may be columns of one matrix, the output (n, 3c) of a
+//! fused projection: then so are their gradients. Saved for the backward pass: q, k, v, z, and the
+//! log-sum-exp of each row (n_q, h).
 
 use crate::kernels::attention::{
-    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, attention_backward,
+    AttentionSpec, Causality, Heads, HeadsMut, Padding, Span, Window, attention_backward,
     attention_forward, attention_weights,
 };
+use crate::ops::relative_bias::{Distances, RelativeBias};
 use crate::tape::{BackwardPass, Tape, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
@@ -64,10 +67,16 @@ pub enum PaddingMask {
 pub struct AttentionPlan {
     /// h.
     pub heads: usize,
+    /// g, a divisor of h: query heads share heads of keys and values if it is less.
+    pub kv_heads: usize,
     /// Factor on the scores, usually 1/√d_k.
     pub scale: f32,
     /// Whether queries attend to later keys.
     pub causality: Causality,
+    /// How far queries see.
+    pub window: Window,
+    /// Trained biases by relative position.
+    pub bias: Option<RelativeBias>,
     /// Which rows are padding.
     pub padding: PaddingMask,
     /// The rows of each sequence in q.
@@ -77,7 +86,33 @@ pub struct AttentionPlan {
 }
 
 impl AttentionPlan {
-    fn spec(&self) -> AttentionSpec<'_> {
+    /// As many heads of keys and values as of queries; no window, no bias, no padding.
+    pub fn new(
+        heads: usize,
+        scale: f32,
+        causality: Causality,
+        q_spans: &Arc<[Span]>,
+        k_spans: &Arc<[Span]>,
+    ) -> Self {
+        Self {
+            heads,
+            kv_heads: heads,
+            scale,
+            causality,
+            window: Window::Unlimited,
+            bias: None,
+            padding: PaddingMask::None,
+            q_spans: q_spans.clone(),
+            k_spans: k_spans.clone(),
+        }
+    }
+
+    /// The longest sequence of queries or keys.
+    fn longest(&self) -> usize {
+        self.q_spans.iter().chain(self.k_spans.iter()).map(|span| span.len).max().unwrap_or(0)
+    }
+
+    fn spec<'a>(&'a self, bias: Option<&'a Distances>) -> AttentionSpec<'a> {
         let padding = match &self.padding {
             PaddingMask::None => Padding::None,
             PaddingMask::Keys(keys) => Padding::Keys(keys),
@@ -87,8 +122,11 @@ impl AttentionPlan {
         };
         AttentionSpec {
             heads: self.heads,
+            kv_heads: self.kv_heads,
             scale: self.scale,
             causality: self.causality,
+            window: self.window,
+            bias: bias.map(Distances::view),
             padding,
             q_spans: &self.q_spans,
             k_spans: &self.k_spans,
@@ -97,15 +135,19 @@ impl AttentionPlan {
 }
 
 impl Tape<'_> {
-    /// z = softmax(scale·q·kᵀ + mask)·v for each sequence and head.
+    /// z = softmax(scale·q·kᵀ + bias + mask)·v for each sequence and head.
     ///
     /// A probe that wants `weights` gets those of the first sequence, (h, t, s).
     ///
     /// # Panics
-    /// If the columns, heads or spans do not fit the matrices.
+    /// If the columns, heads, spans or biases do not fit the matrices.
     #[track_caller]
     pub fn attention(&mut self, q: Columns, k: Columns, v: Columns, plan: &AttentionPlan) -> Var {
         let (n, h) = (q.of.rows_cols().0, plan.heads);
+        let distances = plan.bias.map(|bias| {
+            let table = self.param(bias.table);
+            bias.by_distance(table, self.param_shape(bias.table), h, plan.longest())
+        });
         let mut z = Tensor::uninit([n, h * v.width]);
         let mut lse = Tensor::uninit([n, h]);
         let covered: usize = plan.q_spans.iter().map(|span| span.len).sum();
@@ -114,57 +156,56 @@ impl Tape<'_> {
             z.data_mut().fill(0.0);
             lse.data_mut().fill(f32::NEG_INFINITY);
         }
+        let spec = plan.spec(distances.as_ref());
         let out = HeadsMut::new(z.data_mut(), h * v.width, 0, v.width);
-        attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &plan.spec());
-        self.show("weights", || first_weights(&q, &k, plan));
+        attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &spec);
+        self.show("weights", || first_weights(&q, &k, &spec));
         let (plan, kept) = (plan.clone(), z.clone());
-        self.record("attention", z, move |dz, pass| backward(dz, kept, lse, q, k, v, plan, pass))
+        self.record("attention", z, move |dz, pass| {
+            backward(dz, Saved { z: kept, lse, q, k, v, plan, distances }, pass)
+        })
     }
 }
 
 /// The weights of the first sequence, all heads: (h, t, s).
-fn first_weights(q: &Columns, k: &Columns, plan: &AttentionPlan) -> Tensor {
-    let (t, s) =
-        (plan.q_spans.first().map_or(0, |s| s.len), plan.k_spans.first().map_or(0, |s| s.len));
-    let mut weights = Tensor::zeros([plan.heads, t, s]);
+fn first_weights(q: &Columns, k: &Columns, spec: &AttentionSpec) -> Tensor {
+    let len = |spans: &[Span]| spans.first().map_or(0, |span| span.len);
+    let (t, s) = (len(spec.q_spans), len(spec.k_spans));
+    let mut weights = Tensor::zeros([spec.heads, t, s]);
     for (head, weights) in weights.data_mut().chunks_exact_mut((t * s).max(1)).enumerate() {
-        attention_weights(weights, q.heads(), k.heads(), &plan.spec(), 0, head);
+        attention_weights(weights, q.heads(), k.heads(), spec, 0, head);
     }
     weights
 }
 
-#[allow(clippy::too_many_arguments)]
-fn backward(
-    dz: Tensor,
+/// Saved for the backward pass.
+struct Saved {
     z: Tensor,
     lse: Tensor,
     q: Columns,
     k: Columns,
     v: Columns,
     plan: AttentionPlan,
-    pass: &mut BackwardPass,
-) {
-    let h = plan.heads;
-    let run = |dq: HeadsMut, dk: HeadsMut, dv: HeadsMut| {
+    distances: Option<Distances>,
+}
+
+fn backward(dz: Tensor, saved: Saved, pass: &mut BackwardPass) {
+    let Saved { z, lse, q, k, v, plan, distances } = saved;
+    let (h, g) = (plan.heads, plan.kv_heads);
+    let rows = plan.q_spans.len() * h;
+    let mut dbias = Tensor::uninit([rows, distances.as_ref().map_or(0, Distances::count)]);
+    let mut run = |dq: HeadsMut, dk: HeadsMut, dv: HeadsMut| {
         let (dz, z) = (Heads::new(dz.data(), h, v.width), Heads::new(z.data(), h, v.width));
-        attention_backward(
-            dq,
-            dk,
-            dv,
-            dz,
-            z,
-            lse.data(),
-            q.heads(),
-            k.heads(),
-            v.heads(),
-            &plan.spec(),
-        );
+        let spec = plan.spec(distances.as_ref());
+        let (q, k, v) = (q.heads(), k.heads(), v.heads());
+        attention_backward(dq, dk, dv, dbias.data_mut(), dz, z, lse.data(), q, k, v, &spec);
     };
     // One gradient matrix for each matrix that q, k and v are columns of.
     let stride = |x: &Columns| x.of.rows_cols().1;
-    match (q.is_left_in_same_matrix(&k, h), k.is_left_in_same_matrix(&v, h)) {
+    match (q.is_left_in_same_matrix(&k, h), k.is_left_in_same_matrix(&v, g)) {
         (true, true) => {
-            let mut d = gradient_of(&[&q, &k, &v], h, &[&plan.q_spans, &plan.k_spans]);
+            let operands = [(&q, h), (&k, g), (&v, g)];
+            let mut d = gradient_of(&operands, &[&plan.q_spans, &plan.k_spans]);
             let columns = [(q.first, q.width), (k.first, k.width), (v.first, v.width)];
             let [dq, dk, dv] = HeadsMut::split(d.data_mut(), stride(&q), columns);
             run(dq, dk, dv);
@@ -172,8 +213,8 @@ fn backward(
         }
         (false, true) => {
             let (mut d, mut d_kv) = (
-                gradient_of(&[&q], h, &[&plan.q_spans]),
-                gradient_of(&[&k, &v], h, &[&plan.k_spans]),
+                gradient_of(&[(&q, h)], &[&plan.q_spans]),
+                gradient_of(&[(&k, g), (&v, g)], &[&plan.k_spans]),
             );
             let dq = HeadsMut::new(d.data_mut(), stride(&q), q.first, q.width);
             let [dk, dv] = HeadsMut::split(
@@ -187,8 +228,8 @@ fn backward(
         }
         // Otherwise each has a gradient matrix of its own; two of one matrix are added.
         _ => {
-            let mut d_q = gradient_of(&[&q], h, &[&plan.q_spans]);
-            let [mut d_k, mut d_v] = [&k, &v].map(|x| gradient_of(&[x], h, &[&plan.k_spans]));
+            let mut d_q = gradient_of(&[(&q, h)], &[&plan.q_spans]);
+            let [mut d_k, mut d_v] = [&k, &v].map(|x| gradient_of(&[(x, g)], &[&plan.k_spans]));
             run(
                 HeadsMut::new(d_q.data_mut(), stride(&q), q.first, q.width),
                 HeadsMut::new(d_k.data_mut(), stride(&k), k.first, k.width),
@@ -199,12 +240,16 @@ fn backward(
             pass.add_gradient(v.of.id(), d_v);
         }
     }
+    if let (Some(bias), Some(distances)) = (plan.bias, distances) {
+        bias.add_gradient(&distances, dbias.data(), h, pass);
+    }
 }
 
-/// A tensor for the gradient of a matrix; zeros if the kernel does not write all of it.
-fn gradient_of(columns: &[&Columns], heads: usize, spans: &[&[Span]]) -> Tensor {
-    let (rows, width) = columns[0].of.rows_cols();
-    let written: usize = columns.iter().map(|x| x.width * heads).sum();
+/// A tensor for the gradient of a matrix, of which some columns are this many heads; zeros if the
+/// kernel does not write all of it.
+fn gradient_of(columns: &[(&Columns, usize)], spans: &[&[Span]]) -> Tensor {
+    let (rows, width) = columns[0].0.of.rows_cols();
+    let written: usize = columns.iter().map(|(x, heads)| x.width * heads).sum();
     let covered = |spans: &&[Span]| spans.iter().map(|span| span.len).sum::<usize>() == rows;
     if written == width && spans.iter().all(covered) {
         Tensor::uninit([rows, width])
@@ -217,7 +262,8 @@ fn gradient_of(columns: &[&Columns], heads: usize, spans: &[&[Span]]) -> Tensor 
 mod tests {
     use super::*;
     use crate::gradcheck::{GradCheck, random_tensor};
-    use crate::params::Params;
+    use crate::ops::relative_bias::{BucketRange, Buckets};
+    use crate::params::{Init, Params};
 
     fn spans(lengths: &[usize]) -> Arc<[Span]> {
         let mut start = 0;
@@ -229,14 +275,7 @@ mod tests {
     }
 
     fn plan(heads: usize, causality: Causality, q: &[usize], k: &[usize]) -> AttentionPlan {
-        AttentionPlan {
-            heads,
-            scale: 0.7,
-            causality,
-            padding: PaddingMask::None,
-            q_spans: spans(q),
-            k_spans: spans(k),
-        }
+        AttentionPlan::new(heads, 0.7, causality, &spans(q), &spans(k))
     }
 
     fn columns(of: &Var, first: usize, width: usize) -> Columns {
@@ -269,6 +308,46 @@ mod tests {
         check().input(random_tensor([5, 6])).input(random_tensor([5, 12])).assert(|t, x| {
             t.attention(columns(&x[0], 0, 3), columns(&x[1], 0, 3), columns(&x[1], 6, 3), &plan)
         });
+    }
+
+    #[test]
+    fn grouped_heads_in_a_fused_projection_with_a_window_get_one_gradient() {
+        // Four heads of queries and two of keys and values: rows of 4·3 + 2·3 + 2·2.
+        for causality in [Causality::Full, Causality::Causal] {
+            let plan = AttentionPlan {
+                kv_heads: 2,
+                window: Window::Sliding(3),
+                ..plan(4, causality, &[6, 1, 3], &[6, 1, 3])
+            };
+            check().input(random_tensor([10, 22])).assert(|t, x| {
+                t.attention(
+                    columns(&x[0], 0, 3),
+                    columns(&x[0], 12, 3),
+                    columns(&x[0], 18, 2),
+                    &plan,
+                )
+            });
+        }
+    }
+
+    #[test]
+    fn a_relative_bias_that_two_layers_share_gets_both_their_gradients() {
+        for range in [BucketRange::Both, BucketRange::Past] {
+            let mut builder = Params::builder();
+            let table = builder.add("bias", [8, 2], Init::Normal(0.7));
+            let buckets = Buckets { count: 8, max_distance: 6, range };
+            let plan = AttentionPlan {
+                bias: Some(RelativeBias { table, buckets }),
+                ..plan(2, Causality::Causal, &[9, 1, 3], &[9, 1, 3])
+            };
+            GradCheck::new(builder.build(4)).input(random_tensor([13, 12])).assert(|t, x| {
+                let layer = |t: &mut Tape, x: &Var, v: &Var| {
+                    t.attention(columns(x, 0, 2), columns(x, 4, 2), columns(v, 0, 2), &plan)
+                };
+                let once = layer(t, &x[0], &x[0]);
+                layer(t, &x[0], &once)
+            });
+        }
     }
 
     #[test]

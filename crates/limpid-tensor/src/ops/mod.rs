@@ -28,6 +28,7 @@ mod output_loss;
 mod positions;
 mod recurrent;
 mod recurrent_attention;
+mod relative_bias;
 mod softmax;
 mod sum;
 
@@ -37,3 +38,4 @@ pub use output_loss::LossSpec;
 pub use positions::PositionTable;
 pub use recurrent::{RecurrentState, RecurrentWeights};
 pub use recurrent_attention::{AdditiveWeights, SourceStates};
+pub use relative_bias::{BucketRange, Buckets, RelativeBias};

@@ -142,16 +142,12 @@ fn property(case: Case) -> TestCaseResult {
     let (queries, keys) = (case.visible(1, q_at.rows), case.visible(2, k_at.rows));
     let scale = 1.0 / (case.d_k as f32).sqrt();
     let spec = AttentionSpec {
-        heads: h,
-        scale,
-        causality: case.causality,
         padding: match case.hidden {
             Hidden::Nothing => Padding::None,
             Hidden::Keys => Padding::Keys(&keys),
             Hidden::KeysAndQueries => Padding::KeysAndQueries { keys: &keys, queries: &queries },
         },
-        q_spans: &q_spans,
-        k_spans: &k_spans,
+        ..AttentionSpec::new(h, scale, case.causality, &q_spans, &k_spans)
     };
     let [q, k, v, dz] = [(1, q_at), (2, k_at), (3, v_at), (4, z_at)]
         .map(|(which, at)| inputs.guarded(which, at.len()));
@@ -170,6 +166,7 @@ fn property(case: Case) -> TestCaseResult {
         q_at.view_mut(&mut dq),
         k_at.view_mut(&mut dk),
         v_at.view_mut(&mut dv),
+        &mut [],
         z_at.view(&dz),
         z_at.view(&z),
         &lse,

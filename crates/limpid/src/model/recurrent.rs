@@ -28,8 +28,8 @@ use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::kernels::recurrent::Direction;
 use limpid_tensor::ops::{
-    AdditiveWeights, AttentionPlan, Columns, LossSpec, PaddingMask, RecurrentState,
-    RecurrentWeights, SourceStates,
+    AdditiveWeights, AttentionPlan, Columns, LossSpec, RecurrentState, RecurrentWeights,
+    SourceStates,
 };
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -244,14 +244,7 @@ impl Recurrent {
 
     /// c_i = Σ_j softmax_j(s_i·k_j)·h_j: (n, h) -> (n, m).
     fn attend(&self, t: &mut Tape, y: &Var, spans: &Arc<[Span]>, source: &SourceStates) -> Var {
-        let plan = AttentionPlan {
-            heads: 1,
-            scale: 1.0,
-            causality: Causality::Full,
-            padding: PaddingMask::None,
-            q_spans: spans.clone(),
-            k_spans: source.spans.clone(),
-        };
+        let plan = AttentionPlan::new(1, 1.0, Causality::Full, spans, &source.spans);
         let columns = |of: &Var| Columns { of: of.clone(), first: 0, width: of.rows_cols().1 };
         let last = self.decoder.len() - 1;
         t.scope(format_args!("decoder.{last}.cross_attention"), |t| {

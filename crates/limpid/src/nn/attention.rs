@@ -3,7 +3,7 @@
 use super::{LayerConfig, Linear, Scaling};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
-use limpid_tensor::ops::{AttentionPlan, Columns, PaddingMask};
+use limpid_tensor::ops::{AttentionPlan, Columns};
 use limpid_tensor::params::ParamsBuilder;
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -102,14 +102,8 @@ impl Heads {
         [q_spans, k_spans]: [&Arc<[Span]>; 2],
     ) -> Var {
         let d = self.c / self.heads;
-        let plan = AttentionPlan {
-            heads: self.heads,
-            scale: self.scaling.factor(d),
-            causality: self.causality,
-            padding: PaddingMask::None,
-            q_spans: q_spans.clone(),
-            k_spans: k_spans.clone(),
-        };
+        let scale = self.scaling.factor(d);
+        let plan = AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans);
         let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width: d });
         t.attention(q, k, v, &plan)
     }

@@ -12,7 +12,7 @@ use limpid_tensor::kernels::adam::{AdamStep, DecayMode, adam};
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::kernels::matmul::Accumulate;
 use limpid_tensor::kernels::softmax::softmax_backward;
-use limpid_tensor::ops::{AttentionPlan, Columns, LossSpec, PaddingMask};
+use limpid_tensor::ops::{AttentionPlan, Columns, LossSpec};
 use limpid_tensor::params::{Init, ParamId, Params};
 use limpid_tensor::tape::{Gradients, Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -61,14 +61,8 @@ impl Model {
             Columns { of: watch(tape, &y, names[i], seen), first: 0, width: c }
         });
         let spans: Arc<[Span]> = [Span { start: 0, len: t }].into();
-        let plan = AttentionPlan {
-            heads: 1,
-            scale: 1.0 / (c as f32).sqrt(),
-            causality: Causality::Full,
-            padding: PaddingMask::None,
-            q_spans: spans.clone(),
-            k_spans: spans,
-        };
+        let scale = 1.0 / (c as f32).sqrt();
+        let plan = AttentionPlan::new(1, scale, Causality::Full, &spans, &spans);
         let z = tape.attention(q, k, v, &plan);
         let z = watch(tape, &z, "dZ", seen);
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / t as f32 };

@@ -1,15 +1,16 @@
 //! Multi-head scaled dot-product attention over packed sequences of different lengths.
 //!
 //! ```text
-//! z = softmax(scale · q · kᵀ + mask) · v        for each sequence and each head
+//! z = softmax(scale · q · kᵀ + bias + mask) · v        for each sequence and each head
 //! ```
 //!
 //! Shapes, for one of b sequences and one of h heads: `q` (t, d_k), `k` (s, d_k), `v` (s, d_v), `z`
 //! (t, d_v); scores and weights (t, s). In memory the sequences follow each other as rows
 //! ([`Span`]) and the heads are adjacent columns ([`Heads`]), so `q` of the whole batch is
-//! (Σt, h·d_k), and splitting heads or padding copies nothing. mask is 0 where a query may attend
-//! and −∞ where it may not: [`Causality`] and [`Padding`]. A fully masked query gets a zero row and
-//! zero gradients, never NaN.
+//! (Σt, h·d_k), and splitting heads or padding copies nothing. Several query heads may share a head
+//! of keys and values. mask is 0 where a query may attend and −∞ where it may not: [`Causality`],
+//! [`Window`] and [`Padding`]; a bias by distance is optional ([`DistanceBias`]). A fully masked
+//! query gets a zero row and zero gradients, never NaN.
 //!
 //! Saved for the backward pass: `z` and `lse` (Σt, h), the log-sum-exp of each row of scores. No
 //! (t, s) matrix is stored: forward and backward process blocks of 64 queries, and the backward
@@ -28,15 +29,15 @@ mod tile;
 mod views;
 
 use crate::kernels::softmax;
-use crate::simd::{self, vectorized};
+use crate::simd::{self, LANES, vectorized};
 use mask::Pair;
-pub use mask::{AttentionSpec, Causality, Padding};
+pub use mask::{AttentionSpec, Causality, DistanceBias, Padding, Window};
 pub use pass::{attention_backward, attention_forward};
 use views::Rows;
 pub use views::{Heads, HeadsMut, Span};
 
 /// The attention weights (t, s) of one sequence and one head, for inspection:
-/// softmax(scale · q · kᵀ + mask), exactly zero where masked.
+/// softmax(scale · q · kᵀ + bias + mask), exactly zero where masked.
 ///
 /// # Panics
 /// If `weights` is not (t, s), or an operand does not have the shape that `spec` says.
@@ -74,13 +75,21 @@ vectorized! {
     /// One query against every key it sees, read in place: exp(score − max), 0 where masked.
     fn weigh(row: &mut [f32], pair: &Pair, i: usize) -> softmax::RowSum {
         let q = pair.q.row(i);
-        let visible = pair.visible(i);
-        let (seen, unseen) = row.split_at_mut(visible);
-        unseen.fill(0.0);
+        let (first, end) = (lane_start(pair.first_key(i)), pair.visible(i));
+        row[..first].fill(0.0);
+        row[end..].fill(0.0);
+        let seen = &mut row[first..end];
         for (j, score) in seen.iter_mut().enumerate() {
-            *score = pair.scale * simd::dot(q, pair.k.row(j));
+            *score = pair.scale * simd::dot(q, pair.k.row(first + j));
         }
-        pair.hide(seen, i);
+        pair.hide(seen, i, first);
         softmax::exponentials(seen)
     }
+}
+
+/// The start of the lanes that key j is in. Rows begin there, so a key is in the same lane whatever
+/// else is visible, and its row sums to the same bits.
+#[inline(always)]
+fn lane_start(j: usize) -> usize {
+    j / LANES * LANES
 }

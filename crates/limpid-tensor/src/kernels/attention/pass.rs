@@ -3,9 +3,9 @@
 
 use super::mask::Pair;
 use super::scratch::{self, lanes, right, score_width, transposed};
-use super::tile::{self, Extent, LeftView, TILE_ROWS};
-use super::{AttentionSpec, Heads, HeadsMut, Rows, weigh};
-use crate::kernels::matmul::Accumulate;
+use super::tile::{self, Extent, LeftView, RightView, TILE_ROWS};
+use super::{AttentionSpec, Heads, HeadsMut, Rows, lane_start, weigh};
+use crate::kernels::matmul::Accumulate::{Add, Overwrite};
 use crate::kernels::softmax::{self, RowSum};
 use crate::simd::{self, LANES, vectorized};
 use crate::team::{self, Parts};
@@ -18,7 +18,7 @@ const BLOCK: usize = 64;
 /// Multiply-adds that outweigh the cost of scheduling a task: about 20 µs.
 const TASK_WORK: usize = 1_000_000;
 
-/// z = softmax(scale·q·kᵀ + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h),
+/// z = softmax(scale·q·kᵀ + bias + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h),
 /// which is −∞ for a fully masked query. Rows outside the spans are not written.
 ///
 /// # Panics
@@ -33,7 +33,7 @@ pub fn attention_forward(
     spec: &AttentionSpec,
 ) {
     spec.check(q, k);
-    v.check("v", spec.heads, spec.k_spans);
+    v.check("v", spec.kv_heads, spec.k_spans);
     z.check("z", spec.heads, v.width, spec.q_spans);
     check_lse(lse.len(), spec);
     let lse = Parts::new(lse);
@@ -47,7 +47,7 @@ pub fn attention_forward(
         let (blocks, share) = (pair.t().div_ceil(BLOCK), unit % shares);
         let first = share * blocks / shares * BLOCK;
         let end = pair.t().min((share + 1) * blocks / shares * BLOCK);
-        let v = v.rows(pair.k_span, head);
+        let v = v.rows(pair.k_span, pair.kv_head);
         let finish = |i: usize, z_row: &[f32], sum: RowSum| {
             let row = pair.q_span.start + i;
             // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and
@@ -71,7 +71,8 @@ fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     scratch::with([pair.s(), v.width], |[weights, z]| {
         let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
         let sum = weigh(weights, pair, 0);
-        weighted_sum(z, &weights[..pair.visible(0)], v);
+        let first = lane_start(pair.first_key(0));
+        weighted_sum(z, &weights[first..pair.visible(0)], v.from(first));
         finish(0, z, sum);
     });
 }
@@ -114,20 +115,22 @@ fn forward_blocks(
         let v = right(v, s, rows.len(), v_copy);
         for first in rows.clone().step_by(BLOCK) {
             let n = BLOCK.min(rows.end - first);
-            let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
+            // Keys before the window of the first query are outside those of the others, too.
+            let low = lane_start(pair.first_key(first));
+            let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1).max(low) - low;
             let q = LeftView {
                 data: pair.q.from(first).data,
                 row_stride: pair.q.stride,
                 col_stride: 1,
             };
-            tile::product(scores, width, n, q, k_t, Accumulate::Overwrite, &|tile| Extent {
+            tile::product(scores, width, n, q, columns(k_t, low), Overwrite, &|tile| Extent {
                 inner: 0..d_k,
                 cols: seen(tile),
             });
             let mut sums = [RowSum { max: 0.0, sum: 0.0 }; BLOCK];
-            exponentials_of_block(&mut sums[..n], scores, width, pair, first);
+            exponentials_of_block(&mut sums[..n], scores, width, pair, first, low);
             let p = LeftView { data: scores, row_stride: width, col_stride: 1 };
-            tile::product(out, out_width, n, p, v, Accumulate::Overwrite, &|tile| Extent {
+            tile::product(out, out_width, n, p, rows_from(v, low), Overwrite, &|tile| Extent {
                 inner: 0..seen(tile),
                 cols: d_v,
             });
@@ -138,18 +141,30 @@ fn forward_blocks(
     });
 }
 
+/// The columns from `first` on, of a right operand whose columns are keys.
+fn columns(b: RightView, first: usize) -> RightView {
+    RightView { data: &b.data[first..], ..b }
+}
+
+/// The rows from `first` on, of a right operand whose rows are keys.
+fn rows_from(b: RightView, first: usize) -> RightView {
+    RightView { data: &b.data[(first * b.stride).min(b.data.len())..], ..b }
+}
+
 vectorized! {
+    /// Scores of the keys from `low` on become exp(score − max).
     fn exponentials_of_block(
         sums: &mut [RowSum],
         scores: &mut [f32],
         width: usize,
         pair: &Pair,
         first: usize,
+        low: usize,
     ) {
         for (i, sum) in sums.iter_mut().enumerate() {
             let row = &mut scores[i * width..][..width];
-            let visible = pair.visible(first + i);
-            pair.hide(&mut row[..visible], first + i);
+            let visible = pair.visible(first + i).max(low) - low;
+            pair.hide(&mut row[..visible], first + i, low);
             *sum = softmax::exponentials(pad_row(row, visible, f32::NEG_INFINITY));
         }
     }
@@ -188,7 +203,8 @@ fn pad_row(row: &mut [f32], visible: usize, fill: f32) -> &mut [f32] {
 /// forward pass, `z` and `lse`.
 ///
 /// The rows of the spans are overwritten, the others are not written. `dq`, `dk` and `dv` may be
-/// columns of one matrix: [`HeadsMut::split`].
+/// columns of one matrix: [`HeadsMut::split`]. `dbias` (b, h, 2·reach + 1) is the gradient by the
+/// bias, for each sequence; it is empty if there is no bias.
 ///
 /// # Panics
 /// If an operand does not have the shape that `spec` says.
@@ -198,6 +214,7 @@ pub fn attention_backward(
     dq: HeadsMut,
     dk: HeadsMut,
     dv: HeadsMut,
+    dbias: &mut [f32],
     dz: Heads,
     z: Heads,
     lse: &[f32],
@@ -207,10 +224,10 @@ pub fn attention_backward(
     spec: &AttentionSpec,
 ) {
     spec.check(q, k);
-    v.check("v", spec.heads, spec.k_spans);
+    v.check("v", spec.kv_heads, spec.k_spans);
     dq.check("dq", spec.heads, q.width, spec.q_spans);
-    dk.check("dk", spec.heads, k.width, spec.k_spans);
-    dv.check("dv", spec.heads, v.width, spec.k_spans);
+    dk.check("dk", spec.kv_heads, k.width, spec.k_spans);
+    dv.check("dv", spec.kv_heads, v.width, spec.k_spans);
     for (name, heads) in [("dz", dz), ("z", z)] {
         heads.check(name, spec.heads, spec.q_spans);
         assert!(
@@ -221,23 +238,39 @@ pub fn attention_backward(
         );
     }
     check_lse(lse.len(), spec);
-    let pairs = spec.q_spans.len() * spec.heads;
-    // A unit owns a whole (sequence, head): dk and dv are sums over its queries, in their order.
-    for_each_unit(pairs, 5 * work(spec, q.width + v.width) / 2, |unit| {
-        let (sequence, head) = (unit / spec.heads, unit % spec.heads);
-        let pair = spec.pair(q, k, sequence, head);
-        let inputs = BackwardInputs {
-            v: v.rows(pair.k_span, head),
-            z: z.rows(pair.q_span, head),
-            dz: dz.rows(pair.q_span, head),
-            lse: &lse[pair.q_span.start.min(lse.len() / spec.heads) * spec.heads..],
-            heads: spec.heads,
-        };
-        backward_blocks(&pair, &inputs, |gradient, i, row, scale| {
-            let (to, start) = match gradient {
-                GradientOf::Queries => (&dq, pair.q_span.start),
-                GradientOf::Keys => (&dk, pair.k_span.start),
-                GradientOf::Values => (&dv, pair.k_span.start),
+    let distances = spec.bias.map_or(0, |bias| 2 * bias.reach + 1);
+    let rows_of_bias = spec.q_spans.len() * spec.heads;
+    assert!(
+        dbias.len() == rows_of_bias * distances,
+        "attention: dbias has {} elements for {rows_of_bias} rows of {distances}",
+        dbias.len()
+    );
+    let dbias = Parts::new(dbias);
+    let units = spec.q_spans.len() * spec.kv_heads;
+    // A unit owns a sequence and a head of keys and values: dk and dv are sums over the query heads
+    // that share it and over their queries, in their order.
+    for_each_unit(units, 5 * work(spec, q.width + v.width) / 2, |unit| {
+        let (sequence, kv_head) = (unit / spec.kv_heads, unit % spec.kv_heads);
+        let heads = kv_head * spec.group()..(kv_head + 1) * spec.group();
+        let pairs = heads.map(|head| {
+            let pair = spec.pair(q, k, sequence, head);
+            let inputs = BackwardInputs {
+                z: z.rows(pair.q_span, head),
+                dz: dz.rows(pair.q_span, head),
+                lse: &lse[pair.q_span.start.min(lse.len() / spec.heads) * spec.heads..],
+                heads: spec.heads,
+            };
+            let at = (sequence * spec.heads + head) * distances;
+            // SAFETY: this sequence and head are this unit's alone.
+            let dbias = unsafe { dbias.part(at, distances) };
+            (pair, inputs, dbias)
+        });
+        let v = v.rows(spec.k_spans[sequence], kv_head);
+        backward_blocks(pairs, v, |gradient, i, row, scale| {
+            let (to, start, head) = match gradient {
+                GradientOf::Queries(head) => (&dq, spec.q_spans[sequence].start, head),
+                GradientOf::Keys => (&dk, spec.k_spans[sequence].start, kv_head),
+                GradientOf::Values => (&dv, spec.k_spans[sequence].start, kv_head),
             };
             // SAFETY: this sequence and head are this unit's alone: spans do not overlap, heads and
             // views neither.
@@ -247,9 +280,8 @@ pub fn attention_backward(
     });
 }
 
-/// The inputs of the backward pass of one (sequence, head) besides queries and keys.
+/// The inputs of the backward pass of one (sequence, query head) besides queries, keys and values.
 struct BackwardInputs<'a> {
-    v: Rows<'a>,
     z: Rows<'a>,
     dz: Rows<'a>,
     /// From this sequence's first row on.
@@ -259,17 +291,22 @@ struct BackwardInputs<'a> {
 
 /// The operand whose gradient a finished row belongs to.
 enum GradientOf {
-    Queries,
+    /// Of this query head.
+    Queries(usize),
     Keys,
     Values,
 }
 
-fn backward_blocks(
-    pair: &Pair,
-    inputs: &BackwardInputs,
+/// The backward pass of the query heads that share one head of keys and values.
+fn backward_blocks<'a>(
+    pairs: impl Iterator<Item = (Pair<'a>, BackwardInputs<'a>, &'a mut [f32])>,
+    values: Rows,
     finish: impl Fn(GradientOf, usize, &[f32], f32),
 ) {
-    let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, inputs.v.width);
+    let mut pairs = pairs.peekable();
+    let Some((pair, _, _)) = pairs.peek() else { return };
+    let (t, s, d_k, d_v) = (pair.t(), pair.s(), pair.q.width, values.width);
+    let (keys, scale) = (pair.k, pair.scale);
     let (width, k_width, v_width) = (score_width(s), lanes(d_k), lanes(d_v));
     let lens = [
         d_k * width,
@@ -284,67 +321,76 @@ fn backward_blocks(
         s * v_width,
     ];
     scratch::with(lens, |[k_t, v_t, k_copy, p, ds, q_copy, dz_copy, dq, dk, dv]| {
-        let k_t = transposed(pair.k, s, pair.scale, width, k_t);
-        let v_t = transposed(inputs.v, s, 1.0, width, v_t);
-        let k = right(pair.k, s, t, k_copy);
-        // The first block of queries overwrites the keys it sees; the others start at 0.
-        let begun = if t == 0 { 0 } else { pair.visible(BLOCK.min(t) - 1) };
-        dk[begun * k_width..s * k_width].fill(0.0);
-        dv[begun * v_width..s * v_width].fill(0.0);
-        for first in (0..t).step_by(BLOCK) {
-            let n = BLOCK.min(t - first);
-            let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1);
-            let keys = seen(0..n);
-            let (q, dz) = (pair.q.from(first), inputs.dz.from(first));
-            let sum = if first == 0 { Accumulate::Overwrite } else { Accumulate::Add };
-            // Forward: P = softmax(scale·q·kᵀ + mask), z = P·v. So dP = dz·vᵀ. P is recomputed from
-            // the saved lse: exp(score − lse).
-            let left = LeftView { data: q.data, row_stride: q.stride, col_stride: 1 };
-            tile::product(p, width, n, left, k_t, Accumulate::Overwrite, &|tile| Extent {
-                inner: 0..d_k,
-                cols: seen(tile),
-            });
-            let left = LeftView { data: dz.data, row_stride: dz.stride, col_stride: 1 };
-            tile::product(ds, width, n, left, v_t, Accumulate::Overwrite, &|tile| Extent {
-                inner: 0..d_v,
-                cols: seen(tile),
-            });
-            score_gradients(p, ds, width, n, pair, inputs, first);
-            // Forward: score = scale·q·kᵀ. So dq = scale·dS·k.
-            let left = LeftView { data: ds, row_stride: width, col_stride: 1 };
-            tile::product(dq, k_width, n, left, k, Accumulate::Overwrite, &|tile| Extent {
-                inner: 0..seen(tile),
-                cols: d_k,
-            });
-            for i in 0..n {
-                finish(GradientOf::Queries, first + i, &dq[i * k_width..][..d_k], pair.scale);
+        let k_t = transposed(keys, s, scale, width, k_t);
+        let v_t = transposed(values, s, 1.0, width, v_t);
+        let k = right(keys, s, t, k_copy);
+        dk[..s * k_width].fill(0.0);
+        dv[..s * v_width].fill(0.0);
+        for (pair, inputs, dbias) in pairs {
+            dbias.fill(0.0);
+            for first in (0..t).step_by(BLOCK) {
+                let n = BLOCK.min(t - first);
+                // Keys before the window of the first query are outside those of the others, too.
+                let low = lane_start(pair.first_key(first));
+                let seen = |tile: Range<usize>| pair.visible(first + tile.end - 1).max(low) - low;
+                let keys = seen(0..n);
+                let (q, dz) = (pair.q.from(first), inputs.dz.from(first));
+                // Forward: P = softmax(scale·q·kᵀ + bias + mask), z = P·v. So dP = dz·vᵀ. P is
+                // recomputed from the saved lse: exp(score − lse).
+                let left = LeftView { data: q.data, row_stride: q.stride, col_stride: 1 };
+                let extent = |tile| Extent { inner: 0..d_k, cols: seen(tile) };
+                tile::product(p, width, n, left, columns(k_t, low), Overwrite, &extent);
+                let left = LeftView { data: dz.data, row_stride: dz.stride, col_stride: 1 };
+                let extent = |tile| Extent { inner: 0..d_v, cols: seen(tile) };
+                tile::product(ds, width, n, left, columns(v_t, low), Overwrite, &extent);
+                score_gradients(p, ds, width, n, &pair, &inputs, first, low);
+                if let Some(bias) = pair.bias {
+                    // Forward: score = scale·q·kᵀ + bias[distance]. So dbias[distance] += dS.
+                    for (i, ds) in ds.chunks_exact(width).take(n).enumerate() {
+                        let at = pair.distance(bias, first + i, low);
+                        add_to(&mut dbias[at..], &ds[..seen(i..i + 1)]);
+                    }
+                }
+                // Forward: score = scale·q·kᵀ. So dq = scale·dS·k.
+                let left = LeftView { data: ds, row_stride: width, col_stride: 1 };
+                let extent = |tile| Extent { inner: 0..seen(tile), cols: d_k };
+                tile::product(dq, k_width, n, left, rows_from(k, low), Overwrite, &extent);
+                for i in 0..n {
+                    let of = GradientOf::Queries(pair.head);
+                    finish(of, first + i, &dq[i * k_width..][..d_k], scale);
+                }
+                // And dk = scale·dSᵀ·q; z = P·v gives dv = Pᵀ·dz. Both are sums over queries: block
+                // after block. A tile of keys begins with the first query that sees the last of
+                // them or an earlier one.
+                let from = |tile: &Range<usize>| {
+                    pair.first_query(low + tile.start).saturating_sub(first).min(n)
+                };
+                let left = LeftView { data: ds, row_stride: 1, col_stride: width };
+                let q = right(q, n, keys, q_copy);
+                let extent = |tile: Range<usize>| Extent { inner: from(&tile)..n, cols: d_k };
+                tile::product(&mut dk[low * k_width..], k_width, keys, left, q, Add, &extent);
+                let left = LeftView { data: p, row_stride: 1, col_stride: width };
+                let dz = right(dz, n, keys, dz_copy);
+                let extent = |tile: Range<usize>| Extent { inner: from(&tile)..n, cols: d_v };
+                tile::product(&mut dv[low * v_width..], v_width, keys, left, dz, Add, &extent);
             }
-            // And dk = scale·dSᵀ·q; z = P·v gives dv = Pᵀ·dz. Both are sums over queries: block
-            // after block. A tile of keys begins with the first query that sees the first of them.
-            let from =
-                |tile: &Range<usize>| pair.first_query(tile.start).saturating_sub(first).min(n);
-            let left = LeftView { data: ds, row_stride: 1, col_stride: width };
-            let q = right(q, n, keys, q_copy);
-            tile::product(dk, k_width, keys, left, q, sum, &|tile| Extent {
-                inner: from(&tile)..n,
-                cols: d_k,
-            });
-            let left = LeftView { data: p, row_stride: 1, col_stride: width };
-            let dz = right(dz, n, keys, dz_copy);
-            tile::product(dv, v_width, keys, left, dz, sum, &|tile| Extent {
-                inner: from(&tile)..n,
-                cols: d_v,
-            });
         }
         for j in 0..s {
-            finish(GradientOf::Keys, j, &dk[j * k_width..][..d_k], pair.scale);
+            finish(GradientOf::Keys, j, &dk[j * k_width..][..d_k], scale);
             finish(GradientOf::Values, j, &dv[j * v_width..][..d_v], 1.0);
         }
     });
 }
 
 vectorized! {
-    /// Scores become weights P, and dP becomes dS, the gradient by the scores.
+    fn add_to(sum: &mut [f32], x: &[f32]) {
+        sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += x);
+    }
+}
+
+vectorized! {
+    /// Scores of the keys from `low` on become weights P, and dP becomes dS, the gradient by the
+    /// scores.
     fn score_gradients(
         p: &mut [f32],
         ds: &mut [f32],
@@ -353,9 +399,10 @@ vectorized! {
         pair: &Pair,
         inputs: &BackwardInputs,
         first: usize,
+        low: usize,
     ) {
         for i in 0..n {
-            let visible = pair.visible(first + i);
+            let visible = pair.visible(first + i).max(low) - low;
             let (p, ds) = (&mut p[i * width..][..width], &mut ds[i * width..][..width]);
             let lse = inputs.lse[(first + i) * inputs.heads + pair.head];
             if lse == f32::NEG_INFINITY {
@@ -364,7 +411,7 @@ vectorized! {
                 pad_row(ds, visible, 0.0).fill(0.0);
                 continue;
             }
-            pair.hide(&mut p[..visible], first + i);
+            pair.hide(&mut p[..visible], first + i, low);
             let p = pad_row(p, visible, f32::NEG_INFINITY);
             softmax::exponentials_from(p, lse);
             // Softmax: dS[j] = P[j]·(dP[j] − Σ_j dP[j]·P[j]), and that sum is Σ_j P[j]·(dz·v[j]) =

@@ -19,12 +19,8 @@ impl Example<'_> {
         let (t, s) = (self.q.len() / self.d, self.k.len() / self.d);
         let (q_spans, k_spans) = ([Span { start: 0, len: t }], [Span { start: 0, len: s }]);
         let spec = AttentionSpec {
-            heads: 1,
-            scale: self.scale,
-            causality: self.causality,
             padding: self.padding,
-            q_spans: &q_spans,
-            k_spans: &k_spans,
+            ..AttentionSpec::new(1, self.scale, self.causality, &q_spans, &k_spans)
         };
         let d_v = self.v.len() / s;
         let (q, k, v) = (

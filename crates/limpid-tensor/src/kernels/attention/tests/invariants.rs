@@ -13,15 +13,16 @@ fn every_mask() -> impl Iterator<Item = (Causality, PaddingKind)> {
 }
 
 fn all_bits(outcome: &Outcome) -> Vec<u32> {
-    let Outcome { z, lse, dq, dk, dv } = outcome;
-    [z, lse, dq, dk, dv].into_iter().flat_map(|x| bits(x)).collect()
+    let Outcome { z, lse, dq, dk, dv, dbias } = outcome;
+    [z, lse, dq, dk, dv, dbias].into_iter().flat_map(|x| bits(x)).collect()
 }
 
 #[test]
 fn one_two_three_and_four_threads_give_the_same_bits() {
     for (causality, padding) in every_mask() {
         for lens in [&LENS[..], &LENS[4..]] {
-            let case = Case::new(3, (20, 32), lens, causality, padding);
+            let case = Case::grouped((6, 3), (20, 32), lens, causality, padding);
+            let case = case.with_window(33).with_bias();
             let outcomes = [1, 2, 3, 4].map(|threads| {
                 team::set_threads(threads);
                 all_bits(&case.run())
@@ -39,7 +40,7 @@ fn one_two_three_and_four_threads_give_the_same_bits() {
 #[test]
 fn other_sequences_in_the_batch_change_nothing() {
     for (causality, padding) in every_mask() {
-        let together = Case::new(2, (16, 24), &LENS, causality, padding);
+        let together = Case::new(2, (16, 24), &LENS, causality, padding).with_window(40);
         let all = together.run();
         for sequence in 0..LENS.len() {
             let mut alone = together.clone();
@@ -97,7 +98,9 @@ fn the_future_cannot_change_the_past() {
 #[test]
 fn one_query_with_cached_keys_equals_its_row_of_the_full_forward() {
     for s in [1, 2, 3, 4, 5, 64, 65, 130] {
-        let case = Case::new(2, (24, 16), &[(s, s)], Causality::Causal, PaddingKind::None);
+        let case = Case::new(2, (24, 16), &[(s, s)], Causality::Causal, PaddingKind::None)
+            .with_window(50)
+            .with_bias();
         let whole = case.run();
         for last in [0, s / 2, s - 1] {
             let mut step = case.clone();
@@ -144,12 +147,48 @@ fn columns_of_one_fused_matrix_give_the_same_bits_as_separate_matrices() {
             let columns = [(0, d_k), (h * d_k, d_k), (2 * h * d_k, d_v)];
             let [dq, dk, dv] = HeadsMut::split(&mut gradient, stride, columns);
             let (dz, z) = (Heads::new(&case.dz, h, d_v), Heads::new(&z, h, d_v));
-            attention_backward(dq, dk, dv, dz, z, &lse, q, k, v, &case.spec());
+            attention_backward(dq, dk, dv, &mut [], dz, z, &lse, q, k, v, &case.spec());
             for row in 0..n {
                 let wanted = [(&want.dq, h * d_k), (&want.dk, h * d_k), (&want.dv, h * d_v)]
                     .map(|(x, width)| bits(&x[row * width..][..width]))
                     .concat();
                 assert_eq!(bits(&gradient[row * stride..][..stride]), wanted, "row {row}");
+            }
+        }
+    }
+}
+
+/// A window that reaches every key, one key-value head per query head and a bias of zeros change no
+/// bit.
+#[test]
+fn options_without_effect_change_nothing() {
+    for (causality, padding) in every_mask() {
+        let plain = Case::new(2, (16, 24), &LENS, causality, padding);
+        let mut same = plain.clone().with_window(1000).with_bias();
+        same.bias.fill(0.0);
+        let (a, b) = (plain.run(), same.run());
+        assert_eq!(all_bits(&Outcome { dbias: Vec::new(), ..b }), all_bits(&a));
+    }
+}
+
+/// Grouped heads are what repeated keys and values would be, also in the gradients, which add up.
+#[test]
+fn grouped_heads_equal_repeated_keys_and_values() {
+    let grouped =
+        Case::grouped((4, 2), (8, 16), &[(70, 70), (9, 9)], Causality::Causal, PaddingKind::None);
+    let repeat = |x: &[f32], d: usize| -> Vec<f32> {
+        x.chunks_exact(d).flat_map(|head| [head, head].concat()).collect()
+    };
+    let mut repeated = grouped.clone();
+    repeated.kv_heads = 4;
+    (repeated.k, repeated.v) = (repeat(&grouped.k, 8), repeat(&grouped.v, 16));
+    let (a, b) = (grouped.run(), repeated.run());
+    assert_eq!(bits(&a.z), bits(&b.z));
+    assert_eq!(bits(&a.dq), bits(&b.dq));
+    for (own, each, d) in [(&a.dk, &b.dk, 8), (&a.dv, &b.dv, 16)] {
+        for (own, two) in own.chunks_exact(d).zip(each.chunks_exact(2 * d)) {
+            for (p, own) in own.iter().enumerate().filter(|(_, own)| !own.is_nan()) {
+                assert!((own - (two[p] + two[d + p])).abs() < 1e-5);
             }
         }
     }
@@ -194,5 +233,5 @@ fn views_of_one_matrix_that_would_overlap_panic() {
     // dv starts in the middle of dk.
     let [dk, dv] = HeadsMut::split(&mut gradient, 16, [(4, 4), (8, 4)]);
     let dz = Heads::new(&case.dz, 2, 4);
-    attention_backward(dq, dk, dv, dz, dz, &[0.0; 10], q, k, v, &case.spec());
+    attention_backward(dq, dk, dv, &mut [], dz, dz, &[0.0; 10], q, k, v, &case.spec());
 }

@@ -24,10 +24,14 @@ pub(super) enum PaddingKind {
 #[derive(Clone)]
 pub(super) struct Case {
     pub heads: usize,
+    pub kv_heads: usize,
     pub d_k: usize,
     pub d_v: usize,
     pub scale: f32,
     pub causality: Causality,
+    pub window: Window,
+    /// (h, 2·REACH + 1), or empty.
+    pub bias: Vec<f32>,
     pub padding: PaddingKind,
     pub q_spans: Vec<Span>,
     pub k_spans: Vec<Span>,
@@ -47,7 +51,11 @@ pub(super) struct Outcome {
     pub dq: Vec<f32>,
     pub dk: Vec<f32>,
     pub dv: Vec<f32>,
+    pub dbias: Vec<f32>,
 }
+
+/// The reach of the biases of all cases.
+pub(super) const REACH: usize = 140;
 
 pub(super) fn spans(lens: impl Iterator<Item = usize>) -> Vec<Span> {
     let mut start = 1;
@@ -71,6 +79,17 @@ impl Case {
         causality: Causality,
         padding: PaddingKind,
     ) -> Case {
+        Case::grouped((heads, heads), (d_k, d_v), lens, causality, padding)
+    }
+
+    /// Query heads that share heads of keys and values.
+    pub fn grouped(
+        (heads, kv_heads): (usize, usize),
+        (d_k, d_v): (usize, usize),
+        lens: &[(usize, usize)],
+        causality: Causality,
+        padding: PaddingKind,
+    ) -> Case {
         let mut rng = Stream::new(7, (heads * 1000 + d_k * 10 + d_v) as u64);
         let (q_spans, k_spans) =
             (spans(lens.iter().map(|len| len.0)), spans(lens.iter().map(|len| len.1)));
@@ -78,8 +97,8 @@ impl Case {
         let mut fill = |n: usize| (0..n).map(|_| rng.uniform() * 2.0 - 1.0).collect::<Vec<f32>>();
         let (q, k, v, dz) = (
             fill(n_q * heads * d_k),
-            fill(n_k * heads * d_k),
-            fill(n_k * heads * d_v),
+            fill(n_k * kv_heads * d_k),
+            fill(n_k * kv_heads * d_v),
             fill(n_q * heads * d_v),
         );
         // Every third row is padding, and all keys of the second sequence are.
@@ -91,10 +110,13 @@ impl Case {
         let scale = 1.0 / (d_k as f32).sqrt();
         Case {
             heads,
+            kv_heads,
             d_k,
             d_v,
             scale,
             causality,
+            window: Window::Unlimited,
+            bias: Vec::new(),
             padding,
             q_spans,
             k_spans,
@@ -107,12 +129,26 @@ impl Case {
         }
     }
 
+    pub fn with_window(self, keys: usize) -> Case {
+        Case { window: Window::Sliding(keys), ..self }
+    }
+
+    pub fn with_bias(self) -> Case {
+        let mut rng = Stream::new(11, self.heads as u64);
+        let bias = (0..self.heads * (2 * REACH + 1)).map(|_| rng.uniform() * 2.0 - 1.0).collect();
+        Case { bias, ..self }
+    }
+
     pub fn spec(&self) -> AttentionSpec<'_> {
         let (keys, queries) = (&self.keys[..], &self.queries[..]);
         AttentionSpec {
             heads: self.heads,
+            kv_heads: self.kv_heads,
             scale: self.scale,
             causality: self.causality,
+            window: self.window,
+            bias: (!self.bias.is_empty())
+                .then_some(DistanceBias { values: &self.bias, reach: REACH }),
             padding: match self.padding {
                 PaddingKind::None => Padding::None,
                 PaddingKind::Keys => Padding::Keys(keys),
@@ -124,28 +160,30 @@ impl Case {
     }
 
     pub fn views(&self) -> (Heads<'_>, Heads<'_>, Heads<'_>) {
-        let h = self.heads;
+        let (h, g) = (self.heads, self.kv_heads);
         (
             Heads::new(&self.q, h, self.d_k),
-            Heads::new(&self.k, h, self.d_k),
-            Heads::new(&self.v, h, self.d_v),
+            Heads::new(&self.k, g, self.d_k),
+            Heads::new(&self.v, g, self.d_v),
         )
     }
 
     /// Both passes. Rows outside the sequences keep their initial NaN.
     pub fn run(&self) -> Outcome {
-        let (h, d_k, d_v) = (self.heads, self.d_k, self.d_v);
+        let (h, g, d_k, d_v) = (self.heads, self.kv_heads, self.d_k, self.d_v);
         let (q, k, v) = self.views();
         let spec = self.spec();
         let nan = |n: usize| vec![f32::NAN; n];
         let mut lse = nan(rows(&self.q_spans) * h);
         let [mut z, mut dq, mut dk, mut dv] =
             [self.dz.len(), self.q.len(), self.k.len(), self.v.len()].map(nan);
+        let mut dbias = nan(self.q_spans.len() * self.bias.len());
         attention_forward(HeadsMut::new(&mut z, h * d_v, 0, d_v), &mut lse, q, k, v, &spec);
         attention_backward(
             HeadsMut::new(&mut dq, h * d_k, 0, d_k),
-            HeadsMut::new(&mut dk, h * d_k, 0, d_k),
-            HeadsMut::new(&mut dv, h * d_v, 0, d_v),
+            HeadsMut::new(&mut dk, g * d_k, 0, d_k),
+            HeadsMut::new(&mut dv, g * d_v, 0, d_v),
+            &mut dbias,
             Heads::new(&self.dz, h, d_v),
             Heads::new(&z, h, d_v),
             &lse,
@@ -154,16 +192,22 @@ impl Case {
             v,
             &spec,
         );
-        Outcome { z, lse, dq, dk, dv }
+        Outcome { z, lse, dq, dk, dv, dbias }
     }
 
     /// Whether query i of a sequence sees key j.
     pub fn sees(&self, sequence: usize, i: usize, j: usize) -> bool {
         let (q, k) = (self.q_spans[sequence], self.k_spans[sequence]);
         let causal = self.causality == Causality::Full || j + q.len <= i + k.len;
+        // The query stands at position i + (s − t).
+        let distance = (j + q.len).abs_diff(i + k.len);
+        let near = match self.window {
+            Window::Unlimited => true,
+            Window::Sliding(keys) => distance < keys,
+        };
         let key = self.padding == PaddingKind::None || self.keys[k.start + j];
         let query = self.padding != PaddingKind::KeysAndQueries || self.queries[q.start + i];
-        causal && key && query
+        causal && near && key && query
     }
 }
 

@@ -2,25 +2,35 @@
 
 use super::*;
 
-/// A batch in f64: q, k, v.
+/// A batch in f64: q, k, v and the bias.
 #[derive(Clone)]
-struct Numbers([Vec<f64>; 3]);
+struct Numbers([Vec<f64>; 4]);
+
+impl Numbers {
+    fn of(case: &Case) -> Self {
+        Numbers([widen(&case.q), widen(&case.k), widen(&case.v), widen(&case.bias)])
+    }
+}
 
 fn widen(x: &[f32]) -> Vec<f64> {
     x.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// (z, lse) of one query: softmax(scale·q·kᵀ + mask)·v, written out.
+/// (z, lse) of one query: softmax(scale·q·kᵀ + bias + mask)·v, written out.
 fn naive_row(case: &Case, x: &Numbers, sequence: usize, head: usize, i: usize) -> (Vec<f64>, f64) {
-    let Numbers([q, k, v]) = x;
-    let (h, d_k, d_v) = (case.heads, case.d_k, case.d_v);
+    let Numbers([q, k, v, bias]) = x;
+    let (h, g, d_k, d_v) = (case.heads, case.kv_heads, case.d_k, case.d_v);
+    let kv_head = head / (h / g);
     let (q_row, k_span) = (case.q_spans[sequence].start + i, case.k_spans[sequence]);
     let score = |j: usize| -> f64 {
         if !case.sees(sequence, i, j) {
             return f64::NEG_INFINITY;
         }
-        let (q_at, k_at) = ((q_row * h + head) * d_k, ((k_span.start + j) * h + head) * d_k);
-        (0..d_k).map(|p| q[q_at + p] * k[k_at + p]).sum::<f64>() * f64::from(case.scale)
+        let (q_at, k_at) = ((q_row * h + head) * d_k, ((k_span.start + j) * g + kv_head) * d_k);
+        let score = (0..d_k).map(|p| q[q_at + p] * k[k_at + p]).sum::<f64>();
+        let distance = j as isize - (i + k_span.len) as isize + case.q_spans[sequence].len as isize;
+        let at = head * (2 * REACH + 1) + distance.wrapping_add_unsigned(REACH) as usize;
+        score * f64::from(case.scale) + bias.get(at).unwrap_or(&0.0)
     };
     let scores: Vec<f64> = (0..k_span.len).map(score).collect();
     let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -29,8 +39,9 @@ fn naive_row(case: &Case, x: &Numbers, sequence: usize, head: usize, i: usize) -
     }
     let sum: f64 = scores.iter().map(|x| (x - max).exp()).sum();
     let value = |p: usize| -> f64 {
-        let term =
-            |j: usize| (scores[j] - max).exp() / sum * v[((k_span.start + j) * h + head) * d_v + p];
+        let term = |j: usize| {
+            (scores[j] - max).exp() / sum * v[((k_span.start + j) * g + kv_head) * d_v + p]
+        };
         (0..k_span.len).map(term).sum()
     };
     ((0..d_v).map(value).collect(), max + sum.ln())
@@ -48,7 +59,7 @@ fn loss(case: &Case, x: &Numbers, sequence: usize, head: usize) -> f64 {
 }
 
 fn check_forward(case: &Case, got: &Outcome, name: &str) {
-    let x = Numbers([widen(&case.q), widen(&case.k), widen(&case.v)]);
+    let x = Numbers::of(case);
     let mut inside = vec![false; got.lse.len() / case.heads];
     for (sequence, span) in case.q_spans.iter().enumerate() {
         for i in 0..span.len {
@@ -81,25 +92,28 @@ fn check_forward(case: &Case, got: &Outcome, name: &str) {
 
 /// Central differences of up to `samples` elements of each operand of each sequence and head.
 fn check_backward(case: &Case, got: &Outcome, samples: usize, name: &str) {
-    let x = Numbers([widen(&case.q), widen(&case.k), widen(&case.v)]);
+    let x = Numbers::of(case);
+    let (h, g) = (case.heads, case.kv_heads);
     let operands = [
-        (&got.dq, &case.q_spans, case.d_k, "dq"),
-        (&got.dk, &case.k_spans, case.d_k, "dk"),
-        (&got.dv, &case.k_spans, case.d_v, "dv"),
+        (&got.dq, &case.q_spans, h, case.d_k, "dq"),
+        (&got.dk, &case.k_spans, g, case.d_k, "dk"),
+        (&got.dv, &case.k_spans, g, case.d_v, "dv"),
     ];
-    for (operand, (gradient, spans, d, label)) in operands.into_iter().enumerate() {
+    for (operand, (gradient, spans, heads, d, label)) in operands.into_iter().enumerate() {
         for (sequence, span) in spans.iter().enumerate() {
-            for head in 0..case.heads {
+            for head in 0..heads {
+                // The query heads that use this head.
+                let users = head * (h / heads)..(head + 1) * (h / heads);
                 let count = span.len * d;
                 let step = count.div_ceil(samples).max(1);
                 for n in (0..count).step_by(step) {
                     // A step of whole rows would sample one column only.
                     let n = (n + n / step % d).min(count - 1);
-                    let at = ((span.start + n / d) * case.heads + head) * d + n % d;
-                    let nudged = |by: f64| {
+                    let at = ((span.start + n / d) * heads + head) * d + n % d;
+                    let nudged = |by: f64| -> f64 {
                         let mut x = x.clone();
                         x.0[operand][at] += by;
-                        loss(case, &x, sequence, head)
+                        users.clone().map(|head| loss(case, &x, sequence, head)).sum()
                     };
                     let want = (nudged(1e-4) - nudged(-1e-4)) / 2e-4;
                     let error = (f64::from(gradient[at]) - want).abs();
@@ -107,6 +121,65 @@ fn check_backward(case: &Case, got: &Outcome, samples: usize, name: &str) {
                 }
             }
         }
+    }
+}
+
+/// Central differences of the bias of a few distances, in each sequence and head.
+fn check_bias(case: &Case, got: &Outcome, name: &str) {
+    let x = Numbers::of(case);
+    for (sequence, span) in case.k_spans.iter().enumerate() {
+        for (head, distance) in (0..case.heads).flat_map(|h| [-70, -3, -1, 0, 1, 9].map(|d| (h, d)))
+        {
+            let at = head * (2 * REACH + 1) + REACH.wrapping_add_signed(distance);
+            let nudged = |by: f64| {
+                let mut x = x.clone();
+                x.0[3][at] += by;
+                loss(case, &x, sequence, head)
+            };
+            let want = (nudged(1e-4) - nudged(-1e-4)) / 2e-4;
+            let dbias = got.dbias[sequence * case.bias.len() + at];
+            let error = (f64::from(dbias) - want).abs();
+            assert!(error < 1e-5, "{name} {span:?}: dbias[{at}] = {dbias}, slope {want}");
+        }
+    }
+}
+
+/// Grouped heads, windows and biases, together and apart, with every mask.
+fn options() -> impl Iterator<Item = (Case, String)> {
+    let lens: [&[(usize, usize)]; 3] = [
+        &[(1, 1), (1, 40), (5, 3), (0, 3), (3, 0), (23, 23), (7, 40)],
+        &[(64, 64), (5, 64), (70, 2)],
+        &[(130, 130), (67, 130)],
+    ];
+    let heads = [(4, 2), (3, 1), (2, 2)];
+    let masks = [
+        (Causality::Full, PaddingKind::None),
+        (Causality::Causal, PaddingKind::None),
+        (Causality::Full, PaddingKind::Keys),
+        (Causality::Causal, PaddingKind::KeysAndQueries),
+    ];
+    lens.into_iter().flat_map(move |lens| {
+        heads.into_iter().flat_map(move |heads| {
+            masks.into_iter().flat_map(move |(causality, padding)| {
+                let windows = if lens[0].0 < 64 { vec![1, 2, 17, 1000] } else { vec![3, 40] };
+                windows.into_iter().map(move |window| {
+                    let case = Case::grouped(heads, (6, 16), lens, causality, padding);
+                    let name = format!("{heads:?} window {window} {causality:?} {padding:?}");
+                    (case.with_window(window).with_bias(), name)
+                })
+            })
+        })
+    })
+}
+
+#[test]
+fn grouped_heads_windows_and_biases_agree_with_the_definition_and_central_differences() {
+    for (case, name) in options() {
+        let got = case.run();
+        check_forward(&case, &got, &name);
+        let samples = if case.q_spans[0].len < 64 { 6 } else { 2 };
+        check_backward(&case, &got, samples, &name);
+        check_bias(&case, &got, &name);
     }
 }
 
@@ -157,9 +230,10 @@ fn backward_agrees_with_central_differences_for_every_shape_and_mask() {
 
 #[test]
 fn weights_are_the_softmax_and_exactly_zero_where_masked() {
-    for (case, name) in table() {
+    for (case, name) in table().chain(options()) {
         let (q, k, _) = case.views();
         let got = case.run();
+        let kv_head = case.kv_heads - 1;
         for (sequence, (q_span, k_span)) in case.q_spans.iter().zip(&case.k_spans).enumerate() {
             let (t, s, head) = (q_span.len, k_span.len, case.heads - 1);
             let mut weights = vec![f32::NAN; t * s];
@@ -173,8 +247,8 @@ fn weights_are_the_softmax_and_exactly_zero_where_masked() {
                 assert!((sum - want).abs() < 1e-5, "{name}: weights sum to {sum}");
                 for p in 0..case.d_v {
                     let z = got.z[((q_span.start + i) * case.heads + head) * case.d_v + p];
-                    let value =
-                        |j: usize| case.v[((k_span.start + j) * case.heads + head) * case.d_v + p];
+                    let row_of = |j: usize| (k_span.start + j) * case.kv_heads + kv_head;
+                    let value = |j: usize| case.v[row_of(j) * case.d_v + p];
                     let want: f32 = row.iter().enumerate().map(|(j, w)| w * value(j)).sum();
                     assert!((z - want).abs() < 2e-6, "{name}: {z} is not {want}");
                 }
@@ -191,7 +265,7 @@ fn scores_of_ten_thousand_neither_overflow_nor_give_nan() {
         let mut case = Case::new(2, (8, 16), &[(t, 9)], Causality::Full, PaddingKind::None);
         case.scale = 1e4;
         let got = case.run();
-        let x = Numbers([widen(&case.q), widen(&case.k), widen(&case.v)]);
+        let x = Numbers::of(&case);
         for i in 0..t {
             for head in 0..2 {
                 let (want, _) = naive_row(&case, &x, 0, head, i);
