@@ -25,6 +25,22 @@ pub enum NormInput<'a> {
     Residual(&'a [f32], &'a [f32]),
 }
 
+impl NormInput<'_> {
+    /// The number of elements of x.
+    #[track_caller]
+    pub(super) fn check(&self, sum: usize) -> usize {
+        match self {
+            NormInput::Plain(x) => x.len(),
+            NormInput::Residual(a, b) => {
+                let (a, b) = (a.len(), b.len());
+                assert_eq!(a, b, "norm: a residual of {a} and {b} elements");
+                assert_eq!(sum, a, "norm: length of the sum");
+                a
+            }
+        }
+    }
+}
+
 /// Normalises each row of the input into `y` (n, c), and saves its `mean` and `rstd` (n).
 ///
 /// With [`NormInput::Residual`], x is written to `sum` (n, c); with [`NormInput::Plain`], `sum` is
@@ -44,20 +60,7 @@ pub fn layer_norm_forward(
     eps: f32,
 ) {
     let (c, n) = (gamma.len(), mean.len());
-    let x_len = match input {
-        NormInput::Plain(x) => x.len(),
-        NormInput::Residual(a, b) => {
-            assert_eq!(
-                a.len(),
-                b.len(),
-                "layer norm: a residual of {} and {} elements",
-                a.len(),
-                b.len()
-            );
-            assert_eq!(sum.len(), a.len(), "layer norm: length of the sum");
-            a.len()
-        }
-    };
+    let x_len = input.check(sum.len());
     assert!(
         x_len == n * c && y.len() == x_len && beta.len() == c && rstd.len() == n,
         "layer norm: {x_len} elements are not {n} rows of {c}"
@@ -84,7 +87,7 @@ pub fn layer_norm_forward(
 }
 
 vectorized! {
-    fn add_rows(sum: &mut [f32], a: &[f32], b: &[f32]) {
+    pub(super) fn add_rows(sum: &mut [f32], a: &[f32], b: &[f32]) {
         sum.iter_mut().zip(a).zip(b).for_each(|((sum, a), b)| *sum = a + b);
     }
 }
@@ -119,7 +122,7 @@ pub fn partial_sums(n: usize) -> usize {
     n.div_ceil(rows_per_partial(n)).max(1)
 }
 
-fn rows_per_partial(n: usize) -> usize {
+pub(super) fn rows_per_partial(n: usize) -> usize {
     n.div_ceil(16).max(8)
 }
 

@@ -53,6 +53,12 @@ pub fn activation(phi: Activation, z: Exact) -> (Exact, Exact) {
             (z * (half + half * t), half + half * t + half * z * (one - t * t) * inner)
         }
         Activation::Silu => (z * sigmoid(z), sigmoid(z) * (one + z * (one - sigmoid(z)))),
+        Activation::QuickGelu => {
+            let u = Exact::from(1.702_f64) * z;
+            (z * sigmoid(u), sigmoid(u) * (one + u * (one - sigmoid(u))))
+        }
+        Activation::SquaredRelu if z.value > 0.0 => (z * z, Exact::from(2.0_f64) * z),
+        Activation::SquaredRelu => (z.map(0.0, 1.0), z.map(0.0, 2.0)),
         Activation::Tanh => (tanh(z), one - tanh(z) * tanh(z)),
         Activation::Sigmoid => (sigmoid(z), sigmoid(z) * (one - sigmoid(z))),
     }
