@@ -6,7 +6,7 @@ use limpid::error::{Error, RunError};
 use limpid::generate::{DecoderSession, EncoderDecoderSession, Session, argmax, greedy};
 use limpid::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, Tie};
 use limpid::model::{Decoder, Encoder, EncoderDecoder, Model, Stack};
-use limpid::nn::NormPlacement;
+use limpid::nn::{Bias, Block, HeadNorm, NormPlacement, Positions, Windows};
 use limpid::optim::AdamConfig;
 use limpid::optim::Optimizer;
 use limpid::text::train::{TokenizerSpec, train};
@@ -17,12 +17,24 @@ use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Gradients, Tape, Var};
 use limpid_tensor::tensor::Tensor;
 
-/// GPT-1 and GPT-2 of a size that shows every index mistake.
+/// GPT-1, GPT-2 and later decoders of a size that shows every index mistake.
 fn gpts() -> Vec<Model> {
     let tied = DecoderConfig::gpt2(53, 40, 2, 3, 24);
     let untied = DecoderConfig { tie_word_embeddings: Tie::Separate, ..tied.clone() };
     let post_norm = DecoderConfig { norm: NormPlacement::Post, ..tied.clone() };
-    [tied, untied, post_norm].iter().map(|c| spread(Model::new(c, 5).unwrap(), 3.0)).collect()
+    let llama = DecoderConfig::llama(53, 40, 2, [4, 2], [24, 40]);
+    let mut qwen = llama.clone();
+    qwen.variant.attention.head_norm = HeadNorm::Rms;
+    qwen.variant.attention.head_dim = Some(10);
+    qwen.variant.attention.windows = Windows::From { layer: 1, tokens: 4 };
+    let mut neox = tied.clone();
+    neox.options.positions = Positions::Rotary;
+    neox.variant.attention.rotary.partial_rotary_factor = 0.5;
+    neox.variant.block = Block::Parallel;
+    let mut phi = neox.clone();
+    (phi.variant.block, phi.output_bias) = (Block::ParallelOneNorm, Bias::Added);
+    let all = [tied, untied, post_norm, llama, qwen, neox, phi];
+    all.iter().map(|c| spread(Model::new(c, 5).unwrap(), 3.0)).collect()
 }
 
 /// Post-norm, pre-norm, and separate embeddings.

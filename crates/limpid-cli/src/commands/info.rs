@@ -5,9 +5,12 @@ use crate::error::Result;
 use crate::printer::{self, counted, thousands};
 use limpid::data::labelled::label_list;
 use limpid::hub;
-use limpid::model::config::Directions;
+use limpid::model::config::{DecoderConfig, Directions};
 use limpid::model::{Model, Stack};
-use limpid::nn::{LayerOptions, Named, NormPlacement, Normalization, Positions, Residual, Scaling};
+use limpid::nn::{
+    Block, FeedForwardKind, HeadNorm, LayerOptions, LayerVariant, Named, NormPlacement,
+    Normalization, Positions, Residual, Scaling, Windows,
+};
 use limpid::text::Tokenizer;
 use limpid_tensor::params::Role;
 use serde_json::json;
@@ -122,13 +125,13 @@ fn sizes(model: &Model) -> String {
                 "{}, hidden size {}, {}, feed-forward size {}, context {}, {}, vocabulary {}{}",
                 counted(c.num_hidden_layers, "layer"),
                 c.hidden_size,
-                counted(c.num_attention_heads, "head"),
+                heads(c),
                 c.intermediate_size,
                 c.max_position_embeddings,
                 norm(c.norm, c.options),
                 thousands(c.vocab_size),
                 ablations(c.options, Positions::Learned)
-            )
+            ) + &later_options(c)
         }
         Stack::EncoderDecoder(model) => {
             let c = model.config();
@@ -184,6 +187,36 @@ fn sizes(model: &Model) -> String {
     }
 }
 
+/// Heads of queries, and of keys and values where they are fewer.
+fn heads(c: &DecoderConfig) -> String {
+    let heads = counted(c.num_attention_heads, "head");
+    match c.kv_heads() {
+        own if own == c.num_attention_heads => heads,
+        shared => format!("{heads} ({shared} of keys and values)"),
+    }
+}
+
+/// What a decoder has that GPT-2 has not.
+fn later_options(c: &DecoderConfig) -> String {
+    let LayerVariant { attention, feed_forward, block, .. } = c.variant;
+    let window = match attention.windows {
+        Windows::None => String::new(),
+        Windows::From { layer: 0, tokens } => format!("window of {tokens} tokens"),
+        Windows::From { layer, tokens } => {
+            format!("window of {tokens} tokens from layer {layer} on")
+        }
+    };
+    let all = [
+        (attention.head_dim.is_some(), format!("heads of width {}", c.head_dim())),
+        (feed_forward == FeedForwardKind::Gated, "gated feed-forward".into()),
+        (attention.head_norm != HeadNorm::None, "query-key norm".into()),
+        (block != Block::Sequential, "attention and feed-forward in parallel".into()),
+        (!window.is_empty(), window),
+    ];
+    let there: Vec<String> = all.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    if there.is_empty() { String::new() } else { format!("\n{}", there.join(", ")) }
+}
+
 /// The normalization and its placement.
 fn norm(placement: NormPlacement, variant: LayerOptions) -> String {
     let place = match placement {
@@ -192,6 +225,7 @@ fn norm(placement: NormPlacement, variant: LayerOptions) -> String {
     };
     match variant.normalization {
         Normalization::Layer => format!("{place}-norm"),
+        Normalization::Rms | Normalization::RmsOnePlus => format!("{place}-norm (RMS)"),
         Normalization::Batch => format!("{place}-norm (batch normalization)"),
         Normalization::None => "no normalization".into(),
     }

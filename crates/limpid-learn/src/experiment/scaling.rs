@@ -72,7 +72,7 @@ fn random_weights(d: usize, scaling: Scaling, seed: u64, draws: usize) -> (f64, 
     for _ in 0..draws {
         let query: Vec<f32> = (0..d).map(|_| rng.normal()).collect();
         let score = |rng: &mut Stream| {
-            query.iter().map(|q| q * rng.normal()).sum::<f32>() * scaling.factor(d)
+            query.iter().map(|q| q * rng.normal()).sum::<f32>() * scaling.factor(d, 0)
         };
         let scores: Vec<f32> = (0..KEYS).map(|_| score(&mut rng)).collect();
         let upstream: Vec<f32> = (0..KEYS).map(|_| rng.normal()).collect();

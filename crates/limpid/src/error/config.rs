@@ -107,6 +107,14 @@ pub enum ModelConfigError {
     /// One-hot positions that do not fit into the width.
     #[error("one-hot positions: {max_positions} positions exceed the width of {width}")]
     OneHotPositions { max_positions: usize, width: usize },
+    /// Query heads that cannot be shared out over heads of keys and values.
+    #[error("{heads} attention heads cannot share {kv_heads} key-value heads: not a divisor")]
+    KeyValueHeads { heads: usize, kv_heads: usize },
+    /// Rotary positions on no columns, or on an odd number of them.
+    #[error(
+        "rotary positions on {rotated} of {head_dim} columns per head: expected an even number"
+    )]
+    RotaryWidth { rotated: usize, head_dim: usize },
     /// A classifier with fewer than two labels.
     #[error("a classifier needs at least two labels, found {found}")]
     TooFewLabels { found: usize },

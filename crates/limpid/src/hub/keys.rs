@@ -140,6 +140,19 @@ impl Keys<'_> {
         Ok(if self.flag(key)? == Some(false) { Tie::Separate } else { Tie::Shared })
     }
 
+    /// Refuses a file whose `architectures` names another class of `transformers` than these: it
+    /// has another head. A file that names none is of the first.
+    pub(super) fn check_class(&self, supported: &[&'static str]) -> Result<()> {
+        let named = self.map.get("architectures").and_then(|all| all.get(0)?.as_str());
+        match named {
+            Some(found) if !supported.contains(&found) => {
+                let (found, supported) = (found.into(), supported.to_vec());
+                Err(self.error(ModelError::UnsupportedArchitecture { found, supported }))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A key of which one value is supported. Null is a value of its own here.
     pub(super) fn must_be(&mut self, key: &str, supported: &Value) -> Result<()> {
         self.must_be_one_of(key, std::slice::from_ref(supported))

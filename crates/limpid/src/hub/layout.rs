@@ -21,6 +21,12 @@ pub enum FileForm {
     Same,
     /// (in, out): the `Conv1D` of GPT-2.
     Transposed,
+    /// (out, in) with the rows of q, k and v of one head beside each other: GPT-NeoX. In memory all
+    /// heads of q come first.
+    ByHead {
+        /// h.
+        heads: usize,
+    },
 }
 
 /// One tensor of a weight file: which rows of which parameter it holds.
@@ -48,6 +54,51 @@ impl FileTensor {
         }
         shape
     }
+
+    /// Values in the order of the file, to the order of the parameter.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn to_memory(&self, to: &mut [f32], values: &[f32]) {
+        let rows = self.rows.len();
+        match self.form {
+            FileForm::Same => to.copy_from_slice(values),
+            FileForm::Transposed => transpose(to, values, rows, values.len() / rows.max(1)),
+            // Heads of three parts each (q, k, v) become three parts of heads.
+            FileForm::ByHead { heads } => swap_blocks(to, values, [heads, 3]),
+        }
+    }
+
+    /// Values in the order of the parameter, to the order of the file.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn to_file(&self, to: &mut [f32], values: &[f32]) {
+        let rows = self.rows.len();
+        match self.form {
+            FileForm::Same => to.copy_from_slice(values),
+            FileForm::Transposed => transpose(to, values, values.len() / rows.max(1), rows),
+            FileForm::ByHead { heads } => swap_blocks(to, values, [3, heads]),
+        }
+    }
+}
+
+/// to (rows, cols) from `values` (cols, rows).
+fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
+    for i in 0..rows {
+        for j in 0..cols {
+            to[i * cols + j] = values[j * rows + i];
+        }
+    }
+}
+
+/// to (b, a, block) from `values` (a, b, block).
+fn swap_blocks(to: &mut [f32], values: &[f32], [a, b]: [usize; 2]) {
+    let block = values.len() / (a * b).max(1);
+    for (i, to) in to.chunks_exact_mut(block.max(1)).enumerate() {
+        let (outer, inner) = (i / a, i % a);
+        to.copy_from_slice(&values[(inner * b + outer) * block..][..block]);
+    }
 }
 
 /// How a module is stored.
@@ -59,6 +110,11 @@ pub(super) enum Stored {
     Transposed(&'static str),
     /// As parts of this module, of equal size, whose rows are stacked in memory.
     Stacked(&'static str, &'static [&'static str]),
+    /// As q, k and v, parts of this module, whose rows are stacked in memory in the ratio of
+    /// [`Layout::heads`].
+    Grouped(&'static str, [&'static str; 3]),
+    /// Under this name, with the rows of q, k and v of one head beside each other.
+    ByHead(&'static str),
 }
 
 /// A module of a stack, and how files store it.
@@ -78,6 +134,8 @@ pub(super) struct TiedCopy {
 /// How a family stores the parameters of a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
+    /// Heads of queries, and of keys and values.
+    pub(super) heads: [usize; 2],
     /// Prefix of the names of `base` when written.
     pub(super) prefix: &'static str,
     /// Other prefixes accepted when read.
@@ -125,49 +183,66 @@ impl Layout {
     }
 
     fn tensors_of(&self, param: ParamId, spec: &ParamSpec) -> Vec<FileTensor> {
-        let found = |rows: &[Row]| rows.iter().find_map(|row| names(row, &spec.name));
+        let found = |rows: &[Row]| rows.iter().find_map(|row| self.names(row, &spec.name));
         let (prefixes, (names, form)) = match (found(self.head), found(self.base)) {
             (Some(found), _) => (vec![""], found),
             (None, Some(found)) => ([&[self.prefix], self.other_prefixes].concat(), found),
             (None, None) => panic!("the family has no tensor for parameter {}", spec.name),
         };
-        let block = spec.shape.dim(0) / names.len();
-        let form = if spec.shape.rank() == 2 { form } else { FileForm::Same };
-        let tensor = |(i, name): (usize, String)| {
+        // The rows of a module are shared out between its parts in this ratio.
+        let total: usize = names.iter().map(|(_, share)| share).sum();
+        let block = spec.shape.dim(0) / total;
+        let is_plain = spec.shape.rank() == 1 && form == FileForm::Transposed;
+        let form = if is_plain { FileForm::Same } else { form };
+        let mut end = 0;
+        let tensor = |(name, share): (String, usize)| {
             let mut all: Vec<String> = prefixes.iter().map(|p| format!("{p}{name}")).collect();
             for (now, then) in self.old_suffixes {
                 let old = |name: &String| Some(format!("{}{then}", name.strip_suffix(now)?));
                 all.extend(all.iter().filter_map(old).collect::<Vec<_>>());
             }
             let aliases = all.split_off(1);
-            let rows = i * block..(i + 1) * block;
+            let rows = end..end + share * block;
+            end = rows.end;
             FileTensor { name: all.remove(0), aliases, param, rows, form }
         };
-        names.into_iter().enumerate().map(tensor).collect()
+        names.into_iter().map(tensor).collect()
     }
-}
 
-/// The names in files of a parameter, if a row stands for it.
-fn names((module, stored): &Row, param: &str) -> Option<(Vec<String>, FileForm)> {
-    let (layer, end) = match matched(module, param) {
-        Some(layer) => (layer, None),
-        None => {
-            let (path, end) = param.rsplit_once('.')?;
-            (matched(module, path)?, Some(end))
-        }
-    };
-    let full = |name: &str| {
-        let name = name.replace('*', layer.unwrap_or_default());
-        end.map_or(name.clone(), |end| format!("{name}.{end}"))
-    };
-    Some(match stored {
-        Stored::Same(name) => (vec![full(name)], FileForm::Same),
-        Stored::Transposed(name) => (vec![full(name)], FileForm::Transposed),
-        Stored::Stacked(module, parts) => {
-            let part = |part: &&str| full(&format!("{module}.{part}"));
-            (parts.iter().map(part).collect(), FileForm::Same)
-        }
-    })
+    /// The names in files of a parameter, each with its share of the rows, if a row of the layout
+    /// stands for it.
+    fn names(
+        &self,
+        (module, stored): &Row,
+        param: &str,
+    ) -> Option<(Vec<(String, usize)>, FileForm)> {
+        let (layer, end) = match matched(module, param) {
+            Some(layer) => (layer, None),
+            None => {
+                let (path, end) = param.rsplit_once('.')?;
+                (matched(module, path)?, Some(end))
+            }
+        };
+        let full = |name: &str| {
+            let name = name.replace('*', layer.unwrap_or_default());
+            end.map_or(name.clone(), |end| format!("{name}.{end}"))
+        };
+        let part = |module: &str, part: &str| full(&format!("{module}.{part}"));
+        let [h, g] = self.heads;
+        Some(match stored {
+            Stored::Same(name) => (vec![(full(name), 1)], FileForm::Same),
+            Stored::Transposed(name) => (vec![(full(name), 1)], FileForm::Transposed),
+            Stored::ByHead(name) => (vec![(full(name), 1)], FileForm::ByHead { heads: h }),
+            Stored::Stacked(module, parts) => {
+                (parts.iter().map(|name| (part(module, name), 1)).collect(), FileForm::Same)
+            }
+            Stored::Grouped(module, parts) => {
+                let shares = parts.iter().zip([h, g, g]);
+                let names = shares.map(|(name, share)| (part(module, name), share));
+                (names.collect(), FileForm::Same)
+            }
+        })
+    }
 }
 
 /// Whether a path fits a pattern: what `*` stands for, if the pattern has one.
@@ -186,10 +261,12 @@ mod tests {
     use limpid_tensor::params::{Init, Params};
 
     const LAYOUT: Layout = Layout {
+        heads: [4, 2],
         prefix: "model.",
         other_prefixes: &[""],
         base: &[
             ("layers.*.qkv", Stored::Stacked("h.*", &["q", "k", "v"])),
+            ("layers.*.grouped", Stored::Grouped("g.*", ["q", "k", "v"])),
             ("layers.*.up", Stored::Transposed("h.*.fc")),
             ("norm", Stored::Same("ln")),
         ],
@@ -203,6 +280,7 @@ mod tests {
     fn parameters_have_the_names_rows_and_forms_of_their_family() {
         let mut builder = Params::builder();
         builder.add("layers.12.qkv.weight", [6, 5], Init::Zeros);
+        builder.add("layers.3.grouped.bias", [24], Init::Zeros);
         builder.add("layers.0.up.weight", [4, 5], Init::Zeros);
         builder.add("layers.0.up.bias", [4], Init::Zeros);
         builder.add("norm.weight", [4], Init::Zeros);
@@ -220,6 +298,9 @@ mod tests {
                 row("model.h.12.q.weight", "h.12.q.weight", 0..2, Same),
                 row("model.h.12.k.weight", "h.12.k.weight", 2..4, Same),
                 row("model.h.12.v.weight", "h.12.v.weight", 4..6, Same),
+                row("model.g.3.q.bias", "g.3.q.bias", 0..12, Same),
+                row("model.g.3.k.bias", "g.3.k.bias", 12..18, Same),
+                row("model.g.3.v.bias", "g.3.v.bias", 18..24, Same),
                 row("model.h.0.fc.weight", "h.0.fc.weight", 0..4, Transposed),
                 row("model.h.0.fc.bias", "h.0.fc.bias", 0..4, Same),
                 row("model.ln.weight", "ln.weight model.ln.gamma ln.gamma", 0..4, Same),

@@ -140,10 +140,7 @@ impl<'a> WeightFile<'a> {
             }
             let rows = tensor.rows.start * row..tensor.rows.end * row;
             let to = &mut params.get_mut(tensor.param)[rows];
-            match tensor.form {
-                FileForm::Same => to.copy_from_slice(&values),
-                FileForm::Transposed => transpose(to, &values, tensor.rows.len(), row),
-            }
+            tensor.to_memory(to, &values);
         }
         Ok(())
     }
@@ -164,15 +161,6 @@ impl<'a> WeightFile<'a> {
     }
 }
 
-/// to (rows, cols) from `values` (cols, rows).
-fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
-    for i in 0..rows {
-        for j in 0..cols {
-            to[i * cols + j] = values[j * rows + i];
-        }
-    }
-}
-
 /// The bytes of a model's `model.safetensors`.
 /// # Errors
 /// If no family of files can hold the model.
@@ -185,11 +173,10 @@ pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
         let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
         let bytes = match file.form {
             FileForm::Same => to_bytes(values),
-            FileForm::Transposed => {
-                let mut transposed = vec![0.0; values.len()];
-                // From (out, in) to (in, out): the same loop with rows and columns exchanged.
-                transpose(&mut transposed, values, row, file.rows.len());
-                to_bytes(&transposed)
+            _ => {
+                let mut ordered = vec![0.0; values.len()];
+                file.to_file(&mut ordered, values);
+                to_bytes(&ordered)
             }
         };
         let shape = file.shape(spec);

@@ -10,7 +10,9 @@
 use crate::data::batch::{LmBatch, Packed};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, Tie};
-use crate::nn::{KvCache, LayerConfig, LayerInit, LayerKind, Layers, PositionEncoding};
+use crate::nn::{
+    Bias, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Linear, PositionEncoding,
+};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
@@ -26,7 +28,7 @@ pub struct Decoder {
     tokens: ParamId,
     positions: PositionEncoding,
     layers: Layers,
-    output: ParamId,
+    output: Linear,
 }
 
 impl Decoder {
@@ -51,6 +53,7 @@ impl Decoder {
             norm: config.norm,
             dropout: config.dropout,
             options: config.options,
+            variant: config.variant,
             init: LayerInit::ScaledNormal(STD),
         };
         let layers = Layers::new(builder, None, layers);
@@ -58,6 +61,9 @@ impl Decoder {
             Tie::Shared => tokens,
             Tie::Separate => builder.add("output.weight", [v, c], init),
         };
+        let output_bias = (config.output_bias == Bias::Added)
+            .then(|| builder.add("output.bias", [v], Init::Zeros));
+        let output = Linear { w: output, b: output_bias };
         Ok(Self { config: config.clone(), tokens, positions, layers, output })
     }
 
@@ -70,7 +76,8 @@ impl Decoder {
     /// sequences.
     #[track_caller]
     pub fn hidden(&self, t: &mut Tape, input: &Packed, caches: Option<&mut [KvCache]>) -> Var {
-        let x = t.embedding(&input.ids, self.tokens, 1.0);
+        let scale = self.config.scale_embedding.factor(self.config.hidden_size);
+        let x = t.embedding(&input.ids, self.tokens, scale);
         let x = self.positions.add(t, &x, &input.positions);
         let x = t.dropout(&x, self.config.dropout);
         self.layers.forward(t, x, input, None, caches, |_| {})
@@ -80,13 +87,13 @@ impl Decoder {
     #[track_caller]
     pub fn loss(&self, t: &mut Tape, batch: &LmBatch, spec: LossSpec) -> Var {
         let hidden = self.hidden(t, &batch.input, None);
-        t.output_loss(&hidden, self.output, None, &batch.targets, spec)
+        t.output_loss(&hidden, self.output.w, self.output.b, &batch.targets, spec)
     }
 
     /// Logits over the vocabulary: (n, c) -> (n, v).
     #[track_caller]
     pub fn logits(&self, t: &mut Tape, hidden: &Var) -> Var {
-        t.linear(hidden, self.output, None, Activation::None)
+        self.output.forward(t, hidden, Activation::None)
     }
 
     /// Empty caches for `sequences` sequences of up to `capacity` tokens.

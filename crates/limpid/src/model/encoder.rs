@@ -15,7 +15,8 @@ use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
 use crate::nn::{
-    LayerConfig, LayerInit, LayerKind, LayerOptions, Layers, Linear, Norm, NormPlacement, Positions,
+    LayerConfig, LayerInit, LayerKind, LayerOptions, LayerVariant, Layers, Linear, Norm,
+    NormPlacement, Positions,
 };
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::{LossSpec, PositionTable};
@@ -77,6 +78,7 @@ impl Encoder {
             norm: NormPlacement::Post,
             dropout: config.dropout,
             options: LayerOptions::standard(Positions::Learned),
+            variant: LayerVariant::STANDARD,
             init: LayerInit::Xavier,
         };
         let layers = Layers::new(builder, None, layers);

@@ -16,7 +16,9 @@ use super::seq2seq::embedding_tables;
 use crate::data::batch::{Packed, PairBatch};
 use crate::error::Result;
 use crate::model::config::{EmbeddingScale, EncoderDecoderConfig, Tie};
-use crate::nn::{KvCache, LayerConfig, LayerInit, LayerKind, Layers, PositionEncoding};
+use crate::nn::{
+    KvCache, LayerConfig, LayerInit, LayerKind, LayerVariant, Layers, PositionEncoding,
+};
 pub use crate::nn::{Memory, Source};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::LossSpec;
@@ -66,6 +68,7 @@ impl EncoderDecoder {
             norm: config.norm,
             dropout: config.dropout,
             options: config.options,
+            variant: LayerVariant::STANDARD,
             init: LayerInit::Xavier,
         };
         let decoder = LayerConfig {

@@ -1,15 +1,17 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::{LayerConfig, Linear, Scaling};
+use super::{HeadNorm, LayerConfig, Linear};
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::kernels::attention::{Causality, Span};
-use limpid_tensor::ops::{AttentionPlan, Columns};
-use limpid_tensor::params::ParamsBuilder;
+use limpid_tensor::kernels::attention::{Causality, Span, Window};
+use limpid_tensor::kernels::rms_norm::Gain;
+use limpid_tensor::kernels::rotary::RotaryShape;
+use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams};
+use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
-/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2c), k
+/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2·g·d), k
 /// beside v.
 pub struct KvCache {
     rows: Tensor,
@@ -18,20 +20,18 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// A cache for `sequences` sequences of up to `capacity` tokens in a model of width c.
-    pub fn new(sequences: usize, capacity: usize, c: usize) -> Self {
+    /// A cache for `sequences` sequences of up to `capacity` tokens, with keys of `width` columns.
+    pub fn new(sequences: usize, capacity: usize, width: usize) -> Self {
         Self {
-            rows: Tensor::zeros([sequences * capacity, 2 * c]),
+            rows: Tensor::zeros([sequences * capacity, 2 * width]),
             capacity,
             lengths: vec![0; sequences],
         }
     }
 
-    /// Appends the keys and values of new tokens, columns c..3c of `qkv` (n, 3c), sequence by
-    /// sequence.
+    /// Appends the keys and values of new tokens, the last columns of `qkv`, sequence by sequence.
     fn append(&mut self, qkv: &Var, spans: &[Span]) {
-        let (_, width) = qkv.rows_cols();
-        let c = width / 3;
+        let ((_, width), (_, kept)) = (qkv.rows_cols(), self.rows.rows_cols());
         let rows = self.rows.data_mut();
         for (sequence, span) in spans.iter().enumerate() {
             let length = &mut self.lengths[sequence];
@@ -41,9 +41,9 @@ impl KvCache {
                 self.capacity
             );
             for i in 0..span.len {
-                let to = (sequence * self.capacity + *length + i) * 2 * c;
-                rows[to..to + 2 * c]
-                    .copy_from_slice(&qkv.data()[(span.start + i) * width + c..][..2 * c]);
+                let to = (sequence * self.capacity + *length + i) * kept;
+                let from = (span.start + i + 1) * width - kept;
+                rows[to..to + kept].copy_from_slice(&qkv.data()[from..][..kept]);
             }
             *length += span.len;
         }
@@ -80,20 +80,47 @@ impl KvCache {
 /// How heads attend: queries, keys and values are columns of one to three matrices.
 #[derive(Clone, Copy, Debug)]
 struct Heads {
-    c: usize,
+    /// h.
     heads: usize,
-    scaling: Scaling,
+    /// g.
+    kv_heads: usize,
+    /// d.
+    d: usize,
+    /// Factor on the scores.
+    scale: f32,
     causality: Causality,
+    window: Window,
 }
 
 impl Heads {
-    fn new(config: &LayerConfig, causality: Causality) -> Self {
+    /// As many heads of keys and values as of queries, c/h wide.
+    fn cross(config: &LayerConfig) -> Self {
         let LayerConfig { c, heads, .. } = *config;
-        Self { c, heads, scaling: config.options.scaling, causality }
+        let (causality, window) = (Causality::Full, Window::Unlimited);
+        let d = c / heads;
+        let scale = config.options.scaling.factor(d, 0);
+        Self { heads, kv_heads: heads, d, scale, causality, window }
     }
 
-    /// The heads' outputs (n, c). Queries, keys and values are the c columns of each matrix from
-    /// the given one on.
+    /// Those of layer l.
+    fn own(config: &LayerConfig, l: usize) -> Self {
+        Self {
+            kv_heads: config.kv_heads(),
+            d: config.head_dim(),
+            scale: config.options.scaling.factor(config.head_dim(), l),
+            causality: config.causality(),
+            window: config.variant.attention.windows.of(l),
+            ..Self::cross(config)
+        }
+    }
+
+    /// Columns of the queries, and of the keys.
+    fn widths(&self) -> [usize; 2] {
+        [self.heads * self.d, self.kv_heads * self.d]
+    }
+
+    /// The heads' outputs (n, h·d). Queries, keys and values are columns of each matrix from the
+    /// given one on.
     #[track_caller]
     fn attend(
         &self,
@@ -101,10 +128,13 @@ impl Heads {
         qkv: [(&Var, usize); 3],
         [q_spans, k_spans]: [&Arc<[Span]>; 2],
     ) -> Var {
-        let d = self.c / self.heads;
-        let scale = self.scaling.factor(d);
-        let plan = AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans);
-        let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width: d });
+        let (width, scale) = (self.d, self.scale);
+        let plan = AttentionPlan {
+            kv_heads: self.kv_heads,
+            window: self.window,
+            ..AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans)
+        };
+        let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width });
         t.attention(q, k, v, &plan)
     }
 }
@@ -112,44 +142,72 @@ impl Heads {
 /// Attention of a sequence to itself: q, k and v from one product.
 #[derive(Clone, Copy, Debug)]
 pub struct SelfAttention {
-    /// (3c, c).
+    /// ((h + 2g)·d, c).
     qkv: Linear,
-    /// (c, c).
+    /// (c, h·d).
     out: Linear,
     heads: Heads,
+    head_norm: Option<HeadNormParams>,
+    /// r: columns of each head that rotary positions turn.
+    rotated: usize,
 }
 
 impl SelfAttention {
-    /// Declares `name.qkv` (3c, c) and `name.out` (c, c).
+    /// Declares `name.qkv` ((h + 2g)·d, c) and `name.out` (c, h·d) of layer l; if heads are
+    /// normalized, also `name.q_norm` and `name.k_norm` (d).
+    ///
     /// # Panics
     /// If the name is taken.
-    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
+    pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig, l: usize) -> Self {
         let (c, [_, stacked, into_stream]) = (config.c, config.inits());
+        let options = config.variant.attention;
+        let heads = Heads::own(config, l);
+        let [q, k] = heads.widths();
+        let rows = q + 2 * k;
+        let [qkv, out] = ["qkv", "out"].map(|part| format!("{name}.{part}"));
         Self {
-            qkv: Linear::new(builder, &format!("{name}.qkv"), [3 * c, c], stacked),
-            out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
-            heads: Heads::new(config, config.causality()),
+            qkv: Linear::with_bias(builder, &qkv, [rows, c], stacked, options.qkv_bias),
+            out: Linear::with_bias(builder, &out, [c, q], into_stream, options.out_bias),
+            heads,
+            head_norm: (options.head_norm == HeadNorm::Rms).then(|| HeadNormParams {
+                heads: [heads.heads, heads.kv_heads],
+                gammas: ["q_norm", "k_norm"].map(|part| {
+                    builder.add(format!("{name}.{part}.weight"), [heads.d], Init::Ones)
+                }),
+                gain: Gain::Weight,
+                eps: config.eps,
+            }),
+            rotated: options.rotary.rotated(heads.d),
         }
     }
 
     /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
-    /// take part.
+    /// take part. `angles` (n, r) are those of rotary positions.
     #[track_caller]
     pub fn forward(
         &self,
         t: &mut Tape,
         x: &Var,
         spans: &Arc<[Span]>,
+        angles: Option<&Tensor>,
         cache: Option<&mut KvCache>,
     ) -> Var {
-        let qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, 3c)
-        let c = self.heads.c;
+        let Heads { heads, kv_heads, d: width, .. } = self.heads;
+        let mut qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, (h + 2g)·d)
+        if let Some(norm) = self.head_norm {
+            qkv = t.head_norm(&qkv, norm);
+        }
+        if let Some(angles) = angles {
+            let shape = RotaryShape { heads: heads + kv_heads, width, rotated: self.rotated };
+            qkv = t.rotary(&qkv, angles, shape);
+        }
+        let [q, k] = self.heads.widths();
         let z = match cache {
-            None => self.heads.attend(t, [(&qkv, 0), (&qkv, c), (&qkv, 2 * c)], [spans, spans]),
+            None => self.heads.attend(t, [(&qkv, 0), (&qkv, q), (&qkv, q + k)], [spans, spans]),
             Some(cache) => {
                 cache.append(&qkv, spans);
                 let kv = Var::constant(cache.rows.clone());
-                self.heads.attend(t, [(&qkv, 0), (&kv, 0), (&kv, c)], [spans, &cache.spans()])
+                self.heads.attend(t, [(&qkv, 0), (&kv, 0), (&kv, k)], [spans, &cache.spans()])
             }
         };
         self.out.forward(t, &z, Activation::None)
@@ -170,6 +228,7 @@ pub struct CrossAttention {
 
 impl CrossAttention {
     /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c).
+    ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
@@ -178,7 +237,7 @@ impl CrossAttention {
             q: Linear::new(builder, &format!("{name}.q"), [c, c], init),
             kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], stacked),
             out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
-            heads: Heads::new(config, Causality::Full),
+            heads: Heads::cross(config),
         }
     }
 
@@ -199,7 +258,11 @@ impl CrossAttention {
         kv_spans: &Arc<[Span]>,
     ) -> Var {
         let q = self.q.forward(t, x, Activation::None);
-        let z = self.heads.attend(t, [(&q, 0), (kv, 0), (kv, self.heads.c)], [spans, kv_spans]);
+        let z = self.heads.attend(
+            t,
+            [(&q, 0), (kv, 0), (kv, self.heads.widths()[1])],
+            [spans, kv_spans],
+        );
         self.out.forward(t, &z, Activation::None)
     }
 }

@@ -1,13 +1,16 @@
 //! Transformer layers: self-attention, cross-attention and feed-forward, each with its norm, and a
 //! stack of them. The three Transformers of [`crate::model`] are made of these.
 
-use super::{CrossAttention, FeedForward, KvCache, LayerOptions, Norm, NormPlacement};
-use super::{SelfAttention, Stream};
+use super::{
+    Block, CrossAttention, FeedForward, KvCache, LayerOptions, LayerVariant, Norm, NormPlacement,
+    Positions, SelfAttention, Stream,
+};
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
+use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
 /// What the layers of a stack attend to.
@@ -54,6 +57,8 @@ pub struct LayerConfig {
     pub dropout: f32,
     /// Normalization, residual connections and scaling.
     pub options: LayerOptions,
+    /// Attention, feed-forward network and how they follow each other.
+    pub variant: LayerVariant,
     /// Initial weights.
     pub init: LayerInit,
 }
@@ -65,6 +70,16 @@ impl LayerConfig {
             LayerKind::Encoder => Causality::Full,
             LayerKind::Decoder | LayerKind::CrossDecoder => Causality::Causal,
         }
+    }
+
+    /// d: width of a head.
+    pub fn head_dim(&self) -> usize {
+        self.variant.attention.head_dim.unwrap_or(self.c / self.heads)
+    }
+
+    /// g: heads of keys and values.
+    pub fn kv_heads(&self) -> usize {
+        self.variant.attention.kv_heads.unwrap_or(self.heads)
     }
 
     /// Initial weights of a projection, of several stacked ones (c rows each), and of one into the
@@ -134,23 +149,38 @@ struct Layer {
     attention: Sublayer<SelfAttention>,
     cross: Option<Sublayer<CrossAttention>>,
     ffn: Sublayer<FeedForward>,
+    block: Block,
+}
+
+/// What all layers of a forward pass are given.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    input: &'a Packed,
+    source: Option<Source<'a>>,
+    /// Angles of rotary positions.
+    angles: Option<&'a Tensor>,
 }
 
 impl Layer {
-    fn new(builder: &mut ParamsBuilder, path: &str, config: &LayerConfig) -> Self {
-        let name = |part: &str| format!("{path}.{part}");
+    fn new(builder: &mut ParamsBuilder, path: &str, config: &LayerConfig, l: usize) -> Self {
+        let name = |part: &str| format!("{path}layers.{l}.{part}");
+        let block = config.variant.block;
+        let feed_forward =
+            |builder: &mut ParamsBuilder| FeedForward::new(builder, &name("ffn"), config);
         Self {
             attention: config.sublayer(builder, &name("attention_norm"), |builder| {
-                SelfAttention::new(builder, &name("self_attention"), config)
+                SelfAttention::new(builder, &name("self_attention"), config, l)
             }),
             cross: (config.kind == LayerKind::CrossDecoder).then(|| {
                 config.sublayer(builder, &name("cross_norm"), |builder| {
                     CrossAttention::new(builder, &name("cross_attention"), config)
                 })
             }),
-            ffn: config.sublayer(builder, &name("ffn_norm"), |builder| {
-                FeedForward::new(builder, &name("ffn"), config)
-            }),
+            ffn: match block {
+                Block::ParallelOneNorm => Sublayer { norm: Norm::None, f: feed_forward(builder) },
+                _ => config.sublayer(builder, &name("ffn_norm"), feed_forward),
+            },
+            block,
         }
     }
 
@@ -159,15 +189,26 @@ impl Layer {
         &self,
         t: &mut Tape,
         stream: Stream<'a>,
-        input: &Packed,
-        source: Option<(usize, Source)>,
+        pass: Pass,
+        l: usize,
         cache: Option<&mut KvCache>,
     ) -> Stream<'a> {
+        let Pass { input, source, angles } = pass;
         let Sublayer { norm, f: attention } = &self.attention;
-        let mut stream = stream.sublayer(t, norm, |t, x| {
-            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, cache))
-        });
-        if let (Some(Sublayer { norm, f: cross }), Some((l, source))) = (&self.cross, source) {
+        let attend = |t: &mut Tape, x: &Var| {
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, angles, cache))
+        };
+        let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
+        let second = match self.block {
+            Block::Sequential => None,
+            Block::Parallel => Some(&self.ffn.norm),
+            Block::ParallelOneNorm => Some(norm),
+        };
+        if let Some(second) = second {
+            return stream.parallel(t, [norm, second], attend, ffn);
+        }
+        let mut stream = stream.sublayer(t, norm, attend);
+        if let (Some(Sublayer { norm, f: cross }), Some(source)) = (&self.cross, source) {
             stream = stream.sublayer(t, norm, |t, x| {
                 t.scope("cross_attention", |t| match source {
                     Source::Encoded(encoded, spans) => {
@@ -180,7 +221,7 @@ impl Layer {
                 })
             });
         }
-        stream.sublayer(t, &self.ffn.norm, |t, x| self.ffn.f.forward(t, x))
+        stream.sublayer(t, &self.ffn.norm, ffn)
     }
 }
 
@@ -204,7 +245,7 @@ impl Layers {
         config: LayerConfig,
     ) -> Self {
         let path = part.map_or(String::new(), |part| format!("{part}."));
-        let layer = |l| Layer::new(builder, &format!("{path}layers.{l}"), &config);
+        let layer = |l| Layer::new(builder, &path, &config, l);
         let layers = (0..config.layers).map(layer).collect();
         let final_norm = match config.norm {
             NormPlacement::Pre => Some(config.norm(builder, &format!("{path}final_norm"))),
@@ -226,12 +267,16 @@ impl Layers {
         mut caches: Option<&mut [KvCache]>,
         mut after: impl FnMut(&Var),
     ) -> Var {
-        let mut stream = Stream::new(x, &self.config);
+        let config = &self.config;
+        let angles = (config.options.positions == Positions::Rotary)
+            .then(|| config.variant.attention.rotary.table(&input.positions, config.head_dim()));
+        let pass = Pass { input, source, angles: angles.as_ref() };
+        let mut stream = Stream::new(x, config);
         after(stream.x());
         for (l, layer) in self.layers.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
-                layer.forward(t, stream, input, source.map(|source| (l, source)), cache)
+                layer.forward(t, stream, pass, l, cache)
             });
             after(stream.x());
         }
@@ -248,6 +293,7 @@ impl Layers {
 
     /// Empty caches for `sequences` sequences of up to `capacity` tokens.
     pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
-        self.layers.iter().map(|_| KvCache::new(sequences, capacity, self.config.c)).collect()
+        let width = self.config.kv_heads() * self.config.head_dim();
+        self.layers.iter().map(|_| KvCache::new(sequences, capacity, width)).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! Linear layers, norms and the position-wise feed-forward network.
 
-use super::{LayerConfig, Normalization};
+use super::{Bias, FeedForwardKind, LayerConfig, LayerVariant, Normalization};
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::ops::BatchNormParams;
+use limpid_tensor::kernels::rms_norm::Gain;
+use limpid_tensor::ops::{BatchNormParams, RmsNormParams};
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 
@@ -20,8 +21,24 @@ impl Linear {
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, shape: [usize; 2], init: Init) -> Self {
+        Self::with_bias(builder, name, shape, init, Bias::Added)
+    }
+
+    /// The same with or without a bias.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn with_bias(
+        builder: &mut ParamsBuilder,
+        name: &str,
+        shape: [usize; 2],
+        init: Init,
+        bias: Bias,
+    ) -> Self {
         let w = builder.add(format!("{name}.weight"), shape, init);
-        Self { w, b: Some(builder.add(format!("{name}.bias"), [shape[0]], Init::Zeros)) }
+        let b = (bias == Bias::Added)
+            .then(|| builder.add(format!("{name}.bias"), [shape[0]], Init::Zeros));
+        Self { w, b }
     }
 
     /// φ(x·Wᵀ + b): (n, in) -> (n, out).
@@ -43,6 +60,8 @@ pub enum Norm {
         /// ε, added to the variance.
         eps: f32,
     },
+    /// Root-mean-square normalization: over the features of one token, without β.
+    Rms(RmsNormParams),
     /// Batch normalization: over all tokens of the batch, for each feature.
     Batch {
         /// γ, β and the running statistics.
@@ -76,7 +95,18 @@ impl Norm {
         if kind == Normalization::None {
             return Self::None;
         }
-        let gamma = builder.add(format!("{name}.weight"), [c], Init::Ones);
+        // Scaled by 1 + γ, γ starts at 0.
+        let init = if kind == Normalization::RmsOnePlus { Init::Zeros } else { Init::Ones };
+        let gamma = builder.add(format!("{name}.weight"), [c], init);
+        match kind {
+            Normalization::Rms => {
+                return Self::Rms(RmsNormParams { gamma, gain: Gain::Weight, eps });
+            }
+            Normalization::RmsOnePlus => {
+                return Self::Rms(RmsNormParams { gamma, gain: Gain::OnePlusWeight, eps });
+            }
+            _ => {}
+        }
         let beta = builder.add(format!("{name}.bias"), [c], Init::Zeros);
         if kind == Normalization::Layer {
             return Self::Layer { gamma, beta, eps };
@@ -92,6 +122,7 @@ impl Norm {
     pub fn forward(&self, t: &mut Tape, x: &Var) -> Var {
         match *self {
             Norm::Layer { gamma, beta, eps } => t.layer_norm(x, gamma, beta, eps),
+            Norm::Rms(params) => t.rms_norm(x, params),
             Norm::Batch { params, eps } if t.is_recording() => t.batch_norm(x, params, eps),
             Norm::Batch { params, eps } => t.batch_norm_inference(x, params, eps),
             Norm::None => x.clone(),
@@ -101,24 +132,29 @@ impl Norm {
     /// (a + b, norm(a + b)).
     #[track_caller]
     pub fn add(&self, t: &mut Tape, a: &Var, b: &Var) -> (Var, Var) {
-        if let Norm::Layer { gamma, beta, eps } = *self {
-            return t.add_norm(a, b, gamma, beta, eps);
+        match *self {
+            Norm::Layer { gamma, beta, eps } => t.add_norm(a, b, gamma, beta, eps),
+            Norm::Rms(params) => t.add_rms_norm(a, b, params),
+            Norm::Batch { .. } | Norm::None => {
+                let sum = t.add(a, b);
+                let normed = self.forward(t, &sum);
+                (sum, normed)
+            }
         }
-        let sum = t.add(a, b);
-        let normed = self.forward(t, &sum);
-        (sum, normed)
     }
 }
 
-/// φ(x·W₁ᵀ + b₁)·W₂ᵀ + b₂, the same at every position.
+/// φ(x·W₁ᵀ + b₁)·W₂ᵀ + b₂, the same at every position; or gated, (φ(x·Gᵀ)·x·Uᵀ)·W₂ᵀ.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedForward {
-    /// (f, c).
+    /// (f, c); gated, (2f, c): G above U.
     pub up: Linear,
     /// (c, f).
     pub down: Linear,
     /// φ.
     pub phi: Activation,
+    /// Plain or gated.
+    pub kind: FeedForwardKind,
 }
 
 impl FeedForward {
@@ -128,17 +164,30 @@ impl FeedForward {
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
         let LayerConfig { c, f, activation: phi, .. } = *config;
         let [init, _, into_stream] = config.inits();
+        let LayerVariant { feed_forward: kind, ffn_bias: bias, .. } = config.variant;
+        let rows = match kind {
+            FeedForwardKind::Plain => f,
+            FeedForwardKind::Gated => 2 * f,
+        };
+        let [up, down] = ["up", "down"].map(|part| format!("{name}.{part}"));
         Self {
-            up: Linear::new(builder, &format!("{name}.up"), [f, c], init),
-            down: Linear::new(builder, &format!("{name}.down"), [c, f], into_stream),
+            up: Linear::with_bias(builder, &up, [rows, c], init, bias),
+            down: Linear::with_bias(builder, &down, [c, f], into_stream, bias),
             phi,
+            kind,
         }
     }
 
     /// (n, c) -> (n, f) -> (n, c).
     #[track_caller]
     pub fn forward(&self, t: &mut Tape, x: &Var) -> Var {
-        let hidden_nf = self.up.forward(t, x, self.phi);
+        let hidden_nf = match self.kind {
+            FeedForwardKind::Plain => self.up.forward(t, x, self.phi),
+            FeedForwardKind::Gated => {
+                let both = self.up.forward(t, x, Activation::None); // (n, c) -> (n, 2f)
+                t.gated(&both, self.phi)
+            }
+        };
         self.down.forward(t, &hidden_nf, Activation::None)
     }
 }

@@ -27,6 +27,7 @@ mod layers;
 mod named;
 mod options;
 mod positions;
+mod rotary;
 mod stream;
 
 pub use attention::{CrossAttention, KvCache, SelfAttention};
@@ -34,6 +35,10 @@ pub use layer::{LayerConfig, LayerInit, LayerKind, Layers, Memory, Source};
 pub use layers::{FeedForward, Linear, Norm};
 pub use named::Named;
 pub(crate) use named::named;
-pub use options::{LayerOptions, NormPlacement, Normalization, Positions, Residual, Scaling};
+pub use options::{
+    AttentionOptions, Bias, Block, FeedForwardKind, HeadNorm, LayerOptions, LayerVariant,
+    NormPlacement, Normalization, Positions, Residual, Scaling, Windows,
+};
 pub use positions::PositionEncoding;
+pub use rotary::{RopeScaling, RotaryOptions};
 use stream::Stream;

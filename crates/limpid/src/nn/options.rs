@@ -1,9 +1,11 @@
 //! Options of Transformer layers. [`LayerOptions::standard`] is the published Transformer; every
 //! other choice is an ablation.
 
+use super::RotaryOptions;
 use super::named::{Named, named};
 use crate::error::{ModelConfigError, Result};
 use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::attention::Window;
 
 /// Where the normalization stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub enum Positions {
     /// 1 at the index of the position, 0 elsewhere; the model width must be at least the maximum
     /// length.
     OneHot,
+    /// Queries and keys are turned by an angle that grows with the position, as in Llama.
+    Rotary,
     /// No positions.
     None,
 }
@@ -34,10 +38,151 @@ pub enum Positions {
 pub enum Normalization {
     /// Layer normalization: over the features of one token.
     Layer,
+    /// Root-mean-square normalization: over the features of one token, without mean and shift.
+    Rms,
+    /// The same, scaled by 1 + γ, as in Gemma.
+    RmsOnePlus,
     /// Batch normalization: over all tokens of the batch, for each feature.
     Batch,
     /// No normalization: x stays x.
     None,
+}
+
+/// Whether a linear layer adds a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// x·Wᵀ + b.
+    Added,
+    /// x·Wᵀ.
+    None,
+}
+
+/// The feed-forward network of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedForwardKind {
+    /// φ(x·W₁ᵀ)·W₂ᵀ.
+    Plain,
+    /// (φ(x·Gᵀ)·x·Uᵀ)·W₂ᵀ, as in Llama.
+    Gated,
+}
+
+/// How attention and feed-forward network of a layer follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// The feed-forward network sees what attention has added.
+    Sequential,
+    /// Both see the same stream, each through its norm, as in GPT-NeoX.
+    Parallel,
+    /// Both see the same stream through one norm, as in Phi.
+    ParallelOneNorm,
+}
+
+/// Whether queries and keys are normalized, each head by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadNorm {
+    /// They are not.
+    None,
+    /// By root mean square, with a scale for queries and one for keys, as in Qwen3.
+    Rms,
+}
+
+/// Which layers see only the nearest tokens, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// None: every layer sees all.
+    None,
+    /// All layers from this one on.
+    From {
+        /// The first of them.
+        layer: usize,
+        /// Tokens that are seen, with the query's own.
+        tokens: usize,
+    },
+}
+
+impl Windows {
+    /// What layer l sees.
+    pub fn of(self, l: usize) -> Window {
+        match self {
+            Windows::From { layer, tokens } if l >= layer => Window::Sliding(tokens),
+            _ => Window::Unlimited,
+        }
+    }
+}
+
+/// Options of self-attention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionOptions {
+    /// g: heads of keys and values, which query heads share; as many as query heads if `None`.
+    pub kv_heads: Option<usize>,
+    /// d: width of a head; c/h if `None`.
+    pub head_dim: Option<usize>,
+    /// Bias of the projections to queries, keys and values.
+    pub qkv_bias: Bias,
+    /// Bias of the output projection.
+    pub out_bias: Bias,
+    /// Whether queries and keys are normalized.
+    pub head_norm: HeadNorm,
+    /// Which layers see only the nearest tokens.
+    pub windows: Windows,
+    /// Frequencies of [`Positions::Rotary`].
+    pub rotary: RotaryOptions,
+}
+
+impl AttentionOptions {
+    /// The published Transformer.
+    pub const STANDARD: Self = Self {
+        kv_heads: None,
+        head_dim: None,
+        qkv_bias: Bias::Added,
+        out_bias: Bias::Added,
+        head_norm: HeadNorm::None,
+        windows: Windows::None,
+        rotary: RotaryOptions::STANDARD,
+    };
+}
+
+/// Layers as in GPT-2 and the published Transformer, or as in later decoders.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerVariant {
+    /// Self-attention.
+    pub attention: AttentionOptions,
+    /// The feed-forward network.
+    pub feed_forward: FeedForwardKind,
+    /// Biases of the feed-forward network.
+    pub ffn_bias: Bias,
+    /// How both follow each other.
+    pub block: Block,
+}
+
+impl LayerVariant {
+    /// The published Transformer.
+    pub const STANDARD: Self = Self {
+        attention: AttentionOptions::STANDARD,
+        feed_forward: FeedForwardKind::Plain,
+        ffn_bias: Bias::Added,
+        block: Block::Sequential,
+    };
+
+    /// # Errors
+    /// If heads of queries cannot share those of keys and values, a window is empty, or rotary
+    /// positions would turn an odd number of columns.
+    pub(crate) fn check(&self, heads: usize, head_dim: usize, positions: Positions) -> Result<()> {
+        let AttentionOptions { kv_heads, windows, rotary, .. } = self.attention;
+        if let Some(kv_heads) = kv_heads.filter(|g| *g == 0 || !heads.is_multiple_of(*g)) {
+            return Err(ModelConfigError::KeyValueHeads { heads, kv_heads }.into());
+        }
+        if matches!(windows, Windows::From { tokens: 0, .. }) {
+            return Err(ModelConfigError::Zero { key: "sliding_window" }.into());
+        }
+        let rotated = rotary.rotated(head_dim);
+        if positions == Positions::Rotary
+            && (rotated == 0 || rotated % 2 == 1 || rotated > head_dim)
+        {
+            return Err(ModelConfigError::RotaryWidth { rotated, head_dim }.into());
+        }
+        Ok(())
+    }
 }
 
 /// Whether a sub-layer has a residual connection.
@@ -54,15 +199,18 @@ pub enum Residual {
 pub enum Scaling {
     /// √d, with d the width of a head.
     SqrtWidth,
+    /// √d·(l + 1) in layer l, as an option of GPT-2.
+    SqrtWidthByLayer,
     /// 1.
     None,
 }
 
 impl Scaling {
-    /// The factor that scores of heads of width `d` are multiplied by.
-    pub fn factor(self, d: usize) -> f32 {
+    /// The factor that scores of heads of width `d` are multiplied by in layer l.
+    pub fn factor(self, d: usize, l: usize) -> f32 {
         match self {
             Scaling::SqrtWidth => 1.0 / (d as f32).sqrt(),
+            Scaling::SqrtWidthByLayer => 1.0 / (d as f32).sqrt() / (l + 1) as f32,
             Scaling::None => 1.0,
         }
     }
@@ -104,10 +252,13 @@ impl LayerOptions {
 
 named!(NormPlacement, "norm placement", "pre" => Pre, "post" => Post);
 named!(Positions, "positions", "learned" => Learned, "sinusoidal" => Sinusoidal,
-    "one-hot" => OneHot, "none" => None);
-named!(Normalization, "normalization", "layer" => Layer, "batch" => Batch, "none" => None);
+    "one-hot" => OneHot, "rotary" => Rotary, "none" => None);
+named!(Normalization, "normalization", "layer" => Layer, "rms" => Rms,
+    "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
+named!(FeedForwardKind, "feed-forward network", "plain" => Plain, "gated" => Gated);
 named!(Residual, "residual", "added" => Added, "none" => None);
-named!(Scaling, "scaling", "sqrt-width" => SqrtWidth, "none" => None);
+named!(Scaling, "scaling", "sqrt-width" => SqrtWidth,
+    "sqrt-width-by-layer" => SqrtWidthByLayer, "none" => None);
 
 /// Under the names of Hugging Face.
 impl Named for Activation {
@@ -118,6 +269,11 @@ impl Named for Activation {
         ("gelu", Activation::Gelu),
         ("gelu_new", Activation::GeluTanh),
         ("gelu_pytorch_tanh", Activation::GeluTanh),
+        ("gelu_fast", Activation::GeluTanh),
+        ("gelu_accurate", Activation::GeluTanh),
+        ("gelu_python", Activation::Gelu),
+        ("quick_gelu", Activation::QuickGelu),
+        ("relu2", Activation::SquaredRelu),
         ("silu", Activation::Silu),
         ("swish", Activation::Silu),
         ("tanh", Activation::Tanh),
@@ -147,10 +303,11 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_names_there_are() {
-        let error = "rms".parse::<Normalization>().unwrap_err().to_string();
-        assert_eq!(error, "normalization 'rms' is unknown: expected layer, batch or none");
+        let error = "group".parse::<Normalization>().unwrap_err().to_string();
+        let expected = "expected layer, rms, rms-one-plus, batch or none";
+        assert_eq!(error, format!("normalization 'group' is unknown: {expected}"));
         let error = serde_json::from_str::<Scaling>("\"d\"").unwrap_err().to_string();
-        assert!(error.contains("expected sqrt-width or none"), "{error}");
+        assert!(error.contains("expected sqrt-width, sqrt-width-by-layer or none"), "{error}");
         assert_eq!(serde_json::to_string(&Positions::OneHot).unwrap(), "\"one-hot\"");
     }
 }

@@ -63,6 +63,26 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Runs two sub-layers on the same x, each through its norm, and adds both: pre-norm, with
+    /// dropout on both outputs. The two norms may be one.
+    #[track_caller]
+    pub fn parallel(
+        self,
+        t: &mut Tape,
+        [first_norm, second_norm]: [&Norm; 2],
+        first: impl FnOnce(&mut Tape, &Var) -> Var,
+        second: impl FnOnce(&mut Tape, &Var) -> Var,
+    ) -> Self {
+        let config = self.config;
+        let (x, normed) = self.normed(t, first_norm);
+        let other = match std::ptr::eq(first_norm, second_norm) {
+            true => normed.clone(),
+            false => second_norm.forward(t, &x),
+        };
+        let [a, b] = [first(t, &normed), second(t, &other)].map(|y| t.dropout(&y, config.dropout));
+        Self { x, pending: Some(t.add(&a, &b)), config }
+    }
+
     /// (x, norm(x)), with the pending branch added to x first.
     #[track_caller]
     fn normed(self, t: &mut Tape, norm: &Norm) -> (Var, Var) {

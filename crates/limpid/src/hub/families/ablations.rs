@@ -10,12 +10,15 @@ use super::{Family, gpt, seq2seq};
 use crate::error::{ModelError, Result};
 use crate::model::Stack;
 use crate::model::config::{DecoderConfig, EncoderDecoderConfig, StackConfig};
-use crate::nn::{LayerOptions, Named, NormPlacement};
+use crate::nn::{LayerOptions, LayerVariant, Named, NormPlacement};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 /// The keys of ablations.
 const KEYS: [&str; 5] = ["norm_placement", "positions", "normalization", "residual", "scaling"];
+
+/// Those of a decoder's layers.
+const LAYER_KEYS: [&str; 2] = ["feed_forward", "kv_heads"];
 
 /// A decoder.
 pub(super) struct LimpidGpt;
@@ -32,17 +35,28 @@ impl Family for LimpidGpt {
         let (norm, options) = read(keys, DecoderConfig::STANDARD)?;
         let activation = keys.optional_named("activation_function")?;
         let config = gpt::read(keys, norm, activation.unwrap_or(Activation::GeluTanh))?;
-        Ok(DecoderConfig { options, ..config }.into())
+        let mut variant = config.variant;
+        variant.feed_forward = keys.optional_named("feed_forward")?.unwrap_or(variant.feed_forward);
+        variant.attention.kv_heads = keys.optional_size("kv_heads")?;
+        Ok(DecoderConfig { options, variant, ..config }.into())
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Decoder(c) = config else { return Ok(None) };
-        if c.options == DecoderConfig::STANDARD {
+        let mut variant = LayerVariant::STANDARD;
+        variant.feed_forward = c.variant.feed_forward;
+        variant.attention.kv_heads = c.variant.attention.kv_heads;
+        let is_standard =
+            c.options == DecoderConfig::STANDARD && c.variant == LayerVariant::STANDARD;
+        let standard = DecoderConfig { variant: LayerVariant::STANDARD, ..c.clone() };
+        if is_standard || c.variant != variant || !gpt::fits(&standard) {
             return Ok(None);
         }
         let mut value = gpt::write(c);
         value["activation_function"] = json!(c.activation_function.name());
         write(&mut value, c.norm, c.options);
+        value["feed_forward"] = json!(c.variant.feed_forward.name());
+        value["kv_heads"] = json!(c.variant.attention.kv_heads);
         Ok(Some(value))
     }
 
@@ -83,7 +97,8 @@ impl Family for LimpidSeq2Seq {
 
 /// Refuses keys of ablations, which change the result, in a file of another family.
 pub(in crate::hub) fn check_foreign_keys(model_type: &'static str, left: &Keys) -> Result<()> {
-    let key = left.map.keys().find(|key| KEYS.contains(&key.as_str()));
+    let of_ablations = |key: &&String| KEYS.iter().chain(&LAYER_KEYS).any(|own| own == key);
+    let key = left.map.keys().find(of_ablations);
     let Some(key) = key.cloned() else { return Ok(()) };
     let known_to = vec![LimpidGpt.model_type(), LimpidSeq2Seq.model_type()];
     Err(left.error(ModelError::ForeignKey { key, model_type, known_to }))

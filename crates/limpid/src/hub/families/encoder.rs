@@ -77,6 +77,7 @@ pub(super) fn layout(
     };
     let is_bare = matches!(head, EncoderHead::Bare | EncoderHead::Pooler);
     Layout {
+        heads: [1, 1],
         prefix: if is_bare { "" } else { prefix[0] },
         other_prefixes: if is_bare { prefix } else { &[""] },
         base: MODULES,

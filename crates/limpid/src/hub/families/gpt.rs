@@ -3,8 +3,8 @@
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use crate::error::{Result, Tying};
-use crate::model::config::{DecoderConfig, Tie};
-use crate::nn::NormPlacement;
+use crate::model::config::{DecoderConfig, EmbeddingScale, Tie};
+use crate::nn::{Bias, LayerVariant, NormPlacement};
 use Stored::{Same, Transposed};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
@@ -37,6 +37,7 @@ pub(super) const GPT1: &[Row] = layers!(
 
 pub(super) fn layout(base: &'static [Row]) -> Layout {
     Layout {
+        heads: [1, 1],
         prefix: "transformer.",
         other_prefixes: &[""],
         base,
@@ -77,8 +78,18 @@ pub(super) fn read(
         norm,
         tie_word_embeddings: keys.tie("tie_word_embeddings")?,
         dropout,
+        scale_embedding: EmbeddingScale::One,
+        output_bias: Bias::None,
         options: DecoderConfig::STANDARD,
+        variant: LayerVariant::STANDARD,
     })
+}
+
+/// Whether a decoder has what GPT-2's keys can say, whatever its norms and options are.
+pub(super) fn fits(c: &DecoderConfig) -> bool {
+    c.variant == LayerVariant::STANDARD
+        && c.scale_embedding == EmbeddingScale::One
+        && c.output_bias == Bias::None
 }
 
 /// The same keys; the class and the activation are each family's own.

@@ -5,7 +5,7 @@ use super::super::layout::Layout;
 use super::{Family, gpt};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, StackConfig};
-use crate::nn::{Named, NormPlacement};
+use crate::nn::{LayerOptions, Named, NormPlacement, Scaling};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
@@ -17,20 +17,29 @@ impl Family for Gpt2 {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["GPT2LMHeadModel", "GPT2Model"])?;
         keys.must_be("scale_attn_weights", &json!(true))?;
-        keys.must_be("scale_attn_by_inverse_layer_idx", &json!(false))?;
+        let by_layer = keys.flag("scale_attn_by_inverse_layer_idx")?.unwrap_or(false);
         keys.must_be("add_cross_attention", &json!(false))?;
         let activation = keys.optional_named("activation_function")?;
         let activation = activation.unwrap_or(Activation::GeluTanh);
-        gpt::read(keys, NormPlacement::Pre, activation).map(StackConfig::from)
+        let mut config = gpt::read(keys, NormPlacement::Pre, activation)?;
+        if by_layer {
+            config.options.scaling = Scaling::SqrtWidthByLayer;
+        }
+        Ok(config.into())
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Decoder(c) = config else { return Ok(None) };
-        if c.norm != NormPlacement::Pre || c.options != DecoderConfig::STANDARD {
+        let by_layer = c.options.scaling == Scaling::SqrtWidthByLayer;
+        let options = LayerOptions { scaling: DecoderConfig::STANDARD.scaling, ..c.options };
+        let options = if by_layer { options } else { c.options };
+        if c.norm != NormPlacement::Pre || options != DecoderConfig::STANDARD || !gpt::fits(c) {
             return Ok(None);
         }
         let mut value = gpt::write(c);
+        value["scale_attn_by_inverse_layer_idx"] = json!(by_layer);
         value["architectures"] = json!(["GPT2LMHeadModel"]);
         value["activation_function"] = json!(c.activation_function.name());
         Ok(Some(value))

@@ -17,6 +17,7 @@ impl Family for Marian {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["MarianMTModel", "MarianModel"])?;
         seq2seq::read(keys, NormPlacement::Post).map(StackConfig::from)
     }
 

@@ -23,6 +23,7 @@ impl Family for OpenAiGpt {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["OpenAIGPTLMHeadModel", "OpenAIGPTModel"])?;
         let activation = match keys.optional_named("activation_function")? {
             Some(activation) => activation,
             None => match keys.map.get("afn").and_then(Value::as_str) {
@@ -38,7 +39,7 @@ impl Family for OpenAiGpt {
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Decoder(c) = config else { return Ok(None) };
-        if c.norm != NormPlacement::Post || c.options != DecoderConfig::STANDARD {
+        if c.norm != NormPlacement::Post || c.options != DecoderConfig::STANDARD || !gpt::fits(c) {
             return Ok(None);
         }
         let (model_type, name) = (MODEL_TYPE, c.activation_function.name());

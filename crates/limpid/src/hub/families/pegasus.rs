@@ -21,6 +21,7 @@ impl Family for Pegasus {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["PegasusForConditionalGeneration", "PegasusModel"])?;
         seq2seq::read(keys, NormPlacement::Pre).map(StackConfig::from)
     }
 

@@ -55,6 +55,7 @@ pub(super) const COPIES: &[TiedCopy] = &[
 ];
 
 pub(super) const LAYOUT: Layout = Layout {
+    heads: [1, 1],
     prefix: "",
     other_prefixes: &[],
     base: MODULES,

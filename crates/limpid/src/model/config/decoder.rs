@@ -1,9 +1,12 @@
 //! The configuration of a decoder.
 
-use super::Tie;
 use super::check::{check_dropout, check_heads, check_positive, check_size};
+use super::{EmbeddingScale, Tie};
 use crate::error::Result;
-use crate::nn::{LayerOptions, NormPlacement, Positions};
+use crate::nn::{
+    AttentionOptions, Bias, Block, FeedForwardKind, LayerOptions, LayerVariant, NormPlacement,
+    Normalization, Positions,
+};
 use limpid_tensor::kernels::activation::Activation;
 
 /// A decoder-only Transformer.
@@ -31,8 +34,14 @@ pub struct DecoderConfig {
     pub tie_word_embeddings: Tie,
     /// Dropout on embeddings and on each sub-layer's output.
     pub dropout: f32,
+    /// Whether embeddings are multiplied by √c.
+    pub scale_embedding: EmbeddingScale,
+    /// Whether the output projection has a bias.
+    pub output_bias: Bias,
     /// Options of the layers.
     pub options: LayerOptions,
+    /// Attention and feed-forward network of the layers, as in GPT-2 or as in later decoders.
+    pub variant: LayerVariant,
 }
 
 impl DecoderConfig {
@@ -59,7 +68,46 @@ impl DecoderConfig {
             norm: NormPlacement::Pre,
             tie_word_embeddings: Tie::Shared,
             dropout: 0.0,
+            scale_embedding: EmbeddingScale::One,
+            output_bias: Bias::None,
             options: Self::STANDARD,
+            variant: LayerVariant::STANDARD,
+        }
+    }
+
+    /// A decoder as Llama's, of the given sizes: RMS norm, rotary positions, a gated feed-forward
+    /// network, no biases; query heads share `kv_heads` heads of keys and values.
+    pub fn llama(
+        vocab_size: usize,
+        max_position_embeddings: usize,
+        num_hidden_layers: usize,
+        [num_attention_heads, kv_heads]: [usize; 2],
+        [hidden_size, intermediate_size]: [usize; 2],
+    ) -> Self {
+        let attention = AttentionOptions {
+            kv_heads: Some(kv_heads),
+            qkv_bias: Bias::None,
+            out_bias: Bias::None,
+            ..AttentionOptions::STANDARD
+        };
+        let variant = LayerVariant {
+            attention,
+            feed_forward: FeedForwardKind::Gated,
+            ffn_bias: Bias::None,
+            block: Block::Sequential,
+        };
+        let options = LayerOptions {
+            normalization: Normalization::Rms,
+            ..LayerOptions::standard(Positions::Rotary)
+        };
+        let sizes = (vocab_size, max_position_embeddings, num_hidden_layers);
+        Self {
+            intermediate_size,
+            activation_function: Activation::Silu,
+            tie_word_embeddings: Tie::Separate,
+            options,
+            variant,
+            ..Self::gpt2(sizes.0, sizes.1, sizes.2, num_attention_heads, hidden_size)
         }
     }
 
@@ -70,7 +118,28 @@ impl DecoderConfig {
             (self.hidden_size as f64, self.intermediate_size as f64, self.num_hidden_layers as f64);
         let tables = if self.tie_word_embeddings == Tie::Shared { 1.0 } else { 2.0 }
             * self.vocab_size as f64;
-        c * (tables + self.max_position_embeddings as f64) + l * (4.0 * c * c + 2.0 * c * f)
+        let positions = match self.options.positions {
+            Positions::Learned => self.max_position_embeddings as f64,
+            _ => 0.0,
+        };
+        let (heads, d) = (self.num_attention_heads as f64, self.head_dim() as f64);
+        let attention = 2.0 * c * d * (heads + self.kv_heads() as f64);
+        let matrices = match self.variant.feed_forward {
+            FeedForwardKind::Plain => 2.0,
+            FeedForwardKind::Gated => 3.0,
+        };
+        c * (tables + positions) + l * (attention + matrices * c * f)
+    }
+
+    /// d: width of a head.
+    pub fn head_dim(&self) -> usize {
+        let own = self.variant.attention.head_dim;
+        own.unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
+    }
+
+    /// g: heads of keys and values.
+    pub fn kv_heads(&self) -> usize {
+        self.variant.attention.kv_heads.unwrap_or(self.num_attention_heads)
     }
 
     /// Checks sizes and options.
@@ -84,7 +153,14 @@ impl DecoderConfig {
             ("n_layer", self.num_hidden_layers),
             ("n_inner", self.intermediate_size),
         ])?;
-        check_heads(self.num_attention_heads, self.hidden_size, "heads")?;
+        match self.variant.attention.head_dim {
+            None => check_heads(self.num_attention_heads, self.hidden_size, "heads")?,
+            Some(head_dim) => check_positive(&[
+                ("head_dim", head_dim),
+                ("num_attention_heads", self.num_attention_heads),
+            ])?,
+        }
+        self.variant.check(self.num_attention_heads, self.head_dim(), self.options.positions)?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
         self.options.check(self.max_position_embeddings, self.hidden_size)?;
         check_dropout(self.dropout)

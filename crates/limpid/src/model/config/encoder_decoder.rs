@@ -3,7 +3,7 @@
 use super::Tie;
 use super::check::{check_dropout, check_heads, check_positive, check_size, check_vocabularies};
 use crate::error::Result;
-use crate::nn::{LayerOptions, NormPlacement, Positions};
+use crate::nn::{LayerOptions, LayerVariant, NormPlacement, Positions};
 use limpid_tensor::kernels::activation::Activation;
 
 /// An encoder-decoder Transformer.
@@ -58,6 +58,16 @@ pub enum EmbeddingScale {
     SqrtWidth,
     /// Not scaled.
     One,
+}
+
+impl EmbeddingScale {
+    /// The factor for a model of width c.
+    pub fn factor(self, c: usize) -> f32 {
+        match self {
+            EmbeddingScale::SqrtWidth => (c as f32).sqrt(),
+            EmbeddingScale::One => 1.0,
+        }
+    }
 }
 
 impl EncoderDecoderConfig {
@@ -123,6 +133,9 @@ impl EncoderDecoderConfig {
         check_heads(self.decoder_attention_heads, self.d_model, "decoder heads")?;
         check_size(self.encoder_layers.max(self.decoder_layers), self.parameters_about())?;
         self.options.check(self.max_position_embeddings, self.d_model)?;
+        for heads in [self.encoder_attention_heads, self.decoder_attention_heads] {
+            LayerVariant::STANDARD.check(heads, self.d_model / heads, self.options.positions)?;
+        }
         check_vocabularies(
             self.share_encoder_decoder_embeddings,
             [self.vocab_size, self.decoder_vocab_size],

@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::model::config::{
     DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, RecurrentConfig, StackConfig,
 };
+use crate::nn::LayerVariant;
 use crate::text::train::{Shortage, TokenizerSpec};
 use crate::text::{Purpose, Tokenizer, TokenizerKind};
 
@@ -35,7 +36,13 @@ impl TokenizerConfig {
 impl TransformerModel {
     fn decoder(&self, vocab_size: usize) -> DecoderConfig {
         let TransformerSizes { context_length, layers, heads, hidden_size, .. } = self.sizes;
+        let mut variant = LayerVariant::STANDARD;
+        if let Some(decoder) = &self.decoder {
+            variant.feed_forward = decoder.feed_forward;
+            variant.attention.kv_heads = decoder.kv_heads.filter(|kv_heads| *kv_heads != heads);
+        }
         DecoderConfig {
+            variant,
             intermediate_size: self.sizes.intermediate_size,
             activation_function: self.sizes.activation,
             norm: self.norm,

@@ -18,8 +18,8 @@ pub(super) const KEYS: &[&str] = keys! {
         label_column, source_column, target_column, validation_split, max_tokens, drop_duplicates;
     tokenizer: from, kind, vocab_size, lowercase;
     model: from, arch, layers, heads, hidden_size, intermediate_size, embedding_size,
-        context_length, dropout, norm, positions, normalization, residual, scaling, activation,
-        bias, cell, attention, bidirectional;
+        context_length, dropout, norm, positions, normalization, residual, scaling, feed_forward,
+        kv_heads, activation, bias, cell, attention, bidirectional;
     masking: probability, whole_words;
     train: steps, epochs, batch_size, batch_tokens, bucketing, gradient_accumulation_steps, lr,
         min_lr, warmup_steps, warmup_ratio, schedule, beta1, beta2, eps, weight_decay,
@@ -117,6 +117,9 @@ impl RunConfig {
     fn reason_model(&self, key: &str) -> &'static str {
         match (key, &self.task) {
             ("arch", _) => "only translate has two architectures",
+            ("feed_forward" | "kv_heads", _) => {
+                "only a language model has gated feed-forward layers and shared key-value heads"
+            }
             (_, Task::Translate(task)) => match task.model {
                 TranslatorModel::Transformer(_) => {
                     "it belongs to a recurrent model; model.arch = \"rnn\" trains one"

@@ -33,7 +33,9 @@ mod value;
 pub use data::{LabelledData, PairData, PairFiles, PairSource, PairTable, TextData, Unit};
 pub(in crate::train) use keys::PATHS;
 pub(in crate::train) use model::{CONTEXT_LENGTH, Pretrained};
-pub use model::{RecurrentModel, TransformerModel, TransformerSizes, TranslatorModel};
+pub use model::{
+    DecoderOptions, RecurrentModel, TransformerModel, TransformerSizes, TranslatorModel,
+};
 pub use settings::Settings;
 pub use show::Entries;
 pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};

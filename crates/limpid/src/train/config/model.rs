@@ -9,7 +9,7 @@ use crate::hub::{self, StackConfig};
 use crate::model::config::{
     Cell, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
-use crate::nn::{LayerOptions, Named, NormPlacement, Positions, named};
+use crate::nn::{FeedForwardKind, LayerOptions, Named, NormPlacement, Positions, named};
 use limpid_tensor::kernels::activation::Activation;
 use std::path::{Path, PathBuf};
 use toml::Value;
@@ -49,6 +49,17 @@ pub struct TransformerModel {
     pub norm: NormPlacement,
     /// The options of each layer.
     pub options: LayerOptions,
+    /// Those that only a decoder has.
+    pub decoder: Option<DecoderOptions>,
+}
+
+/// Options of a decoder's layers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecoderOptions {
+    /// Plain or gated.
+    pub feed_forward: FeedForwardKind,
+    /// Heads of keys and values; as many as query heads unless set.
+    pub kv_heads: Option<usize>,
 }
 
 section! {
@@ -225,6 +236,7 @@ impl TransformerModel {
         },
         norm: NormPlacement::Pre,
         options: LayerOptions::standard(Positions::Learned),
+        decoder: Some(DecoderOptions { feed_forward: FeedForwardKind::Plain, kv_heads: None }),
     };
 
     /// The Transformer of 2017, of a small size.
@@ -235,6 +247,7 @@ impl TransformerModel {
         },
         norm: NormPlacement::Post,
         options: LayerOptions::standard(Positions::Sinusoidal),
+        decoder: None,
     };
 
     /// A decoder: from scratch, or of the pretrained model's sizes.
@@ -250,7 +263,11 @@ impl TransformerModel {
             activation: c.activation_function,
             ..Self::DECODER.sizes
         };
-        let own = Self { sizes, norm: c.norm, options: c.options };
+        let decoder = Some(DecoderOptions {
+            feed_forward: c.variant.feed_forward,
+            kv_heads: c.variant.attention.kv_heads,
+        });
+        let own = Self { sizes, norm: c.norm, options: c.options, decoder };
         from.read_keys(s, own.clone(), &[own], c.max_position_embeddings)
     }
 
@@ -268,6 +285,7 @@ impl TransformerModel {
             },
             norm: c.norm,
             options: c.options,
+            decoder: None,
         };
         [
             side(c.encoder_layers, c.encoder_attention_heads, c.encoder_ffn_dim),
@@ -287,7 +305,10 @@ impl Section for TransformerModel {
         keys.key("model.positions", &mut self.options.positions)?;
         keys.key("model.normalization", &mut self.options.normalization)?;
         keys.key("model.residual", &mut self.options.residual)?;
-        keys.key("model.scaling", &mut self.options.scaling)
+        keys.key("model.scaling", &mut self.options.scaling)?;
+        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        keys.key("model.feed_forward", &mut decoder.feed_forward)?;
+        keys.key("model.kv_heads", &mut decoder.kv_heads)
     }
 }
 
