@@ -13,14 +13,28 @@ from transformers import (
     BertForPreTraining,
     BertForSequenceClassification,
     BertModel,
+    GemmaConfig,
+    GemmaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
     MarianConfig,
     MarianMTModel,
+    MistralConfig,
+    MistralForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     PegasusConfig,
     PegasusForConditionalGeneration,
+    PhiConfig,
+    PhiForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
     RobertaConfig,
     RobertaForMaskedLM,
     RobertaForSequenceClassification,
@@ -74,6 +88,31 @@ def gpt1_config():
     sizes = dict(n_layer=2, n_head=3, n_embd=24, n_positions=16, vocab_size=37)
     # "gelu" in this config means the tanh approximation, as in the released GPT-1.
     return OpenAIGPTConfig(**sizes, afn="gelu", resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+
+
+def rotary_config(config_class, **changes):
+    """Llama and its relatives: four heads of queries share two of keys and values."""
+    heads = dict(num_attention_heads=4, num_key_value_heads=2)
+    sizes = dict(num_hidden_layers=2, hidden_size=24, intermediate_size=40, vocab_size=37)
+    tokens = dict(bos_token_id=36, eos_token_id=36, pad_token_id=None)
+    rest = dict(max_position_embeddings=16)
+    return config_class(**{**heads, **sizes, **tokens, **rest, **changes})
+
+
+def wide_heads(config_class):
+    """Four heads of ten columns in a model of 24."""
+    return rotary_config(config_class, head_dim=10)
+
+
+def neox_config(**changes):
+    """Of each head of eight columns, two are turned."""
+    sizes = dict(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, intermediate_size=40)
+    tokens = dict(vocab_size=37, bos_token_id=36, eos_token_id=36)
+    return GPTNeoXConfig(**{**sizes, **tokens, "max_position_embeddings": 16, **changes})
+
+
+def rope(kind, **changes):
+    return {"rope_type": kind, "rope_theta": 300.0, **changes}
 
 
 def bert_config(**changes):
@@ -130,6 +169,95 @@ FIXTURES = [
     Fixture("gpt2-tiny", GPT2LMHeadModel, gpt2_config(), 1, EVERYTHING),
     Fixture("gpt2-untied", GPT2LMHeadModel, gpt2_config(tie_word_embeddings=False), 2, GRADIENTS),
     Fixture("gpt1-tiny", OpenAIGPTLMHeadModel, gpt1_config(), 3, EVERYTHING),
+    Fixture(
+        "gpt2-by-layer",
+        GPT2LMHeadModel,
+        gpt2_config(scale_attn_by_inverse_layer_idx=True),
+        14,
+        GRADIENTS,
+    ),
+    Fixture(
+        "llama-tiny",
+        LlamaForCausalLM,
+        rotary_config(LlamaConfig, rope_parameters=rope("default")),
+        15,
+        EVERYTHING,
+    ),
+    # Every option of its own: biases, heads of another width, tied embeddings.
+    Fixture(
+        "llama-options",
+        LlamaForCausalLM,
+        rotary_config(
+            LlamaConfig,
+            rope_parameters=rope(
+                "llama3",
+                factor=4.0,
+                low_freq_factor=1.0,
+                high_freq_factor=3.0,
+                original_max_position_embeddings=8,
+            ),
+            attention_bias=True,
+            mlp_bias=True,
+            head_dim=10,
+            tie_word_embeddings=True,
+            rms_norm_eps=1e-3,
+            hidden_act="gelu",
+        ),
+        16,
+        GRADIENTS,
+    ),
+    Fixture(
+        "llama-linear",
+        LlamaForCausalLM,
+        rotary_config(LlamaConfig, rope_parameters=rope("linear", factor=3.0)),
+        17,
+        FORWARD,
+    ),
+    Fixture(
+        "llama-yarn",
+        LlamaForCausalLM,
+        rotary_config(
+            LlamaConfig,
+            head_dim=12,
+            rope_parameters=rope("yarn", factor=4.0, original_max_position_embeddings=8),
+        ),
+        18,
+        FORWARD,
+    ),
+    Fixture(
+        "mistral-tiny",
+        MistralForCausalLM,
+        rotary_config(MistralConfig, sliding_window=3),
+        19,
+        EVERYTHING,
+    ),
+    Fixture("qwen2-tiny", Qwen2ForCausalLM, rotary_config(Qwen2Config), 20, EVERYTHING),
+    # The first layer sees all, the second a window.
+    Fixture(
+        "qwen2-window",
+        Qwen2ForCausalLM,
+        rotary_config(Qwen2Config, use_sliding_window=True, sliding_window=4, max_window_layers=1),
+        21,
+        GRADIENTS,
+    ),
+    Fixture("qwen3-tiny", Qwen3ForCausalLM, wide_heads(Qwen3Config), 22, EVERYTHING),
+    Fixture("gemma-tiny", GemmaForCausalLM, wide_heads(GemmaConfig), 23, EVERYTHING),
+    Fixture("neox-tiny", GPTNeoXForCausalLM, neox_config(), 24, EVERYTHING),
+    Fixture(
+        "neox-sequential",
+        GPTNeoXForCausalLM,
+        neox_config(use_parallel_residual=False, rotary_pct=1.0, hidden_act="relu"),
+        25,
+        GRADIENTS,
+    ),
+    # Heads of twelve columns, of which half are turned.
+    Fixture(
+        "phi-tiny",
+        PhiForCausalLM,
+        rotary_config(PhiConfig, num_attention_heads=2, num_key_value_heads=1),
+        26,
+        EVERYTHING,
+    ),
     # This seed because its three greedy outputs differ, one stops at once and two reach the limit;
     # with most others every source gives the same token for ever.
     Fixture(
@@ -190,7 +318,8 @@ def make_model(fixture):
     torch.manual_seed(fixture.seed)
     model = fixture.model_class(fixture.config).eval()
     normal = torch.Generator().manual_seed(fixture.seed)
-    norms = {id(m.weight) for m in model.modules() if isinstance(m, nn.LayerNorm)}
+    is_norm = lambda module: isinstance(module, nn.LayerNorm) or "RMSNorm" in type(module).__name__
+    norms = {id(module.weight) for module in model.modules() if is_norm(module)}
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:  # sinusoidal positions do not

@@ -5,7 +5,9 @@ use limpid::data::batch::{LmBatch, Packed};
 use limpid::hub;
 use limpid::model::config::{DecoderConfig, EncoderDecoderConfig};
 use limpid::model::{Decoder, EncoderDecoder, Model, Stack};
-use limpid::nn::{LayerOptions, NormPlacement, Normalization, Positions, Residual, Scaling};
+use limpid::nn::{
+    Bias, FeedForwardKind, LayerOptions, NormPlacement, Normalization, Positions, Residual, Scaling,
+};
 use limpid::optim::AdamConfig;
 use limpid::optim::Optimizer;
 use limpid_tensor::kernels::positions::{SinusoidLayout, sinusoid_table};
@@ -141,9 +143,12 @@ fn fresh_batch_statistics_change_nothing_and_no_norm_has_no_parameters() {
 fn every_variant_learns_and_comes_back_from_its_folder_with_the_same_bits() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("variants");
     let batch = LmBatch::new(&[vec![1_u32, 2, 3, 4, 5, 6, 7, 8, 9], vec![1, 3, 5, 7, 9, 11]]);
-    let changes: [fn(&mut LayerOptions); 6] = [
+    let changes: [fn(&mut LayerOptions); 9] = [
         |v| v.positions = Positions::OneHot,
         |v| v.positions = Positions::None,
+        |v| v.positions = Positions::Rotary,
+        |v| v.normalization = Normalization::Rms,
+        |v| v.scaling = Scaling::SqrtWidthByLayer,
         |v| v.normalization = Normalization::Batch,
         |v| v.normalization = Normalization::None,
         |v| v.residual = Residual::None,
@@ -172,12 +177,44 @@ fn every_variant_learns_and_comes_back_from_its_folder_with_the_same_bits() {
             );
             hub::save(&model, &folder).unwrap();
             let written = std::fs::read_to_string(folder.join("config.json")).unwrap();
-            assert!(written.contains("limpid-gpt"), "{written}");
+            // Two of them with norms before the sub-layers are models of others.
+            let model_type = match (norm, variant.positions, variant.scaling) {
+                (NormPlacement::Pre, Positions::Rotary, _) => "gpt_neox",
+                (NormPlacement::Pre, _, Scaling::SqrtWidthByLayer) => "gpt2",
+                _ => "limpid-gpt",
+            };
+            let model_type = format!("\"model_type\": \"{model_type}\"");
+            assert!(written.contains(&model_type), "{written}");
             let (again, warnings) = hub::load(&folder).unwrap();
             assert_eq!(warnings, []);
             assert_eq!(gpt(&again).config(), &config);
             assert_eq!(logits(&again), logits(&model));
         }
+    }
+}
+
+/// RMS norms, rotary positions and gates are Llama's, with biases or without; other mixtures of its
+/// parts are ours.
+#[test]
+fn a_later_decoder_is_saved_as_the_family_that_can_hold_it() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("later-decoders");
+    let llama = DecoderConfig::llama(V, LONGEST, 2, [4, 2], [C, 40]);
+    let mut with_biases = llama.clone();
+    with_biases.variant.attention.qkv_bias = Bias::Added;
+    with_biases.variant.attention.out_bias = Bias::Added;
+    with_biases.variant.ffn_bias = Bias::Added;
+    let mut gated = config(NormPlacement::Pre, |_| ());
+    gated.variant.feed_forward = FeedForwardKind::Gated;
+    let mut grouped = config(NormPlacement::Pre, |v| v.positions = Positions::Rotary);
+    grouped.variant.attention.kv_heads = Some(1);
+    let cases = [(llama, "llama"), (with_biases, "llama"), (gated, "limpid-gpt")];
+    for (config, model_type) in cases.into_iter().chain([(grouped, "limpid-gpt")]) {
+        let model = Model::new(&config, 7).unwrap();
+        hub::save(&model, &folder).unwrap();
+        let (again, warnings) = hub::load(&folder).unwrap();
+        assert_eq!(warnings, []);
+        assert_eq!((again.model_type, gpt(&again).config()), (Some(model_type), &config));
+        assert_eq!(logits(&again), logits(&model));
     }
 }
 

@@ -7,13 +7,22 @@
 mod ablations;
 mod bert;
 mod encoder;
+mod gemma;
 mod gpt;
 mod gpt2;
+mod gpt_neox;
 mod limpid_rnn;
+mod llama;
+mod llama_like;
 mod marian;
+mod mistral;
 mod openai_gpt;
 mod pegasus;
+mod phi;
+mod qwen2;
+mod qwen3;
 mod roberta;
+mod rope;
 mod seq2seq;
 
 pub(super) use ablations::check_foreign_keys;
@@ -29,6 +38,13 @@ use serde_json::Value;
 static FAMILIES: &[&dyn Family] = &[
     &gpt2::Gpt2,
     &openai_gpt::OpenAiGpt,
+    &llama::Llama,
+    &mistral::Mistral,
+    &qwen2::Qwen2,
+    &qwen3::Qwen3,
+    &gemma::Gemma,
+    &gpt_neox::GptNeoX,
+    &phi::Phi,
     &bert::Bert,
     &roberta::Roberta,
     &marian::Marian,

@@ -1,0 +1,64 @@
+//! `gemma`: Llama with GELU, scaled embeddings and norms of 1 + γ (`GemmaForCausalLM`).
+
+use super::super::keys::Keys;
+use super::super::layout::Layout;
+use super::{Family, llama_like};
+use crate::error::Result;
+use crate::model::config::{EmbeddingScale, StackConfig, Tie};
+use crate::nn::{Bias, HeadNorm, Normalization, Windows};
+use limpid_tensor::kernels::activation::Activation;
+use serde_json::{Value, json};
+
+pub(super) struct Gemma;
+
+impl Family for Gemma {
+    fn model_type(&self) -> &'static str {
+        "gemma"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["GemmaForCausalLM", "GemmaModel"])?;
+        let defaults = llama_like::Defaults {
+            tie: Tie::Shared,
+            activation: Activation::GeluTanh,
+            positions: 8192,
+            head_dim: Some(256),
+            ..llama_like::DEFAULTS
+        };
+        // The key of newer files; `hidden_act` of older ones meant the same function.
+        let activation = keys.optional_named("hidden_activation")?;
+        keys.must_be("use_bidirectional_attention", &json!(null))?;
+        let mut config = llama_like::read(keys, defaults)?;
+        llama_like::read_biases(keys, &mut config)?;
+        config.activation_function = match activation.unwrap_or(config.activation_function) {
+            Activation::Gelu => Activation::GeluTanh,
+            other => other,
+        };
+        config.options.normalization = Normalization::RmsOnePlus;
+        config.scale_embedding = EmbeddingScale::SqrtWidth;
+        Ok(config.into())
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::Decoder(c) = config else { return Ok(None) };
+        let attention = c.variant.attention.qkv_bias;
+        let fits = llama_like::Expressible {
+            normalization: Normalization::RmsOnePlus,
+            biases: [attention, attention, Bias::None],
+            head_norm: HeadNorm::None,
+            windows: Windows::None,
+        };
+        if c.scale_embedding != EmbeddingScale::SqrtWidth {
+            return Ok(None);
+        }
+        Ok(llama_like::write(c, "GemmaForCausalLM", fits).map(|mut value| {
+            value["hidden_activation"] = value["hidden_act"].clone();
+            value["attention_bias"] = json!(attention == Bias::Added);
+            value
+        }))
+    }
+
+    fn layout(&self, config: &StackConfig) -> Layout {
+        llama_like::layout(config)
+    }
+}

@@ -1,0 +1,47 @@
+//! `llama`: Llama 1 to 3 and the many models of its shape (`LlamaForCausalLM`).
+
+use super::super::keys::Keys;
+use super::super::layout::Layout;
+use super::{Family, llama_like};
+use crate::error::Result;
+use crate::model::config::{EmbeddingScale, StackConfig};
+use crate::nn::{Bias, HeadNorm, Normalization, Windows};
+use serde_json::{Value, json};
+
+pub(super) struct Llama;
+
+impl Family for Llama {
+    fn model_type(&self) -> &'static str {
+        "llama"
+    }
+
+    fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
+        keys.check_class(&["LlamaForCausalLM", "LlamaModel"])?;
+        let mut config = llama_like::read(keys, llama_like::DEFAULTS)?;
+        llama_like::read_biases(keys, &mut config)?;
+        Ok(config.into())
+    }
+
+    fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
+        let StackConfig::Decoder(c) = config else { return Ok(None) };
+        let (attention, ffn) = (c.variant.attention.qkv_bias, c.variant.ffn_bias);
+        let fits = llama_like::Expressible {
+            normalization: Normalization::Rms,
+            biases: [attention, attention, ffn],
+            head_norm: HeadNorm::None,
+            windows: Windows::None,
+        };
+        if c.scale_embedding != EmbeddingScale::One {
+            return Ok(None);
+        }
+        Ok(llama_like::write(c, "LlamaForCausalLM", fits).map(|mut value| {
+            value["attention_bias"] = json!(attention == Bias::Added);
+            value["mlp_bias"] = json!(ffn == Bias::Added);
+            value
+        }))
+    }
+
+    fn layout(&self, config: &StackConfig) -> Layout {
+        llama_like::layout(config)
+    }
+}
