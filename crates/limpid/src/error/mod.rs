@@ -27,6 +27,7 @@ mod plan;
 mod pretrained;
 mod report;
 mod run;
+mod sentencepiece;
 mod setting;
 mod tokenizer;
 
@@ -43,6 +44,7 @@ pub use plan::{MemoryRemedy, PlanError};
 pub use pretrained::{PretrainedError, TokenizerOrigin};
 pub use report::ReportError;
 pub use run::{CheckpointProblem, ModelPresence, Quantity, RunError, RunProgress, SettingChange};
+pub use sentencepiece::SentencePieceProblem;
 pub use setting::SettingError;
 pub use tokenizer::{TokenPurpose, TokenizerError, VocabContent};
 

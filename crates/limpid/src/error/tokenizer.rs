@@ -1,5 +1,6 @@
 //! Errors of tokenizers: their files, their special tokens, and learning a vocabulary.
 
+use super::SentencePieceProblem;
 use super::file::join_paths;
 use std::fmt;
 use std::path::PathBuf;
@@ -23,6 +24,14 @@ pub enum TokenizerError {
         path: PathBuf,
         /// What the JSON parser or the library says.
         reason: String,
+    },
+    /// A file that is not a SentencePiece model.
+    #[error("{}: not a valid SentencePiece model: {problem}", path.display())]
+    SentencePiece {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: SentencePieceProblem,
     },
     /// A text that the tokenizer cannot encode.
     #[error("the text cannot be tokenized: {reason}")]

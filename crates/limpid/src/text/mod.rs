@@ -17,6 +17,7 @@ mod blocks;
 mod kind;
 mod layout;
 mod lines;
+pub mod sentencepiece;
 mod tokenizer;
 pub mod train;
 mod words;
