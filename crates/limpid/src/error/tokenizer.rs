@@ -33,6 +33,86 @@ pub enum TokenizerError {
         /// What is wrong with it.
         problem: SentencePieceProblem,
     },
+    /// A folder without the files of a tokenizer, or with some that do not say how to read them.
+    #[error(
+        "{}: no tokenizer: {}",
+        folder.display(),
+        if found.is_empty() {
+            "none of its files is one".to_string()
+        } else {
+            format!("{} alone does not say how it is to be read", found.join(", "))
+        }
+    )]
+    NotFound {
+        /// The folder.
+        folder: PathBuf,
+        /// The files of tokenizers that it has.
+        found: Vec<&'static str>,
+    },
+    /// A tokenizer class, or a model without one, that only a `tokenizer.json` describes.
+    #[error(
+        "{}: {} of '{class}' cannot be read without tokenizer.json",
+        folder.display(),
+        found.join(", ")
+    )]
+    UnknownClass {
+        /// The folder.
+        folder: PathBuf,
+        /// The `tokenizer_class`, or else the `model_type`.
+        class: String,
+        /// The files of tokenizers that the folder has.
+        found: Vec<&'static str>,
+    },
+    /// One of several files that belong together is missing.
+    #[error("{}: {missing} is missing beside {}", folder.display(), found.join(", "))]
+    Incomplete {
+        /// The folder.
+        folder: PathBuf,
+        /// The files that it has.
+        found: Vec<&'static str>,
+        /// The file that it lacks.
+        missing: &'static str,
+    },
+    /// A SentencePiece model of another algorithm than its tokenizer class has.
+    #[error("{}: a {found} model, but its tokenizer class is {expected}", path.display())]
+    Algorithm {
+        /// The file.
+        path: PathBuf,
+        /// The algorithm of the file.
+        found: &'static str,
+        /// The algorithm of the class.
+        expected: &'static str,
+    },
+    /// An added token whose id in the files does not follow the vocabulary.
+    #[error(
+        "{}: the added token '{token}' should have the id {id}, but the vocabulary gives it {}",
+        folder.display(),
+        found.map_or("none".to_string(), |id| id.to_string())
+    )]
+    AddedTokenId {
+        /// The folder.
+        folder: PathBuf,
+        /// The token.
+        token: String,
+        /// The id in `added_tokens_decoder` or `added_tokens.json`.
+        id: u32,
+        /// The id that it would get.
+        found: Option<u32>,
+    },
+    /// A language that the tokenizer does not have.
+    #[error("{}: there is no language '{language}'", path.display())]
+    UnknownLanguage {
+        /// The file of the vocabulary.
+        path: PathBuf,
+        /// The code.
+        language: String,
+    },
+    /// A tokenizer that `tokenizer.json` cannot describe.
+    #[error("the tokenizer cannot be stored as tokenizer.json: {reason}")]
+    NotConvertible {
+        /// Why.
+        reason: String,
+    },
     /// A text that the tokenizer cannot encode.
     #[error("the text cannot be tokenized: {reason}")]
     Encode {

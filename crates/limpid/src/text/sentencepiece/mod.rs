@@ -149,6 +149,11 @@ impl SentencePiece {
         encoded
     }
 
+    /// A text after the normalizer.
+    pub fn normalized(&self, text: &str) -> String {
+        self.normalizer.normalize(text, &self.symbols).text
+    }
+
     /// The pieces of a normalized text: byte ranges and ids.
     fn segment(&self, text: &str) -> Vec<(Range<usize>, u32)> {
         let with_id = |range: Range<usize>| {

@@ -21,6 +21,18 @@ pub enum Algorithm {
     Char,
 }
 
+impl Algorithm {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unigram => "unigram",
+            Self::Bpe => "BPE",
+            Self::Word => "word",
+            Self::Char => "char",
+        }
+    }
+}
+
 /// What a piece is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {

@@ -47,11 +47,11 @@ impl Unigram {
 
     /// The pieces of a normalized text: byte ranges and ids.
     ///
-    /// Sums are stored in f32, and compared in f64 before they are rounded, as in
-    /// `EncodeOptimized` of SentencePiece: which of two equal segmentations wins depends on it.
+    /// Sums are rounded to f32 before they are compared, as in SentencePiece 0.2.3: which of two
+    /// equal segmentations of a long repeat wins depends on it.
     pub fn encode(&self, pieces: &[Piece], text: &str) -> Vec<(Range<usize>, u32)> {
         let mut best: Vec<Option<Best>> = vec![None; text.len() + 1];
-        let better = |old: Option<Best>, score: f64| old.is_none_or(|old| score > old.score.into());
+        let better = |old: Option<Best>, score: f32| old.is_none_or(|old| score > old.score);
         for (start, character) in text.char_indices() {
             let so_far = best[start].map_or(0.0, |best| best.score);
             let mut has_single = false;
@@ -60,20 +60,20 @@ impl Unigram {
                 let score = match piece.kind {
                     PieceKind::Unused => continue,
                     // A bonus that lets it win nearly always.
-                    PieceKind::UserDefined => f64::from(length as f32 * self.max_score) - 0.1,
-                    _ => f64::from(piece.score),
+                    PieceKind::UserDefined => length as f32 * self.max_score - 0.1,
+                    _ => piece.score,
                 };
-                let score = score + f64::from(so_far);
+                let score = score + so_far;
                 let end = &mut best[start + length];
                 if better(*end, score) {
-                    *end = Some(Best { id, score: score as f32, start });
+                    *end = Some(Best { id, score, start });
                 }
                 has_single |= length == character.len_utf8();
             }
             if !has_single {
                 let score = self.unknown_score + so_far;
                 let end = &mut best[start + character.len_utf8()];
-                if better(*end, score.into()) {
+                if better(*end, score) {
                     *end = Some(Best { id: self.unknown, score, start });
                 }
             }

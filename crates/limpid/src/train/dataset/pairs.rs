@@ -196,12 +196,18 @@ fn token_pairs(
     path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<SequenceFile> {
-    let (id_limit, processing) =
-        (tokenizer.vocab_size(), format!("{}, {end} behind each", files.how()));
+    let (id_limit, processing) = (
+        tokenizer.vocab_size().max(tokenizer.target_vocab_size()),
+        format!("{}, {end} behind each", files.how()),
+    );
     let recipe =
         Recipe { files: &files.files(), processing, tokenizer, id_limit, clean: Some(policy) };
-    let side = |text: &str| with_end(tokenizer, text, end);
-    let cut = |(source, target): &(String, String)| Ok(vec![side(source)?, side(target)?]);
+    let cut = |(source, target): &(String, String)| {
+        Ok(vec![
+            with_end(tokenizer.encode(source)?, end),
+            with_end(tokenizer.encode_target(target)?, end),
+        ])
+    };
     SequenceFile::build(path, &recipe, || files.pairs(), cut, progress)
 }
 
