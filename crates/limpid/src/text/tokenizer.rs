@@ -147,6 +147,15 @@ impl Tokenizer {
 
     fn decoded(&self, ids: &[u32], skip_special: bool) -> Result<String> {
         match &self.backend {
+            // GPT-1's decoder of the library counts the tokens down from one less than none.
+            Backend::Library(inner)
+                if matches!(inner.get_decoder(), Some(DecoderWrapper::BPE(_)))
+                    && (ids.iter().filter_map(|id| inner.id_to_token(*id))).all(|token| {
+                        skip_special && inner.get_added_vocabulary().is_special_token(&token)
+                    }) =>
+            {
+                Ok(String::new())
+            }
             Backend::Library(inner) => inner
                 .decode(ids, skip_special)
                 .map_err(|e| TokenizerError::Decode { reason: e.to_string() }.into()),

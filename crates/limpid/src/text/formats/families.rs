@@ -60,11 +60,11 @@ fn default_roles(class: Class) -> Vec<(&'static str, AddedToken)> {
             ("mask_token", "<mask>"),
         ]),
     };
-    // The mask takes the space before it; in some classes it is matched after normalization.
+    // The mask takes the space before it; NLLB's is matched after normalization.
     let mask = |normalized| special("<mask>").lstrip(true).normalized(normalized);
     let changed = match class {
-        Class::Camembert => Some(mask(false)),
-        Class::MBart | Class::MBart50 | Class::Nllb => Some(mask(true)),
+        Class::Camembert | Class::MBart | Class::MBart50 => Some(mask(false)),
+        Class::Nllb => Some(mask(true)),
         _ => None,
     };
     for (role, token) in &mut list {

@@ -189,6 +189,10 @@ impl PieceTokenizer {
             if u64::from(id) >= MAX_ID {
                 return Err(invalid(&path, format!("'{}' has the id {id}", token.content)).into());
             }
+            if token.single_word {
+                let reason = format!("'{}' has single_word, which is not supported", token.content);
+                return Err(invalid(&path, reason).into());
+            }
             self.vocab.insert(&token.content, id);
             self.added.retain(|(added, _)| added.content != token.content);
             self.added.push((token, id));

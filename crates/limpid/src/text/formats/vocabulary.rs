@@ -5,7 +5,7 @@ use super::class::Class;
 use super::parts::{
     Around, Item, Parts, bos_and_eos, check_added, items, roles, surround, tokens_to_add,
 };
-use super::settings::{Settings, invalid, read_optional};
+use super::settings::{Settings, invalid, read_optional, special};
 use crate::error::Result;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -26,12 +26,17 @@ fn word_piece(class: Class, settings: &Settings) -> Result<Tokenizer> {
         text.lines().enumerate().map(|(id, line)| (line.trim_end().into(), id.into())).collect();
     let defaults = match class {
         Class::MpNet => {
-            // Not special when they are made, so normalization applies; made special afterwards.
-            let plain = |token: &str| AddedToken::from(token.to_string(), false);
-            let tokens = [("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "[UNK]")];
-            let more = [("sep_token", "</s>"), ("pad_token", "<pad>"), ("cls_token", "<s>")];
-            let tokens = tokens.into_iter().chain(more).map(|(role, token)| (role, plain(token)));
-            tokens.chain([("mask_token", plain("<mask>").lstrip(true))]).collect()
+            let mut list = roles(&[
+                ("bos_token", "<s>"),
+                ("eos_token", "</s>"),
+                ("unk_token", "[UNK]"),
+                ("sep_token", "</s>"),
+                ("pad_token", "<pad>"),
+                ("cls_token", "<s>"),
+            ]);
+            // It takes the space before it.
+            list.push(("mask_token", special("<mask>").lstrip(true)));
+            list
         }
         _ => roles(&[
             ("unk_token", "[UNK]"),
