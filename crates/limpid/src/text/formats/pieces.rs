@@ -379,9 +379,12 @@ impl PieceTokenizer {
             return Err(refuse("the two sides have vocabularies of their own").into());
         }
         let model = &self.source;
-        let rules = precompiled(model.charsmap());
+        let mut normalizers: Vec<Value> = precompiled(model.charsmap()).into_iter().collect();
         let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
         let spaces = replace(&json!({ "Regex": " {2,}" }), "▁");
+        if model.removes_extra_whitespaces() {
+            normalizers.extend([strip, spaces]);
+        }
         let space = metaspace(if model.adds_dummy_prefix() { "always" } else { "never" }, true);
         let vocabulary: Vec<String> =
             (0..self.vocab_size(Side::Source) as u32).map(|id| self.name(id)).collect();
@@ -408,16 +411,23 @@ impl PieceTokenizer {
             }
             _ => return Err(refuse("only unigram models and bare BPE models have one").into()),
         };
-        let added = self.special_tokens().into_iter().map(|(id, content)| {
+        let special = self.special_tokens().into_iter().map(|(id, content)| (id, content, true));
+        let is_symbol = |id: &u32| {
+            let piece = model.id(self.token(*id)?)?;
+            (model.pieces()[piece as usize].kind == PieceKind::UserDefined).then_some(())
+        };
+        let symbols = self.vocab.tokens.iter().filter(|(id, _)| is_symbol(id).is_some());
+        let symbols = symbols.map(|(id, content)| (*id, content.clone(), false));
+        let added = special.chain(symbols).map(|(id, content, special)| {
             json!({
-                "id": id, "content": content, "special": true, "single_word": false,
+                "id": id, "content": content, "special": special, "single_word": false,
                 "lstrip": false, "rstrip": false, "normalized": false,
             })
         });
         Ok(json!({
             "version": "1.0", "truncation": null, "padding": null,
             "added_tokens": added.collect::<Vec<Value>>(),
-            "normalizer": sequence(rules.into_iter().chain([strip, spaces]).collect()),
+            "normalizer": sequence(normalizers),
             "pre_tokenizer": space, "post_processor": null, "decoder": decoder, "model": json,
         }))
     }

@@ -217,6 +217,11 @@ impl SentencePiece {
         self.model.normalizer.add_dummy_prefix
     }
 
+    /// Whether spaces at both ends and repeated ones are removed.
+    pub fn removes_extra_whitespaces(&self) -> bool {
+        self.model.normalizer.remove_extra_whitespaces
+    }
+
     /// The id of the control symbol that begins a text.
     pub fn bos_id(&self) -> Option<u32> {
         self.control(&self.model.trainer.bos_piece)
