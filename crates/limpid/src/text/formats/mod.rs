@@ -5,6 +5,7 @@
 //! use SentencePiece itself there do so here ([`pieces`]).
 
 mod class;
+mod export;
 mod families;
 mod languages;
 mod parts;
