@@ -68,7 +68,7 @@ impl Tokenizer {
         let path = folder.join("tokenizer.json");
         match std::fs::read_to_string(&path) {
             Ok(json) => Self::from_json(&path, &json),
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
                 let backend = match formats::load(folder)? {
                     Loaded::Library(inner) => Backend::Library(inner),
                     Loaded::Pieces(pieces) => Backend::Pieces(pieces),

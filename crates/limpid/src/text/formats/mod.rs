@@ -13,7 +13,7 @@ mod pieces;
 mod settings;
 mod vocabulary;
 
-use crate::error::{Result, TokenizerError};
+use crate::error::Result;
 use class::{Class, FILES};
 pub(super) use pieces::{PieceTokenizer, Side, Token};
 use settings::Settings;
@@ -34,9 +34,6 @@ pub(super) fn main_file(folder: &Path) -> Option<PathBuf> {
 
 /// Opens the tokenizer of a folder without `tokenizer.json`.
 pub(super) fn load(folder: &Path) -> Result<Loaded> {
-    if !folder.is_dir() {
-        return Err(TokenizerError::NotFound { folder: folder.into(), found: Vec::new() }.into());
-    }
     let settings = Settings::read(folder)?;
     let class = Class::of(&settings)?;
     let library = |tokenizer| Loaded::Library(Box::new(tokenizer));
