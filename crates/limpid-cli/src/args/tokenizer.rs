@@ -76,7 +76,7 @@ pub struct TokenizerTrain {
 
 #[derive(ClapArgs)]
 pub struct TokenizerEncode {
-    /// Folder with a tokenizer.json, or run folder
+    /// Folder with a tokenizer, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// Texts to encode [default: lines of standard input]
@@ -91,7 +91,7 @@ pub struct TokenizerEncode {
 
 #[derive(ClapArgs)]
 pub struct TokenizerDecode {
-    /// Folder with a tokenizer.json, or run folder
+    /// Folder with a tokenizer, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// Token ids, separated by spaces or commas [default: lines of standard input]
@@ -106,7 +106,7 @@ pub struct TokenizerDecode {
 
 #[derive(ClapArgs)]
 pub struct TokenizerInfo {
-    /// Folder with a tokenizer.json, or run folder
+    /// Folder with a tokenizer, or run folder
     #[arg(value_parser = tokenizer_folder)]
     pub model: PathBuf,
     /// Text files to measure: tokens per word, share of unknown tokens
@@ -121,6 +121,6 @@ pub struct TokenizerInfo {
 fn tokenizer_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
     let folder = PathBuf::from(text);
     let places = [folder.clone(), folder.join("model"), folder.join("tokenizer")];
-    let found = places.into_iter().find(|place| place.join("tokenizer.json").exists());
+    let found = places.into_iter().find(|place| limpid::text::Tokenizer::exists_in(place));
     Ok(found.unwrap_or(folder))
 }

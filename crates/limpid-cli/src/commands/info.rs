@@ -56,7 +56,7 @@ impl Part {
 pub fn run(args: Info) -> Result<()> {
     let (model, warnings) = hub::load(&args.model)?;
     printer::warnings(&warnings);
-    let tokenizer = match args.model.join("tokenizer.json").is_file() {
+    let tokenizer = match Tokenizer::exists_in(&args.model) {
         true => Some(super::tokenizer_of(&args.model, &model)?),
         false => None,
     };

@@ -8,7 +8,27 @@ pub(super) fn hint(error: &TokenizerError, verb: Verb) -> Option<String> {
         TokenizerError::Unreadable { .. } => {
             "text needs a tokenizer: a tokenizer.json as Hugging Face's library writes it".into()
         }
-        TokenizerError::Invalid { .. } => "is the file complete? copy it again".into(),
+        TokenizerError::NotFound { .. } => {
+            "text needs a tokenizer: copy tokenizer.json, or the SentencePiece model, vocab.txt, \
+             or vocab.json and merges.txt with tokenizer_config.json, beside the weights"
+                .into()
+        }
+        TokenizerError::UnknownClass { .. } => {
+            "copy its tokenizer.json; with transformers, AutoTokenizer's save_pretrained writes one"
+                .into()
+        }
+        TokenizerError::Incomplete { missing, .. } => {
+            format!("copy {missing} from the same model, or its tokenizer.json")
+        }
+        TokenizerError::Algorithm { .. } | TokenizerError::AddedTokenId { .. } => {
+            "do the files belong together? copy them again, or tokenizer.json instead".into()
+        }
+        TokenizerError::UnknownLanguage { .. } => {
+            "src_lang of tokenizer_config.json must be one of the model's language codes".into()
+        }
+        TokenizerError::Invalid { .. } | TokenizerError::SentencePiece { .. } => {
+            "is the file complete? copy it again".into()
+        }
         TokenizerError::MissingToken { purpose, .. } => special_token(*purpose)?.into(),
         TokenizerError::OnlySpecialTokens => "is it the right tokenizer?".into(),
         TokenizerError::NoWordBoundaries => match verb {

@@ -7,12 +7,9 @@ use crate::text::Tokenizer;
 pub type TokenPair = (Vec<u32>, Vec<u32>);
 
 /// The token ids of a sentence, followed by `end`.
-/// # Errors
-/// If the text cannot be tokenized.
-pub fn with_end(tokenizer: &Tokenizer, text: &str, end: u32) -> Result<Vec<u32>> {
-    let mut ids = tokenizer.encode(text)?;
+pub fn with_end(mut ids: Vec<u32>, end: u32) -> Vec<u32> {
     ids.push(end);
-    Ok(ids)
+    ids
 }
 
 /// Tokenizes sentence pairs; `end` is appended to both sides.
@@ -23,6 +20,11 @@ pub fn tokenize_pairs<'a>(
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     end: u32,
 ) -> Result<Vec<TokenPair>> {
-    let ids = |text| with_end(tokenizer, text, end);
-    pairs.into_iter().map(|(source, target)| Ok((ids(source)?, ids(target)?))).collect()
+    let pair = |(source, target): (&str, &str)| {
+        Ok((
+            with_end(tokenizer.encode(source)?, end),
+            with_end(tokenizer.encode_target(target)?, end),
+        ))
+    };
+    pairs.into_iter().map(pair).collect()
 }

@@ -32,7 +32,7 @@ impl Key {
     ) -> Result<Self> {
         Ok(Self {
             width: if id_limit <= 1 << 16 { IntWidth::U16 } else { IntWidth::U32 },
-            tokenizer: hash_bytes(tokenizer.to_json()?.as_bytes()),
+            tokenizer: hash_bytes(tokenizer.fingerprint()?.as_bytes()),
             sources: hash_sources(sources, processing)?,
         })
     }

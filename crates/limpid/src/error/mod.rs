@@ -19,6 +19,7 @@ mod data;
 mod inference;
 mod model;
 mod run;
+mod sentencepiece;
 mod tokenizer;
 
 pub use config::{
@@ -30,6 +31,7 @@ pub use model::{KeyScope, ModelError, Tying};
 pub use run::{
     CheckpointProblem, ModelPresence, Quantity, ReportError, RunError, RunProgress, SettingChange,
 };
+pub use sentencepiece::SentencePieceProblem;
 pub use tokenizer::{TokenPurpose, TokenizerError, VocabContent};
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Errors of tokenizers: their files, their special tokens, and learning a vocabulary.
 
-use super::join_paths;
+use super::{SentencePieceProblem, join_paths};
 use std::path::PathBuf;
 
 /// A tokenizer that cannot be read, used or trained.
@@ -14,6 +14,42 @@ pub enum TokenizerError {
     /// A `tokenizer.json` that the `tokenizers` library does not accept.
     #[error("{path}: not a valid tokenizer: {reason}")]
     Invalid { path: PathBuf, reason: String },
+    /// A file that is not a SentencePiece model.
+    #[error("{path}: not a valid SentencePiece model: {problem}")]
+    SentencePiece { path: PathBuf, problem: SentencePieceProblem },
+    /// A folder without the files of a tokenizer, or with some (`found`) that do not say how to
+    /// read them.
+    #[error(
+        "{folder}: no tokenizer: {}",
+        if found.is_empty() {
+            "none of its files is one".to_string()
+        } else {
+            format!("{} alone does not say how it is to be read", found.join(", "))
+        }
+    )]
+    NotFound { folder: PathBuf, found: Vec<&'static str> },
+    /// A tokenizer class, or a model type without one, that only a `tokenizer.json` describes.
+    #[error("{folder}: {} of '{class}' cannot be read without tokenizer.json", found.join(", "))]
+    UnknownClass { folder: PathBuf, class: String, found: Vec<&'static str> },
+    /// One of several files that belong together is missing.
+    #[error("{folder}: {missing} is missing beside {}", found.join(", "))]
+    Incomplete { folder: PathBuf, found: Vec<&'static str>, missing: &'static str },
+    /// A SentencePiece model of another algorithm than its tokenizer class has.
+    #[error("{path}: a {found} model, but its tokenizer class is {expected}")]
+    Algorithm { path: PathBuf, found: &'static str, expected: &'static str },
+    /// An added token whose id in the files is not the one that the vocabulary would give it.
+    #[error(
+        "{folder}: the added token '{token}' should have the id {id}, but the vocabulary gives it \
+         {}",
+        found.map_or("none".to_string(), |id| id.to_string())
+    )]
+    AddedTokenId { folder: PathBuf, token: String, id: u32, found: Option<u32> },
+    /// A language that the vocabulary does not have.
+    #[error("{path}: there is no language '{language}'")]
+    UnknownLanguage { path: PathBuf, language: String },
+    /// A tokenizer that `tokenizer.json` cannot describe.
+    #[error("the tokenizer cannot be stored as tokenizer.json: {reason}")]
+    NotConvertible { reason: String },
     /// A text that the tokenizer cannot encode.
     #[error("the text cannot be tokenized: {reason}")]
     Encode { reason: String },

@@ -167,8 +167,11 @@ fn prefix_ids(
 ) -> Result<Vec<u32>> {
     let LogitsProcessor { eos_token_ids, min_new_tokens, .. } = &config.processor;
     config.processor.check_length(config.length.max_new_tokens)?;
-    let ids =
-        if options.prefix.is_empty() { Vec::new() } else { tokenizer.encode(&options.prefix)? };
+    let ids = if options.prefix.is_empty() {
+        Vec::new()
+    } else {
+        tokenizer.encode_target(&options.prefix)?
+    };
     check_vocabulary(&ids, model.decoder_vocab_size())?;
     let words = tokenizer.unknown_words(&options.prefix)?;
     if !words.is_empty() {

@@ -14,9 +14,12 @@
 //! ```
 
 mod blocks;
+mod formats;
 mod kind;
 mod layout;
 mod lines;
+pub mod sentencepiece;
+mod storage;
 mod tokenizer;
 pub mod train;
 mod words;

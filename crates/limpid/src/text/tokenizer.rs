@@ -1,10 +1,9 @@
-//! A tokenizer: Hugging Face's `tokenizers` library behind typed errors.
+//! A tokenizer: Hugging Face's `tokenizers` library or SentencePiece, behind typed errors.
 
+use super::formats::{PieceTokenizer, Side, Token};
 use super::kind::TokenizerKind;
+use super::sentencepiece::Algorithm;
 use crate::error::{Error, Result, TokenizerError};
-use crate::files::{create_folder, write_atomic};
-use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use tokenizers::{
     DecoderWrapper, ModelWrapper, NormalizedString, Normalizer, OffsetReferential, OffsetType,
     PreTokenizedString, PreTokenizer,
@@ -13,113 +12,57 @@ use tokenizers::{
 /// The byte range of the text that each token came from: start, and one past the end.
 pub type Offsets = Vec<(usize, usize)>;
 
-/// Turns text into token ids and back; stored as `tokenizer.json`.
+/// Turns text into token ids and back; stored as `tokenizer.json`, or in the files it came from.
 ///
 /// Encoding and decoding return [`TokenizerError::Encode`] and [`TokenizerError::Decode`] where the
 /// library cannot process a text or ids.
 pub struct Tokenizer {
-    inner: tokenizers::Tokenizer,
+    pub(super) backend: Backend,
 }
 
-/// The special-token roles of `transformers`, and the tokens that play them.
-const ROLES: [(&str, &[&str]); 7] = [
-    ("pad_token", &["<pad>", "[PAD]"]),
-    ("bos_token", &["<|endoftext|>"]),
-    ("eos_token", &["</s>", "<|endoftext|>"]),
-    ("unk_token", &["<unk>", "[UNK]"]),
-    ("cls_token", &["[CLS]"]),
-    ("sep_token", &["[SEP]"]),
-    ("mask_token", &["[MASK]"]),
-];
+/// What does the work.
+pub(super) enum Backend {
+    /// Hugging Face's library.
+    Library(Box<tokenizers::Tokenizer>),
+    /// SentencePiece, where `transformers` uses it itself: Marian, M2M-100, a bare model.
+    Pieces(Box<PieceTokenizer>),
+}
 
 fn encode_error(error: impl std::fmt::Display) -> Error {
     TokenizerError::Encode { reason: error.to_string() }.into()
 }
 
 impl Tokenizer {
-    /// Parses the text of a `tokenizer.json`; `path` is what errors call it.
-    ///
-    /// Truncation and padding that the file asks for are switched off: a text that is too long is
-    /// the caller's decision.
-    /// # Errors
-    /// [`TokenizerError::Invalid`] if it is not a tokenizer.
-    pub fn from_json(path: &Path, json: &str) -> Result<Self> {
-        let invalid = |reason: &dyn std::fmt::Display| TokenizerError::Invalid {
-            path: path.to_path_buf(),
-            reason: reason.to_string(),
-        };
-        // The library panics on some files instead of refusing them: parsing the JSON first finds
-        // most of those, and catching the panic the rest (a field of the wrong type, deep inside).
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|e| invalid(&e))?;
-        let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            let parsed = serde_json::from_value::<tokenizers::Tokenizer>(value);
-            // A template with an unknown token is only noticed when it is used.
-            if let Ok(tokenizer) = &parsed {
-                let _ = tokenizer.encode_fast("a", true);
-                let _ = tokenizer.encode_fast(("a", "b"), true);
-            }
-            parsed
-        }));
-        let parsed = parsed.map_err(|_| invalid(&"a field has the wrong type or value"))?;
-        let mut inner = parsed.map_err(|e| invalid(&e))?;
-        inner.with_padding(None);
-        inner.with_truncation(None).map_err(|e| invalid(&e))?;
-        Ok(Self { inner })
-    }
-
-    /// Opens `tokenizer.json` in a model folder.
-    /// # Errors
-    /// [`TokenizerError::Unreadable`] if there is none, [`TokenizerError::Invalid`] if it is not a
-    /// tokenizer.
-    pub fn load(folder: &Path) -> Result<Self> {
-        let path = folder.join("tokenizer.json");
-        match std::fs::read_to_string(&path) {
-            Ok(json) => Self::from_json(&path, &json),
-            Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
-        }
-    }
-
-    /// The text of its `tokenizer.json`: the same for the same tokenizer.
-    /// # Errors
-    /// If the library cannot serialize it.
-    pub fn to_json(&self) -> Result<String> {
-        self.inner.to_string(true).map_err(|e| {
-            TokenizerError::Invalid { path: "tokenizer.json".into(), reason: e.to_string() }.into()
-        })
-    }
-
-    /// Writes `tokenizer.json` into a model folder, and the `tokenizer_config.json` by which
-    /// `transformers` opens it.
-    /// # Errors
-    /// If the folder or a file cannot be written.
-    pub fn save(&self, folder: &Path) -> Result<()> {
-        let mut config = serde_json::json!({
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "clean_up_tokenization_spaces": false,
-        });
-        for (role, tokens) in ROLES {
-            if let Some(token) = tokens.iter().find(|token| self.id(token).is_some()) {
-                config[role] = (*token).into();
-            }
-        }
-        // Encoders take token type ids; `transformers` leaves them out unless they are listed.
-        if self.id("[CLS]").is_some() {
-            config["model_input_names"] =
-                serde_json::json!(["input_ids", "token_type_ids", "attention_mask"]);
-        }
-        create_folder(folder)?;
-        write_atomic(&folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())?;
-        write_atomic(&folder.join("tokenizer.json"), self.to_json()?.as_bytes())
-    }
-
     /// The token ids of a text, without special tokens.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.inner.encode_fast(text, false).map_err(encode_error)?.get_ids().to_vec())
+        match &self.backend {
+            Backend::Library(inner) => {
+                Ok(inner.encode_fast(text, false).map_err(encode_error)?.get_ids().to_vec())
+            }
+            Backend::Pieces(pieces) => Ok(ids(&pieces.encode(text, Side::Source))),
+        }
+    }
+
+    /// The token ids of a text of the target language, without special tokens: the same as
+    /// [`Tokenizer::encode`] but for translators with a tokenizer per side.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
+    pub fn encode_target(&self, text: &str) -> Result<Vec<u32>> {
+        match &self.backend {
+            Backend::Library(_) => self.encode(text),
+            Backend::Pieces(pieces) => Ok(ids(&pieces.encode(text, Side::Target))),
+        }
     }
 
     /// The token ids of a text with the special tokens of the file's post-processor.
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.inner.encode_fast(text, true).map_err(encode_error)?.get_ids().to_vec())
+        match &self.backend {
+            Backend::Library(inner) => {
+                Ok(inner.encode_fast(text, true).map_err(encode_error)?.get_ids().to_vec())
+            }
+            Backend::Pieces(pieces) => Ok(pieces.surround(&self.encode(text)?)),
+        }
     }
 
     /// Token ids and token type ids of a text or a pair of texts, with the special tokens of the
@@ -129,9 +72,19 @@ impl Tokenizer {
         text: &str,
         second: Option<&str>,
     ) -> Result<(Vec<u32>, Vec<u32>)> {
+        let inner = match &self.backend {
+            Backend::Library(inner) => inner,
+            Backend::Pieces(pieces) => {
+                let mut ids = self.encode(text)?;
+                ids.extend(second.map(|text| self.encode(text)).transpose()?.unwrap_or_default());
+                let ids = pieces.surround(&ids);
+                let types = vec![0; ids.len()];
+                return Ok((ids, types));
+            }
+        };
         let encoding = match second {
-            None => self.inner.encode_fast(text, true),
-            Some(second) => self.inner.encode_fast((text, second), true),
+            None => inner.encode_fast(text, true),
+            Some(second) => inner.encode_fast((text, second), true),
         };
         let encoding = encoding.map_err(encode_error)?;
         Ok((encoding.get_ids().to_vec(), encoding.get_type_ids().to_vec()))
@@ -139,18 +92,25 @@ impl Tokenizer {
 
     /// The token ids of a text, without special tokens, and the byte range of each.
     pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Offsets)> {
-        let encoding = self.inner.encode(text, false).map_err(encode_error)?;
-        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+        match &self.backend {
+            Backend::Library(inner) => {
+                let encoding = inner.encode(text, false).map_err(encode_error)?;
+                Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+            }
+            Backend::Pieces(pieces) => {
+                let tokens = pieces.encode(text, Side::Source);
+                Ok(tokens.into_iter().map(|(id, range)| (id, (range.start, range.end))).unzip())
+            }
+        }
     }
 
     /// The words of a text that are out of vocabulary.
     pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {
         let Some(unknown) = self.unk_id() else { return Ok(Vec::new()) };
-        let encoding = self.inner.encode(text, false).map_err(encode_error)?;
-        let tokens = encoding.get_ids().iter().zip(encoding.get_offsets());
-        Ok(tokens
+        let (ids, offsets) = self.encode_with_offsets(text)?;
+        Ok((ids.iter().zip(offsets))
             .filter(|(id, _)| **id == unknown)
-            .filter_map(|(_, (from, to))| text.get(*from..*to))
+            .filter_map(|(_, (from, to))| text.get(from..to))
             .map(|word| word.trim().to_string())
             // The marker of a space alone, before a mask token.
             .filter(|word| !word.is_empty())
@@ -168,9 +128,21 @@ impl Tokenizer {
     }
 
     fn decoded(&self, ids: &[u32], skip_special: bool) -> Result<String> {
-        self.inner
-            .decode(ids, skip_special)
-            .map_err(|e| TokenizerError::Decode { reason: e.to_string() }.into())
+        match &self.backend {
+            // GPT-1's decoder of the library counts the tokens down from one less than none.
+            Backend::Library(inner)
+                if matches!(inner.get_decoder(), Some(DecoderWrapper::BPE(_)))
+                    && (ids.iter().filter_map(|id| inner.id_to_token(*id))).all(|token| {
+                        skip_special && inner.get_added_vocabulary().is_special_token(&token)
+                    }) =>
+            {
+                Ok(String::new())
+            }
+            Backend::Library(inner) => inner
+                .decode(ids, skip_special)
+                .map_err(|e| TokenizerError::Decode { reason: e.to_string() }.into()),
+            Backend::Pieces(pieces) => pieces.decode(ids, skip_special),
+        }
     }
 
     /// The text after the normalizer (Unicode composition, lowercasing, …).
@@ -179,8 +151,12 @@ impl Tokenizer {
     }
 
     fn normal(&self, text: &str) -> Result<NormalizedString> {
+        let inner = match &self.backend {
+            Backend::Library(inner) => inner,
+            Backend::Pieces(pieces) => return Ok(pieces.normalized(text).into()),
+        };
         let mut text = NormalizedString::from(text);
-        if let Some(normalizer) = self.inner.get_normalizer() {
+        if let Some(normalizer) = inner.get_normalizer() {
             normalizer.normalize(&mut text).map_err(encode_error)?;
         }
         Ok(text)
@@ -189,7 +165,9 @@ impl Tokenizer {
     /// Calls `word` with each word that the pre-tokenizer finds.
     pub(super) fn pre_tokenize(&self, text: &str, mut word: impl FnMut(&str)) -> Result<()> {
         let mut pieces = PreTokenizedString::from(self.normal(text)?);
-        if let Some(splitter) = self.inner.get_pre_tokenizer() {
+        if let Backend::Library(inner) = &self.backend
+            && let Some(splitter) = inner.get_pre_tokenizer()
+        {
             splitter.pre_tokenize(&mut pieces).map_err(encode_error)?;
         }
         let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
@@ -200,8 +178,19 @@ impl Tokenizer {
 
     /// Its kind, if it is one of ours; `None` for BPE that is not byte-level.
     pub fn kind(&self) -> Option<TokenizerKind> {
-        let byte_level = matches!(self.inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)));
-        match self.inner.get_model() {
+        let inner = match &self.backend {
+            Backend::Library(inner) => inner,
+            Backend::Pieces(pieces) => {
+                return match pieces.algorithm() {
+                    Algorithm::Unigram => Some(TokenizerKind::Unigram),
+                    Algorithm::Word => Some(TokenizerKind::Word),
+                    Algorithm::Char => Some(TokenizerKind::Character),
+                    Algorithm::Bpe => None,
+                };
+            }
+        };
+        let byte_level = matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)));
+        match inner.get_model() {
             ModelWrapper::WordPiece(_) => Some(TokenizerKind::WordPiece),
             ModelWrapper::WordLevel(_) => Some(TokenizerKind::Word),
             ModelWrapper::Unigram(_) => Some(TokenizerKind::Unigram),
@@ -220,7 +209,11 @@ impl Tokenizer {
 
     /// The special tokens and their ids, in the order of the ids.
     pub fn special_tokens(&self) -> Vec<(u32, String)> {
-        let added = self.inner.get_added_tokens_decoder();
+        let inner = match &self.backend {
+            Backend::Library(inner) => inner,
+            Backend::Pieces(pieces) => return pieces.special_tokens(),
+        };
+        let added = inner.get_added_tokens_decoder();
         let mut special: Vec<(u32, String)> = added
             .iter()
             .filter(|(_, token)| token.special)
@@ -232,7 +225,10 @@ impl Tokenizer {
 
     /// The id of the unknown token.
     pub fn unk_id(&self) -> Option<u32> {
-        self.id("<unk>").or_else(|| self.id("[UNK]"))
+        match &self.backend {
+            Backend::Library(_) => self.id("<unk>").or_else(|| self.id("[UNK]")),
+            Backend::Pieces(pieces) => Some(pieces.unknown()),
+        }
     }
 
     /// The id of the end-of-sequence token.
@@ -252,21 +248,47 @@ impl Tokenizer {
 
     /// The token of an id, as the vocabulary spells it.
     pub fn token(&self, id: u32) -> String {
-        self.inner.id_to_token(id).unwrap_or_else(|| format!("<{id}?>"))
+        self.find_token(id).unwrap_or_else(|| format!("<{id}?>"))
     }
 
     /// Whether an id has a token: other tools' vocabularies may have gaps.
     pub fn has_id(&self, id: u32) -> bool {
-        self.inner.id_to_token(id).is_some()
+        self.find_token(id).is_some()
+    }
+
+    fn find_token(&self, id: u32) -> Option<String> {
+        match &self.backend {
+            Backend::Library(inner) => inner.id_to_token(id),
+            Backend::Pieces(pieces) => pieces.token(id).map(str::to_string),
+        }
     }
 
     /// The id of a token, as the vocabulary spells it.
     pub fn id(&self, token: &str) -> Option<u32> {
-        self.inner.token_to_id(token)
+        match &self.backend {
+            Backend::Library(inner) => inner.token_to_id(token),
+            Backend::Pieces(pieces) => pieces.id(token),
+        }
     }
 
     /// The number of tokens, special ones included.
     pub fn vocab_size(&self) -> usize {
-        self.inner.get_vocab_size(true)
+        match &self.backend {
+            Backend::Library(inner) => inner.get_vocab_size(true),
+            Backend::Pieces(pieces) => pieces.vocab_size(Side::Source),
+        }
     }
+
+    /// The number of tokens of the target language: another than [`Tokenizer::vocab_size`] where
+    /// the sides of a translator have vocabularies of their own.
+    pub fn target_vocab_size(&self) -> usize {
+        match &self.backend {
+            Backend::Library(_) => self.vocab_size(),
+            Backend::Pieces(pieces) => pieces.vocab_size(Side::Target),
+        }
+    }
+}
+
+fn ids(tokens: &[Token]) -> Vec<u32> {
+    tokens.iter().map(|(id, _)| *id).collect()
 }

@@ -17,6 +17,7 @@ use crate::files::{create_folder, write_atomic};
 use crate::hash::hash_file;
 use crate::hub;
 use crate::report::parse_settings;
+use crate::text::Tokenizer;
 use crate::text::train::Stage;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -300,9 +301,10 @@ fn source_file(path: &Path, config: &RunConfig) -> Result<PathBuf> {
     if !is(config.tokenizer_folder()) && !is_model {
         return Err(RunError::DataIsFolder { path: path.to_path_buf() }.into());
     }
-    let file = path.join("tokenizer.json");
-    if file.is_file() || !is_model {
-        return Ok(file);
+    match Tokenizer::main_file(path) {
+        Some(file) => return Ok(file),
+        None if !is_model => return Ok(path.join("tokenizer.json")),
+        None => {}
     }
     match config.tokenizer_folder() {
         // Another folder has the tokenizer.

@@ -18,7 +18,7 @@ pub(super) fn tokenizer(
     folder: &Path,
     progress: &mut dyn FnMut(SetupProgress),
 ) -> Result<Tokenizer> {
-    if folder.join("tokenizer.json").is_file() {
+    if Tokenizer::exists_in(folder) {
         return Tokenizer::load(folder);
     }
     let tokenizer = match (&config.tokenizer, &config.pretrained) {

@@ -140,12 +140,16 @@ fn token_pairs(
     name: &str,
 ) -> Result<SequenceFile> {
     let tokenizer = reader.tokenizer;
-    let (id_limit, processing) =
-        (tokenizer.vocab_size(), format!("{}, {end} behind each", files.how()));
+    let id_limit = tokenizer.vocab_size().max(tokenizer.target_vocab_size());
+    let processing = format!("{}, {end} behind each", files.how());
     let recipe =
         Recipe { files: &files.files(), processing, tokenizer, id_limit, clean: Some(policy) };
-    let side = |text: &str| with_end(tokenizer, text, end);
-    let tokenize = |(source, target): &(String, String)| Ok(vec![side(source)?, side(target)?]);
+    let tokenize = |(source, target): &(String, String)| {
+        Ok(vec![
+            with_end(tokenizer.encode(source)?, end),
+            with_end(tokenizer.encode_target(target)?, end),
+        ])
+    };
     reader.tokenize(name, &recipe, || files.pairs(), tokenize)
 }
 

@@ -100,7 +100,9 @@ impl Run {
             seed: config.train.seed,
         };
         let mut trainer = Trainer::new(model, dataset, settings);
-        let tokenizer_path = folder.join("tokenizer").join("tokenizer.json");
+        let tokenizer_folder = folder.join("tokenizer");
+        let tokenizer_path = Tokenizer::main_file(&tokenizer_folder)
+            .unwrap_or_else(|| tokenizer_folder.join("tokenizer.json"));
         let tokenizer_hash = Some(hash_file(&tokenizer_path, 0)?.1);
         let state = match &checkpoint {
             None => {

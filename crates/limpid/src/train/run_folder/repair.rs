@@ -32,7 +32,7 @@ pub(in crate::train) fn repair(folder: &Path) -> Result<Vec<RunWarning>> {
         }
     }
     let tokenizer = folder.join("tokenizer");
-    if tokenizer.join("tokenizer.json").is_file()
+    if Tokenizer::exists_in(&tokenizer)
         && let Err(source) = Tokenizer::load(&tokenizer)
     {
         fs::remove_dir_all(&tokenizer).map_err(|e| Error::io("remove", &tokenizer, e))?;

@@ -1,0 +1,153 @@
+//! Tokenizers as files: `tokenizer.json`, or what other folders have instead.
+
+use super::formats::{self, Loaded};
+use super::tokenizer::{Backend, Tokenizer};
+use crate::error::{Result, TokenizerError};
+use crate::files::{create_folder, write_atomic};
+use crate::hash::hash_bytes;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+
+/// The special-token roles of `transformers`, and the tokens that play them.
+const ROLES: [(&str, &[&str]); 7] = [
+    ("pad_token", &["<pad>", "[PAD]"]),
+    ("bos_token", &["<|endoftext|>"]),
+    ("eos_token", &["</s>", "<|endoftext|>"]),
+    ("unk_token", &["<unk>", "[UNK]"]),
+    ("cls_token", &["[CLS]"]),
+    ("sep_token", &["[SEP]"]),
+    ("mask_token", &["[MASK]"]),
+];
+
+impl Tokenizer {
+    /// Parses the text of a `tokenizer.json`; `path` is what errors call it.
+    ///
+    /// Truncation and padding that the file asks for are switched off: a text that is too long is
+    /// the caller's decision.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Invalid`] if it is not a tokenizer.
+    pub fn from_json(path: &Path, json: &str) -> Result<Self> {
+        let invalid = |reason: String| TokenizerError::Invalid { path: path.into(), reason };
+        let value = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
+        Ok(Self { backend: Backend::Library(Box::new(Self::library(path, value)?)) })
+    }
+
+    /// The library's tokenizer of a `tokenizer.json`.
+    pub(super) fn library(path: &Path, json: serde_json::Value) -> Result<tokenizers::Tokenizer> {
+        let invalid = |reason: &dyn std::fmt::Display| TokenizerError::Invalid {
+            path: path.to_path_buf(),
+            reason: reason.to_string(),
+        };
+        // The library panics on some files instead of refusing them: parsing the JSON first finds
+        // most of those, and catching the panic the rest (a field of the wrong type, deep inside).
+        let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let parsed = serde_json::from_value::<tokenizers::Tokenizer>(json);
+            // A template with an unknown token is only noticed when it is used.
+            if let Ok(tokenizer) = &parsed {
+                let _ = tokenizer.encode_fast("a", true);
+                let _ = tokenizer.encode_fast(("a", "b"), true);
+            }
+            parsed
+        }));
+        let parsed = parsed.map_err(|_| invalid(&"a field has the wrong type or value"))?;
+        let mut inner = parsed.map_err(|e| invalid(&e))?;
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| invalid(&e))?;
+        Ok(inner)
+    }
+
+    /// Opens the tokenizer of a model folder: `tokenizer.json`, or else a SentencePiece model,
+    /// `vocab.txt`, or `vocab.json` with `merges.txt`.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unreadable`] or [`TokenizerError::Invalid`] for a file that cannot be
+    /// read, [`TokenizerError::NotFound`], [`TokenizerError::UnknownClass`] or
+    /// [`TokenizerError::Incomplete`] for a folder without a tokenizer that we know.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join("tokenizer.json");
+        match std::fs::read_to_string(&path) {
+            Ok(json) => Self::from_json(&path, &json),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
+                let backend = match formats::load(folder)? {
+                    Loaded::Library(inner) => Backend::Library(inner),
+                    Loaded::Pieces(pieces) => Backend::Pieces(pieces),
+                };
+                Ok(Self { backend })
+            }
+            Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
+        }
+    }
+
+    /// Whether a folder has files of a tokenizer.
+    pub fn exists_in(folder: &Path) -> bool {
+        Self::main_file(folder).is_some()
+    }
+
+    /// The file that stands for a folder's tokenizer: `tokenizer.json`, or else the model or the
+    /// vocabulary.
+    pub fn main_file(folder: &Path) -> Option<PathBuf> {
+        formats::main_file(folder)
+    }
+
+    /// The text of its `tokenizer.json`: the same for the same tokenizer.
+    ///
+    /// # Errors
+    /// [`TokenizerError::NotConvertible`] for a SentencePiece tokenizer that it cannot describe.
+    pub fn to_json(&self) -> Result<String> {
+        let invalid =
+            |reason: String| TokenizerError::Invalid { path: "tokenizer.json".into(), reason };
+        match &self.backend {
+            Backend::Library(inner) => {
+                inner.to_string(true).map_err(|e| invalid(e.to_string()).into())
+            }
+            Backend::Pieces(pieces) => {
+                let json = pieces.to_library()?;
+                let inner = Self::library(Path::new("tokenizer.json"), json)?;
+                inner.to_string(true).map_err(|e| invalid(e.to_string()).into())
+            }
+        }
+    }
+
+    /// What tells it from other tokenizers: its `tokenizer.json`, or the hashes of its files.
+    ///
+    /// # Errors
+    /// If the library cannot serialize it.
+    pub fn fingerprint(&self) -> Result<String> {
+        match &self.backend {
+            Backend::Library(_) => self.to_json(),
+            Backend::Pieces(pieces) => Ok((pieces.files().iter())
+                .map(|(name, bytes)| format!("{name} {:016x}\n", hash_bytes(bytes)))
+                .collect()),
+        }
+    }
+
+    /// Writes `tokenizer.json` into a model folder, and the `tokenizer_config.json` by which
+    /// `transformers` opens it; of a SentencePiece tokenizer, the files that it came from.
+    ///
+    /// # Errors
+    /// If the folder or a file cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        create_folder(folder)?;
+        if let Backend::Pieces(pieces) = &self.backend {
+            let mut files = pieces.files().iter();
+            return files.try_for_each(|(name, bytes)| write_atomic(&folder.join(name), bytes));
+        }
+        let mut config = serde_json::json!({
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "clean_up_tokenization_spaces": false,
+        });
+        for (role, tokens) in ROLES {
+            if let Some(token) = tokens.iter().find(|token| self.id(token).is_some()) {
+                config[role] = (*token).into();
+            }
+        }
+        // Encoders take token type ids; `transformers` leaves them out unless they are listed.
+        if self.id("[CLS]").is_some() {
+            config["model_input_names"] =
+                serde_json::json!(["input_ids", "token_type_ids", "attention_mask"]);
+        }
+        write_atomic(&folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())?;
+        write_atomic(&folder.join("tokenizer.json"), self.to_json()?.as_bytes())
+    }
+}
