@@ -1,9 +1,10 @@
 //! The encoder: bidirectional self-attention with a head for its task.
 //!
 //! ```text
-//! x = norm(embedding[ids] + types[types] + positions)                     (n, c)
+//! x = norm(embedding[ids] + types[types] + positions)                     (n, e)
+//! x = x·Wᵀ + b                                                            (n, c), if e is not c
 //! per layer:  x = norm(x + attention(x));  x = norm(x + ffn(x))           attention in full
-//! pooler:     p = tanh(x[CLS]·Wᵀ + b)                                     (sequences, c)
+//! pooler:     p = φ(x[CLS]·Wᵀ + b), usually tanh                          (sequences, c)
 //! masked LM:  logits = norm(φ(x[masked]·Wᵀ + b)) · embeddingᵀ + bias      (masked, v)
 //! classifier: logits = p·Wᵀ + b                                           (sequences, labels)
 //! ```
@@ -37,8 +38,10 @@ pub struct Encoder {
     config: EncoderConfig,
     tokens: ParamId,
     positions: ParamId,
-    types: ParamId,
+    types: Option<ParamId>,
     embedding_norm: Norm,
+    /// (c, e).
+    projection: Option<Linear>,
     layers: Layers,
     pooler: Option<Linear>,
     lm_head: Option<LmHead>,
@@ -61,12 +64,16 @@ impl Encoder {
     pub fn new(config: &EncoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
         config.validate()?;
         let (c, v, eps) = (config.hidden_size, config.vocab_size, config.layer_norm_eps);
-        let tokens = builder.add("token_embedding.weight", [v, c], TABLE);
+        let e = config.embedding_width();
+        let tokens = builder.add("token_embedding.weight", [v, e], TABLE);
         let rows = config.position_rows();
-        let positions = builder.add("position_embedding.weight", [rows, c], POSITIONS);
-        let rows = config.type_vocab_size;
-        let types = builder.add("token_type_embedding.weight", [rows, c], TABLE);
-        let embedding_norm = Norm::layer(builder, "embedding_norm", c, eps);
+        let positions = builder.add("position_embedding.weight", [rows, e], POSITIONS);
+        let table = |rows| builder.add("token_type_embedding.weight", [rows, e], TABLE);
+        let types = config.type_vocab_size.map(table);
+        let embedding_norm = Norm::layer(builder, "embedding_norm", e, eps);
+        let projection = config
+            .embedding_size
+            .map(|e| Linear::new(builder, "embedding_projection", [c, e], MATRIX));
         let layers = LayerConfig {
             kind: LayerKind::Encoder,
             layers: config.num_hidden_layers,
@@ -86,8 +93,8 @@ impl Encoder {
         let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
         let lm_head = config.head.fills_masks().then(|| LmHead {
             bias: builder.add("lm_head.bias", [v], Init::Zeros),
-            dense: Linear::new(builder, "lm_head.dense", [c, c], MATRIX),
-            norm: Norm::layer(builder, "lm_head.norm", c, eps),
+            dense: Linear::new(builder, "lm_head.dense", [e, c], MATRIX),
+            norm: Norm::layer(builder, "lm_head.norm", e, eps),
         });
         let classifier = match &config.head {
             EncoderHead::PreTraining => Some(Linear::new(builder, "next_sentence", [2, c], TABLE)),
@@ -103,6 +110,7 @@ impl Encoder {
             positions,
             types,
             embedding_norm,
+            projection,
             layers,
             pooler,
             lm_head,
@@ -148,12 +156,17 @@ impl Encoder {
 
     #[track_caller]
     fn run_layers(&self, t: &mut Tape, input: &EncoderInput, after: impl FnMut(&Var)) -> Var {
-        let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
-        let x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(self.types));
+        let mut x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
+        if let Some(types) = self.types {
+            x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(types));
+        }
         let positions = self.position_rows(input);
         let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
         let x = self.embedding_norm.forward(t, &x);
-        let x = t.dropout(&x, self.config.dropout);
+        let mut x = t.dropout(&x, self.config.dropout);
+        if let Some(projection) = &self.projection {
+            x = projection.forward(t, &x, Activation::None); // (n, e) -> (n, c)
+        }
         self.layers.forward(t, x, &input.tokens, None, None, after)
     }
 
@@ -168,10 +181,10 @@ impl Encoder {
     #[track_caller]
     pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
         let cls = t.rows(hidden, &input.cls_rows);
-        self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
+        self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, self.config.pooler_act)
     }
 
-    /// The input of the output projection, (n, c) -> (rows, c), and its bias.
+    /// The input of the output projection, (n, c) -> (rows, e), and its bias.
     #[track_caller]
     fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> (Var, Option<ParamId>) {
         let head = self.lm_head.as_ref().expect("a masked-LM head");

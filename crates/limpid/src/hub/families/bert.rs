@@ -52,7 +52,7 @@ impl Family for Bert {
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Encoder(c) = config else { return Ok(None) };
-        if c.position_offset != 0 || c.lm_head_act.is_some() {
+        if !encoder::is_like_bert(c) || c.position_offset != 0 || c.lm_head_act.is_some() {
             return Ok(None);
         }
         Ok(encoder::class_of(&c.head, CLASSES).map(|class| encoder::write(c, class)))

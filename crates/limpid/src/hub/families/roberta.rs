@@ -9,7 +9,7 @@ use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
-use crate::error::{ModelError, Result, Tying};
+use crate::error::{Result, Tying};
 use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
 use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
@@ -67,15 +67,13 @@ impl Family for Roberta {
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Encoder(c) = config else { return Ok(None) };
-        if c.position_offset != c.pad_token_id as usize + 1
+        if !encoder::is_like_bert(c)
+            || c.position_offset != c.pad_token_id as usize + 1
             || c.lm_head_act != Some(Activation::Gelu)
         {
             return Ok(None);
         }
-        let (model_type, head) = (MODEL_TYPE, "next-sentence prediction");
-        let class = encoder::class_of(&c.head, CLASSES)
-            .ok_or(ModelError::HeadNotInFamily { model_type, head })?;
-        let mut value = encoder::write(c, class);
+        let mut value = encoder::write(c, encoder::required_class(&c.head, CLASSES, MODEL_TYPE)?);
         value["max_position_embeddings"] = json!(c.position_rows());
         Ok(Some(value))
     }

@@ -19,8 +19,13 @@ pub struct EncoderConfig {
     pub intermediate_size: usize,
     /// Activation of the feed-forward layers.
     pub hidden_act: Activation,
+    /// e: width of the embeddings, which a projection brings to `hidden_size`; `None`:
+    /// `hidden_size`, without a projection.
+    pub embedding_size: Option<usize>,
     /// Activation of the masked-LM head; `None`: `hidden_act`.
     pub lm_head_act: Option<Activation>,
+    /// Activation of the pooler, of which a classifier has one too.
+    pub pooler_act: Activation,
     /// ε of the layer norms.
     pub layer_norm_eps: f32,
     /// Maximum length of a sequence, in tokens. The position table has `position_offset` rows
@@ -28,8 +33,8 @@ pub struct EncoderConfig {
     pub max_position_embeddings: usize,
     /// Row of the position table for the first token.
     pub position_offset: usize,
-    /// Number of token types: 2 for pairs of texts.
-    pub type_vocab_size: usize,
+    /// Number of token types: 2 for pairs of texts; `None`: the model does not see token types.
+    pub type_vocab_size: Option<usize>,
     /// Dropout on embeddings, on each sub-layer's output and before the classifier.
     pub dropout: f32,
     /// Token that other programs pad short sequences with; batches here are packed.
@@ -81,11 +86,13 @@ impl EncoderConfig {
             num_attention_heads: heads,
             intermediate_size: 4 * width,
             hidden_act: Activation::Gelu,
+            embedding_size: None,
             lm_head_act: None,
+            pooler_act: Activation::Tanh,
             layer_norm_eps: 1e-12,
             max_position_embeddings: positions,
             position_offset: 0,
-            type_vocab_size: 2,
+            type_vocab_size: Some(2),
             dropout: 0.0,
             pad_token_id: 0,
             head: EncoderHead::MaskedLm,
@@ -96,9 +103,19 @@ impl EncoderConfig {
     /// cannot overflow.
     pub fn parameters_about(&self) -> f64 {
         let (c, f) = (self.hidden_size as f64, self.intermediate_size as f64);
-        let tables =
-            self.vocab_size as f64 + self.position_rows() as f64 + self.type_vocab_size as f64;
-        c * tables + self.num_hidden_layers as f64 * (4.0 * c * c + 2.0 * c * f) + 2.0 * c * c
+        let (e, types) = (self.embedding_width() as f64, self.type_vocab_size.unwrap_or(0) as f64);
+        let tables = self.vocab_size as f64 + self.position_rows() as f64 + types;
+        e * tables + self.num_hidden_layers as f64 * (4.0 * c * c + 2.0 * c * f) + 2.0 * c * c
+    }
+
+    /// e: width of the embeddings.
+    pub fn embedding_width(&self) -> usize {
+        self.embedding_size.unwrap_or(self.hidden_size)
+    }
+
+    /// Whether a token may have this type: any, if the model does not see token types.
+    pub fn has_token_type(&self, token_type: u32) -> bool {
+        self.type_vocab_size.is_none_or(|types| (token_type as usize) < types)
     }
 
     /// Rows of the position table.
@@ -116,7 +133,8 @@ impl EncoderConfig {
             ("num_hidden_layers", self.num_hidden_layers),
             ("intermediate_size", self.intermediate_size),
             ("max_position_embeddings", self.max_position_embeddings),
-            ("type_vocab_size", self.type_vocab_size),
+            ("type_vocab_size", self.type_vocab_size.unwrap_or(1)),
+            ("embedding_size", self.embedding_width()),
         ])?;
         check_heads(self.num_attention_heads, self.hidden_size, "heads")?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
