@@ -13,6 +13,10 @@ from transformers import (
     BertForPreTraining,
     BertForSequenceClassification,
     BertModel,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    DistilBertForSequenceClassification,
+    DistilBertModel,
     GemmaConfig,
     GemmaForCausalLM,
     GPT2Config,
@@ -44,7 +48,7 @@ from transformers import (
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta"]
+ENCODERS = ["Bert", "Roberta", "DistilBert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
@@ -131,6 +135,13 @@ def roberta_config(**changes):
     for key in ["model_type", "transformers_version"]:
         config.pop(key, None)
     return RobertaConfig(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
+
+
+def distilbert_config(**changes):
+    sizes = dict(n_layers=2, n_heads=3, dim=24, hidden_dim=40)
+    tables = dict(vocab_size=37, max_position_embeddings=16)
+    dropouts = dict(dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0)
+    return DistilBertConfig(**{**sizes, **tables, **dropouts, **changes})
 
 
 def bert_labels():
@@ -310,6 +321,21 @@ FIXTURES = [
         TRAINING,
     ),
     Fixture("roberta-bare", RobertaModel, roberta_config(), 13, FORWARD),
+    Fixture(
+        "distilbert-mlm",
+        DistilBertForMaskedLM,
+        distilbert_config(activation="relu"),
+        27,
+        TRAINING,
+    ),
+    Fixture(
+        "distilbert-classifier",
+        DistilBertForSequenceClassification,
+        distilbert_config(**bert_labels()),
+        28,
+        TRAINING,
+    ),
+    Fixture("distilbert-bare", DistilBertModel, distilbert_config(), 29, FORWARD),
 ]
 
 

@@ -6,6 +6,7 @@
 
 mod ablations;
 mod bert;
+mod distilbert;
 mod encoder;
 mod gemma;
 mod gpt;
@@ -47,6 +48,7 @@ static FAMILIES: &[&dyn Family] = &[
     &phi::Phi,
     &bert::Bert,
     &roberta::Roberta,
+    &distilbert::DistilBert,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,
