@@ -13,6 +13,9 @@ from transformers import (
     BertForPreTraining,
     BertForSequenceClassification,
     BertModel,
+    CamembertConfig,
+    CamembertForMaskedLM,
+    CamembertForSequenceClassification,
     DistilBertConfig,
     DistilBertForMaskedLM,
     DistilBertForSequenceClassification,
@@ -43,12 +46,16 @@ from transformers import (
     RobertaForMaskedLM,
     RobertaForSequenceClassification,
     RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaForSequenceClassification,
+    XLMRobertaModel,
 )
 
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta", "DistilBert"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
@@ -126,7 +133,7 @@ def bert_config(**changes):
     return BertConfig(**{**sizes, **tables, **dropouts, **changes})
 
 
-def roberta_config(**changes):
+def roberta_config(config_class=RobertaConfig, **changes):
     """Positions begin behind the padding token: 23 rows are 16 positions.
 
     No sequence has token 6.
@@ -134,7 +141,7 @@ def roberta_config(**changes):
     config = bert_config().to_diff_dict()
     for key in ["model_type", "transformers_version"]:
         config.pop(key, None)
-    return RobertaConfig(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
+    return config_class(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
 
 
 def distilbert_config(**changes):
@@ -321,6 +328,29 @@ FIXTURES = [
         TRAINING,
     ),
     Fixture("roberta-bare", RobertaModel, roberta_config(), 13, FORWARD),
+    Fixture(
+        "xlm-roberta-mlm",
+        XLMRobertaForMaskedLM,
+        roberta_config(XLMRobertaConfig, type_vocab_size=3),
+        30,
+        TRAINING,
+    ),
+    Fixture(
+        "xlm-roberta-classifier",
+        XLMRobertaForSequenceClassification,
+        roberta_config(XLMRobertaConfig, **bert_labels()),
+        31,
+        TRAINING,
+    ),
+    Fixture("xlm-roberta-bare", XLMRobertaModel, roberta_config(XLMRobertaConfig), 32, FORWARD),
+    Fixture("camembert-mlm", CamembertForMaskedLM, roberta_config(CamembertConfig), 33, TRAINING),
+    Fixture(
+        "camembert-classifier",
+        CamembertForSequenceClassification,
+        roberta_config(CamembertConfig, **bert_labels()),
+        34,
+        TRAINING,
+    ),
     Fixture(
         "distilbert-mlm",
         DistilBertForMaskedLM,

@@ -156,10 +156,13 @@ def check_padded_encoder(model, sequences, types, of):
 
 
 def gradients(model, loss_of):
-    """The gradient of every trainable parameter; a tied one appears once, with the sum."""
+    """The gradient of every trainable parameter; a tied one appears once, with the sum, under the
+    name that files have."""
     model.zero_grad()
     loss_of(model).backward()
-    found = {name: p.grad.clone() for name, p in model.named_parameters() if p.requires_grad}
+    name_of = lambda name: getattr(model, "all_tied_weights_keys", {}).get(name, name)
+    trained = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
+    found = {name_of(name): p.grad.clone() for name, p in trained}
     model.zero_grad()
     return found
 

@@ -5,15 +5,24 @@ use limpid::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use limpid::model::Encoder;
 
 /// The fixtures of each kind.
-const MASKED_LM: &[&str] = &["bert-mlm", "bert-pretraining", "roberta-mlm", "distilbert-mlm"];
+const MASKED_LM: &[&str] = &[
+    "bert-mlm",
+    "bert-pretraining",
+    "roberta-mlm",
+    "distilbert-mlm",
+    "xlm-roberta-mlm",
+    "camembert-mlm",
+];
 /// With their number of labels.
 const CLASSIFIERS: &[(&str, usize)] = &[
     ("bert-classifier", 3),
     ("bert-pretraining", 2),
     ("roberta-classifier", 3),
     ("distilbert-classifier", 3),
+    ("xlm-roberta-classifier", 3),
+    ("camembert-classifier", 3),
 ];
-const BARE: &[&str] = &["bert-bare", "roberta-bare", "distilbert-bare"];
+const BARE: &[&str] = &["bert-bare", "roberta-bare", "distilbert-bare", "xlm-roberta-bare"];
 /// Those with ten losses of AdamW.
 const TRAINED: &[&str] = &[
     "bert-mlm",
@@ -22,6 +31,10 @@ const TRAINED: &[&str] = &[
     "roberta-classifier",
     "distilbert-mlm",
     "distilbert-classifier",
+    "xlm-roberta-mlm",
+    "xlm-roberta-classifier",
+    "camembert-mlm",
+    "camembert-classifier",
 ];
 
 /// All of them.

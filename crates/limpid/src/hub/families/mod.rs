@@ -6,6 +6,7 @@
 
 mod ablations;
 mod bert;
+mod camembert;
 mod distilbert;
 mod encoder;
 mod gemma;
@@ -25,6 +26,7 @@ mod qwen3;
 mod roberta;
 mod rope;
 mod seq2seq;
+mod xlm_roberta;
 
 pub(super) use ablations::check_foreign_keys;
 
@@ -47,7 +49,9 @@ static FAMILIES: &[&dyn Family] = &[
     &gpt_neox::GptNeoX,
     &phi::Phi,
     &bert::Bert,
-    &roberta::Roberta,
+    &roberta::ROBERTA,
+    &xlm_roberta::XLM_ROBERTA,
+    &camembert::CAMEMBERT,
     &distilbert::DistilBert,
     &marian::Marian,
     &pegasus::Pegasus,

@@ -15,15 +15,20 @@ use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
-pub(super) struct Roberta;
+/// RoBERTa, or a family that differs from it in names only.
+pub(super) struct Roberta {
+    pub(super) model_type: &'static str,
+    pub(super) classes: Classes,
+}
 
-const MODEL_TYPE: &str = "roberta";
-
-const CLASSES: Classes = &[
-    ("RobertaModel", EncoderHead::Pooler),
-    ("RobertaForMaskedLM", EncoderHead::MaskedLm),
-    ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
-];
+pub(super) const ROBERTA: Roberta = Roberta {
+    model_type: "roberta",
+    classes: &[
+        ("RobertaModel", EncoderHead::Pooler),
+        ("RobertaForMaskedLM", EncoderHead::MaskedLm),
+        ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ],
+};
 
 const LM_HEAD: &[Row] = &[
     ("lm_head.bias", Same("lm_head.bias")),
@@ -46,11 +51,11 @@ const COPIES: &[TiedCopy] = &[
 
 impl Family for Roberta {
     fn model_type(&self) -> &'static str {
-        MODEL_TYPE
+        self.model_type
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        let config = encoder::read(keys, CLASSES, 1)?;
+        let config = encoder::read(keys, self.classes, 1)?;
         let (rows, position_offset) =
             (config.max_position_embeddings, config.pad_token_id as usize + 1);
         if rows <= position_offset {
@@ -73,7 +78,8 @@ impl Family for Roberta {
         {
             return Ok(None);
         }
-        let mut value = encoder::write(c, encoder::required_class(&c.head, CLASSES, MODEL_TYPE)?);
+        let mut value =
+            encoder::write(c, encoder::required_class(&c.head, self.classes, self.model_type)?);
         value["max_position_embeddings"] = json!(c.position_rows());
         Ok(Some(value))
     }
