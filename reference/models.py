@@ -20,6 +20,10 @@ from transformers import (
     DistilBertForMaskedLM,
     DistilBertForSequenceClassification,
     DistilBertModel,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForSequenceClassification,
+    ElectraModel,
     GemmaConfig,
     GemmaForCausalLM,
     GPT2Config,
@@ -55,7 +59,7 @@ from transformers import (
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
@@ -126,11 +130,11 @@ def rope(kind, **changes):
     return {"rope_type": kind, "rope_theta": 300.0, **changes}
 
 
-def bert_config(**changes):
+def bert_config(config_class=BertConfig, **changes):
     sizes = dict(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, intermediate_size=40)
     tables = dict(vocab_size=37, max_position_embeddings=16, type_vocab_size=2)
     dropouts = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    return BertConfig(**{**sizes, **tables, **dropouts, **changes})
+    return config_class(**{**sizes, **tables, **dropouts, **changes})
 
 
 def roberta_config(config_class=RobertaConfig, **changes):
@@ -366,6 +370,23 @@ FIXTURES = [
         TRAINING,
     ),
     Fixture("distilbert-bare", DistilBertModel, distilbert_config(), 29, FORWARD),
+    # The heads have GELU whatever the activation of the layers is.
+    Fixture(
+        "electra-mlm",
+        ElectraForMaskedLM,
+        bert_config(ElectraConfig, embedding_size=10, hidden_act="relu"),
+        35,
+        TRAINING,
+    ),
+    Fixture(
+        "electra-classifier",
+        ElectraForSequenceClassification,
+        bert_config(ElectraConfig, embedding_size=30, hidden_act="silu", **bert_labels()),
+        36,
+        TRAINING,
+    ),
+    # Embeddings of the model's width are not projected.
+    Fixture("electra-bare", ElectraModel, bert_config(ElectraConfig, embedding_size=24), 37, FORWARD),
 ]
 
 

@@ -3,6 +3,7 @@
 use super::*;
 use limpid::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use limpid::model::Encoder;
+use serde_json::json;
 
 /// The fixtures of each kind.
 const MASKED_LM: &[&str] = &[
@@ -12,6 +13,7 @@ const MASKED_LM: &[&str] = &[
     "distilbert-mlm",
     "xlm-roberta-mlm",
     "camembert-mlm",
+    "electra-mlm",
 ];
 /// With their number of labels.
 const CLASSIFIERS: &[(&str, usize)] = &[
@@ -21,8 +23,10 @@ const CLASSIFIERS: &[(&str, usize)] = &[
     ("distilbert-classifier", 3),
     ("xlm-roberta-classifier", 3),
     ("camembert-classifier", 3),
+    ("electra-classifier", 3),
 ];
-const BARE: &[&str] = &["bert-bare", "roberta-bare", "distilbert-bare", "xlm-roberta-bare"];
+const BARE: &[&str] =
+    &["bert-bare", "roberta-bare", "distilbert-bare", "xlm-roberta-bare", "electra-bare"];
 /// Those with ten losses of AdamW.
 const TRAINED: &[&str] = &[
     "bert-mlm",
@@ -35,6 +39,8 @@ const TRAINED: &[&str] = &[
     "xlm-roberta-classifier",
     "camembert-mlm",
     "camembert-classifier",
+    "electra-mlm",
+    "electra-classifier",
 ];
 
 /// All of them.
@@ -224,4 +230,54 @@ fn an_encoder_without_a_pooler_opens_as_one() {
         renamed("bert-bare", |name| (!name.contains("pooler")).then(|| name.to_string()));
     assert_eq!(warnings, []);
     assert_eq!(bert(&model.stack).config().head, limpid::model::config::EncoderHead::Bare);
+}
+
+/// The `config.json` of a fixture with one key changed.
+fn read_changed(
+    name: &str,
+    key: &str,
+    value: serde_json::Value,
+) -> limpid::error::Result<Vec<String>> {
+    let theirs =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
+    let text = std::fs::read_to_string(theirs.join("config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config[key] = value;
+    let path = scratch(&format!("{name}-{key}.json"));
+    std::fs::write(&path, config.to_string()).unwrap();
+    let read = hub::read_config(&path);
+    std::fs::remove_file(&path).unwrap();
+    read.map(|(_, warnings)| warnings.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn what_a_family_does_not_have_is_refused_by_name_and_unknown_keys_are_named() {
+    for (fixture, key, value, named) in [
+        (
+            "distilbert-mlm",
+            "architectures",
+            json!(["DistilBertForTokenClassification"]),
+            "ForToken",
+        ),
+        ("distilbert-mlm", "tie_word_embeddings", json!(false), "tie_word_embeddings"),
+        ("distilbert-mlm", "n_heads", json!(5), "5 heads"),
+        ("distilbert-classifier", "problem_type", json!("regression"), "problem_type"),
+        ("camembert-mlm", "architectures", json!(["RobertaForMaskedLM"]), "RobertaForMaskedLM"),
+        ("xlm-roberta-mlm", "is_decoder", json!(true), "is_decoder"),
+        ("xlm-roberta-mlm", "type_vocab_size", json!(0), "type_vocab_size"),
+        (
+            "electra-bare",
+            "architectures",
+            json!(["ElectraForPreTraining"]),
+            "ElectraForPreTraining",
+        ),
+        ("electra-mlm", "embedding_size", json!(0), "embedding_size"),
+    ] {
+        let error = read_changed(fixture, key, value).unwrap_err().to_string();
+        assert!(error.contains(named), "{fixture}, {key}: {error}");
+    }
+    for name in all() {
+        let warnings = read_changed(name, "colour", json!("red")).unwrap();
+        assert_eq!(warnings, ["config.json: unknown key colour is ignored"], "{name}");
+    }
 }

@@ -8,6 +8,7 @@ mod ablations;
 mod bert;
 mod camembert;
 mod distilbert;
+mod electra;
 mod encoder;
 mod gemma;
 mod gpt;
@@ -53,6 +54,7 @@ static FAMILIES: &[&dyn Family] = &[
     &xlm_roberta::XLM_ROBERTA,
     &camembert::CAMEMBERT,
     &distilbert::DistilBert,
+    &electra::Electra,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,
