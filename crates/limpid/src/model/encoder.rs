@@ -16,8 +16,7 @@ use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
 use crate::nn::{
-    LayerConfig, LayerInit, LayerKind, LayerOptions, LayerVariant, Layers, Linear, Norm,
-    NormPlacement, Positions,
+    LayerConfig, LayerInit, LayerKind, LayerOptions, Layers, Linear, Norm, NormPlacement,
 };
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::{LossSpec, PositionTable};
@@ -84,8 +83,8 @@ impl Encoder {
             eps,
             norm: NormPlacement::Post,
             dropout: config.dropout,
-            options: LayerOptions::standard(Positions::Learned),
-            variant: LayerVariant::STANDARD,
+            options: LayerOptions::standard(config.layer_positions()),
+            variant: config.variant(),
             init: LayerInit::Xavier,
         };
         let layers = Layers::new(builder, None, layers);

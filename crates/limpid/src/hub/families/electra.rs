@@ -64,6 +64,7 @@ impl Family for Electra {
             || c.pooler_act != Activation::Gelu
             || c.lm_head_act != Some(Activation::Gelu)
             || c.position_offset != 0
+            || c.relative.is_some()
         {
             return Ok(None);
         }

@@ -60,7 +60,10 @@ pub(super) fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead
 
 /// Whether an encoder is BERT or RoBERTa but for its positions and its masked-LM head.
 pub(super) fn is_like_bert(c: &EncoderConfig) -> bool {
-    c.type_vocab_size.is_some() && c.embedding_size.is_none() && c.pooler_act == Activation::Tanh
+    c.type_vocab_size.is_some()
+        && c.embedding_size.is_none()
+        && c.relative.is_none()
+        && c.pooler_act == Activation::Tanh
 }
 
 /// The class of `transformers` for a head, if the family has one.
@@ -190,6 +193,7 @@ pub(super) fn read(
         layer_norm_eps: keys.rate("layer_norm_eps")?.unwrap_or(1e-12),
         max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(512),
         position_offset: 0,
+        relative: None,
         type_vocab_size: Some(keys.optional_size("type_vocab_size")?.unwrap_or(2)),
         dropout,
         pad_token_id: keys.optional_size("pad_token_id")?.unwrap_or(pad_token_id) as u32,

@@ -2,6 +2,7 @@
 
 use super::check::{check_dropout, check_heads, check_positive, check_size};
 use crate::error::{ModelConfigError, Result};
+use crate::nn::{AttentionOptions, LayerVariant, Positions, RelativeOptions};
 use limpid_tensor::kernels::activation::Activation;
 
 /// An encoder-only Transformer.
@@ -33,6 +34,9 @@ pub struct EncoderConfig {
     pub max_position_embeddings: usize,
     /// Row of the position table for the first token.
     pub position_offset: usize,
+    /// Buckets of trained biases on attention scores by distance, which all layers share, beside
+    /// the position table; `None`: no biases.
+    pub relative: Option<RelativeOptions>,
     /// Number of token types: 2 for pairs of texts; `None`: the model does not see token types.
     pub type_vocab_size: Option<usize>,
     /// Dropout on embeddings, on each sub-layer's output and before the classifier.
@@ -92,6 +96,7 @@ impl EncoderConfig {
             layer_norm_eps: 1e-12,
             max_position_embeddings: positions,
             position_offset: 0,
+            relative: None,
             type_vocab_size: Some(2),
             dropout: 0.0,
             pad_token_id: 0,
@@ -123,6 +128,21 @@ impl EncoderConfig {
         self.position_offset + self.max_position_embeddings
     }
 
+    /// How the layers see positions, beside the position table.
+    pub(crate) fn layer_positions(&self) -> Positions {
+        if self.relative.is_some() { Positions::Relative } else { Positions::None }
+    }
+
+    /// The kind of its layers.
+    pub(crate) fn variant(&self) -> LayerVariant {
+        let mut variant = LayerVariant::STANDARD;
+        variant.attention = AttentionOptions {
+            relative: self.relative.unwrap_or(RelativeOptions::STANDARD),
+            ..AttentionOptions::STANDARD
+        };
+        variant
+    }
+
     /// Checks sizes and options.
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.
@@ -136,7 +156,9 @@ impl EncoderConfig {
             ("type_vocab_size", self.type_vocab_size.unwrap_or(1)),
             ("embedding_size", self.embedding_width()),
         ])?;
-        check_heads(self.num_attention_heads, self.hidden_size, "heads")?;
+        let heads = self.num_attention_heads;
+        check_heads(heads, self.hidden_size, "heads")?;
+        self.variant().check(heads, self.hidden_size / heads, self.layer_positions())?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
         if let EncoderHead::Classifier(labels) = &self.head
             && labels.len() < 2
