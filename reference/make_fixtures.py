@@ -106,9 +106,10 @@ def expected_encoder(fixture, model):
     """Logits of words, of classes or both; the hidden states and the pooled ones of an encoder
     alone."""
     kind = type(model).__name__.removeprefix(fixture.family)
-    batch = (ENCODER_IDS, ENCODER_TYPES)
+    ids = fixture.sources or ENCODER_IDS
+    batch = (ids, ENCODER_TYPES)
     expected = {}
-    expected["ids"], expected["lengths"] = packed(ENCODER_IDS)
+    expected["ids"], expected["lengths"] = packed(ids)
     expected["types"], _ = packed(ENCODER_TYPES)
     losses = []
     if kind == "Model":

@@ -36,6 +36,10 @@ from transformers import (
     MarianMTModel,
     MistralConfig,
     MistralForCausalLM,
+    MPNetConfig,
+    MPNetForMaskedLM,
+    MPNetForSequenceClassification,
+    MPNetModel,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     PegasusConfig,
@@ -59,9 +63,11 @@ from transformers import (
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
+# MPNet's padding is token 1.
+MPNET_IDS = [[5 if token == 1 else token for token in ids] for ids in ENCODER_IDS]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
 # What stood at masked places; -100 where nothing is asked.
 MASKED = [[-100, -100, 21, -100, 8, 12, -100], [-100], [-100] * 6 + [5, 31, -100, 19, -100]]
@@ -146,6 +152,14 @@ def roberta_config(config_class=RobertaConfig, **changes):
     for key in ["model_type", "transformers_version"]:
         config.pop(key, None)
     return config_class(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
+
+
+def mpnet_config(**changes):
+    """Positions begin at row 2: 18 rows are 16 positions."""
+    config = bert_config(max_position_embeddings=18).to_diff_dict()
+    for key in ["model_type", "transformers_version", "type_vocab_size"]:
+        config.pop(key, None)
+    return MPNetConfig(**{**config, "pad_token_id": 1, **changes})
 
 
 def distilbert_config(**changes):
@@ -387,6 +401,18 @@ FIXTURES = [
     ),
     # Embeddings of the model's width are not projected.
     Fixture("electra-bare", ElectraModel, bert_config(ElectraConfig, embedding_size=24), 37, FORWARD),
+    Fixture(
+        "mpnet-mlm", MPNetForMaskedLM, mpnet_config(hidden_act="relu"), 38, TRAINING, MPNET_IDS
+    ),
+    Fixture(
+        "mpnet-classifier",
+        MPNetForSequenceClassification,
+        mpnet_config(layer_norm_eps=1e-5, **bert_labels()),
+        39,
+        TRAINING,
+        MPNET_IDS,
+    ),
+    Fixture("mpnet-bare", MPNetModel, mpnet_config(), 40, FORWARD, MPNET_IDS),
 ]
 
 

@@ -14,6 +14,7 @@ const MASKED_LM: &[&str] = &[
     "xlm-roberta-mlm",
     "camembert-mlm",
     "electra-mlm",
+    "mpnet-mlm",
 ];
 /// With their number of labels.
 const CLASSIFIERS: &[(&str, usize)] = &[
@@ -24,9 +25,16 @@ const CLASSIFIERS: &[(&str, usize)] = &[
     ("xlm-roberta-classifier", 3),
     ("camembert-classifier", 3),
     ("electra-classifier", 3),
+    ("mpnet-classifier", 3),
 ];
-const BARE: &[&str] =
-    &["bert-bare", "roberta-bare", "distilbert-bare", "xlm-roberta-bare", "electra-bare"];
+const BARE: &[&str] = &[
+    "bert-bare",
+    "roberta-bare",
+    "distilbert-bare",
+    "xlm-roberta-bare",
+    "electra-bare",
+    "mpnet-bare",
+];
 /// Those with ten losses of AdamW.
 const TRAINED: &[&str] = &[
     "bert-mlm",
@@ -41,6 +49,8 @@ const TRAINED: &[&str] = &[
     "camembert-classifier",
     "electra-mlm",
     "electra-classifier",
+    "mpnet-mlm",
+    "mpnet-classifier",
 ];
 
 /// All of them.
@@ -272,6 +282,8 @@ fn what_a_family_does_not_have_is_refused_by_name_and_unknown_keys_are_named() {
             "ElectraForPreTraining",
         ),
         ("electra-mlm", "embedding_size", json!(0), "embedding_size"),
+        ("mpnet-mlm", "relative_attention_num_buckets", json!(16), "relative_attention_num"),
+        ("mpnet-mlm", "max_position_embeddings", json!(2), "max_position_embeddings"),
     ] {
         let error = read_changed(fixture, key, value).unwrap_err().to_string();
         assert!(error.contains(named), "{fixture}, {key}: {error}");

@@ -19,6 +19,7 @@ mod llama;
 mod llama_like;
 mod marian;
 mod mistral;
+mod mpnet;
 mod openai_gpt;
 mod pegasus;
 mod phi;
@@ -55,6 +56,7 @@ static FAMILIES: &[&dyn Family] = &[
     &camembert::CAMEMBERT,
     &distilbert::DistilBert,
     &electra::Electra,
+    &mpnet::MpNet,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,
