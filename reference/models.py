@@ -13,6 +13,17 @@ from transformers import (
     BertForPreTraining,
     BertForSequenceClassification,
     BertModel,
+    CamembertConfig,
+    CamembertForMaskedLM,
+    CamembertForSequenceClassification,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    DistilBertForSequenceClassification,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForSequenceClassification,
+    ElectraModel,
     GemmaConfig,
     GemmaForCausalLM,
     GPT2Config,
@@ -25,6 +36,14 @@ from transformers import (
     MarianMTModel,
     MistralConfig,
     MistralForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertForSequenceClassification,
+    ModernBertModel,
+    MPNetConfig,
+    MPNetForMaskedLM,
+    MPNetForSequenceClassification,
+    MPNetModel,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     PegasusConfig,
@@ -39,14 +58,20 @@ from transformers import (
     RobertaForMaskedLM,
     RobertaForSequenceClassification,
     RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaForSequenceClassification,
+    XLMRobertaModel,
 )
 
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet", "ModernBert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
+# MPNet's padding is token 1.
+MPNET_IDS = [[5 if token == 1 else token for token in ids] for ids in ENCODER_IDS]
 ENCODER_TYPES = [[0] * 7, [0], [0] * 5 + [1] * 6]
 # What stood at masked places; -100 where nothing is asked.
 MASKED = [[-100, -100, 21, -100, 8, 12, -100], [-100], [-100] * 6 + [5, 31, -100, 19, -100]]
@@ -115,14 +140,14 @@ def rope(kind, **changes):
     return {"rope_type": kind, "rope_theta": 300.0, **changes}
 
 
-def bert_config(**changes):
+def bert_config(config_class=BertConfig, **changes):
     sizes = dict(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, intermediate_size=40)
     tables = dict(vocab_size=37, max_position_embeddings=16, type_vocab_size=2)
     dropouts = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    return BertConfig(**{**sizes, **tables, **dropouts, **changes})
+    return config_class(**{**sizes, **tables, **dropouts, **changes})
 
 
-def roberta_config(**changes):
+def roberta_config(config_class=RobertaConfig, **changes):
     """Positions begin behind the padding token: 23 rows are 16 positions.
 
     No sequence has token 6.
@@ -130,7 +155,30 @@ def roberta_config(**changes):
     config = bert_config().to_diff_dict()
     for key in ["model_type", "transformers_version"]:
         config.pop(key, None)
-    return RobertaConfig(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
+    return config_class(**{**config, "max_position_embeddings": 23, "pad_token_id": 6, **changes})
+
+
+def mpnet_config(**changes):
+    """Positions begin at row 2: 18 rows are 16 positions."""
+    config = bert_config(max_position_embeddings=18).to_diff_dict()
+    for key in ["model_type", "transformers_version", "type_vocab_size"]:
+        config.pop(key, None)
+    return MPNetConfig(**{**config, "pad_token_id": 1, **changes})
+
+
+def modernbert_config(**changes):
+    """Layers 1 and 2 see three tokens on each side."""
+    sizes = dict(num_hidden_layers=4, num_attention_heads=3, hidden_size=24, intermediate_size=20)
+    tables = dict(vocab_size=37, max_position_embeddings=16, local_attention=6)
+    tokens = dict(pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)
+    return ModernBertConfig(**{**sizes, **tables, **tokens, **changes})
+
+
+def distilbert_config(**changes):
+    sizes = dict(n_layers=2, n_heads=3, dim=24, hidden_dim=40)
+    tables = dict(vocab_size=37, max_position_embeddings=16)
+    dropouts = dict(dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0)
+    return DistilBertConfig(**{**sizes, **tables, **dropouts, **changes})
 
 
 def bert_labels():
@@ -310,6 +358,98 @@ FIXTURES = [
         TRAINING,
     ),
     Fixture("roberta-bare", RobertaModel, roberta_config(), 13, FORWARD),
+    Fixture(
+        "xlm-roberta-mlm",
+        XLMRobertaForMaskedLM,
+        roberta_config(XLMRobertaConfig, type_vocab_size=3),
+        30,
+        TRAINING,
+    ),
+    Fixture(
+        "xlm-roberta-classifier",
+        XLMRobertaForSequenceClassification,
+        roberta_config(XLMRobertaConfig, **bert_labels()),
+        31,
+        TRAINING,
+    ),
+    Fixture("xlm-roberta-bare", XLMRobertaModel, roberta_config(XLMRobertaConfig), 32, FORWARD),
+    Fixture("camembert-mlm", CamembertForMaskedLM, roberta_config(CamembertConfig), 33, TRAINING),
+    Fixture(
+        "camembert-classifier",
+        CamembertForSequenceClassification,
+        roberta_config(CamembertConfig, **bert_labels()),
+        34,
+        TRAINING,
+    ),
+    Fixture(
+        "distilbert-mlm",
+        DistilBertForMaskedLM,
+        distilbert_config(activation="relu"),
+        27,
+        TRAINING,
+    ),
+    Fixture(
+        "distilbert-classifier",
+        DistilBertForSequenceClassification,
+        distilbert_config(**bert_labels()),
+        28,
+        TRAINING,
+    ),
+    Fixture("distilbert-bare", DistilBertModel, distilbert_config(), 29, FORWARD),
+    # The heads have GELU whatever the activation of the layers is.
+    Fixture(
+        "electra-mlm",
+        ElectraForMaskedLM,
+        bert_config(ElectraConfig, embedding_size=10, hidden_act="relu"),
+        35,
+        TRAINING,
+    ),
+    Fixture(
+        "electra-classifier",
+        ElectraForSequenceClassification,
+        bert_config(ElectraConfig, embedding_size=30, hidden_act="silu", **bert_labels()),
+        36,
+        TRAINING,
+    ),
+    # Embeddings of the model's width are not projected.
+    Fixture("electra-bare", ElectraModel, bert_config(ElectraConfig, embedding_size=24), 37, FORWARD),
+    Fixture(
+        "mpnet-mlm", MPNetForMaskedLM, mpnet_config(hidden_act="relu"), 38, TRAINING, MPNET_IDS
+    ),
+    Fixture(
+        "mpnet-classifier",
+        MPNetForSequenceClassification,
+        mpnet_config(layer_norm_eps=1e-5, **bert_labels()),
+        39,
+        TRAINING,
+        MPNET_IDS,
+    ),
+    Fixture("mpnet-bare", MPNetModel, mpnet_config(), 40, FORWARD, MPNET_IDS),
+    Fixture("modernbert-mlm", ModernBertForMaskedLM, modernbert_config(), 41, TRAINING),
+    # Every bias, and other activations than GELU.
+    Fixture(
+        "modernbert-classifier",
+        ModernBertForSequenceClassification,
+        modernbert_config(
+            norm_bias=True,
+            attention_bias=True,
+            mlp_bias=True,
+            classifier_bias=True,
+            hidden_activation="silu",
+            classifier_activation="relu",
+            local_attention=5,
+            **bert_labels(),
+        ),
+        42,
+        TRAINING,
+    ),
+    Fixture(
+        "modernbert-bare",
+        ModernBertModel,
+        modernbert_config(layer_types=["full_attention", "sliding_attention"] * 2),
+        43,
+        FORWARD,
+    ),
 ]
 
 

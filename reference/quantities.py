@@ -111,8 +111,13 @@ def check_padded_batch(model, sources, targets):
 # --- encoder: BERT --------------------------------------------------------------------------------
 
 
-def bert_run(model, ids, types, **labels):
-    return model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types]), **labels)
+def bert_run(model, ids, types):
+    return model(input_ids=torch.tensor([ids]), **type_inputs(model, torch.tensor([types])))
+
+
+def type_inputs(model, types):
+    """Token types, if the model sees them."""
+    return {"token_type_ids": types} if hasattr(model.config, "type_vocab_size") else {}
 
 
 def bert_outputs(model, sequences, types, of):
@@ -137,7 +142,8 @@ def check_padded_encoder(model, sequences, types, of):
     """One padded batch must give what the sequences gave one at a time."""
     pad = lambda rows: torch.tensor([r + [0] * (max(map(len, rows)) - len(r)) for r in rows])
     mask = pad([[1] * len(ids) for ids in sequences])
-    together = of(model(input_ids=pad(sequences), token_type_ids=pad(types), attention_mask=mask))
+    inputs = type_inputs(model, pad(types))
+    together = of(model(input_ids=pad(sequences), attention_mask=mask, **inputs))
     if together.dim() == 3:
         together = torch.cat([rows[: len(ids)] for rows, ids in zip(together, sequences)])
         alone = bert_outputs(model, sequences, types, of)
@@ -150,10 +156,13 @@ def check_padded_encoder(model, sequences, types, of):
 
 
 def gradients(model, loss_of):
-    """The gradient of every trainable parameter; a tied one appears once, with the sum."""
+    """The gradient of every trainable parameter; a tied one appears once, with the sum, under the
+    name that files have."""
     model.zero_grad()
     loss_of(model).backward()
-    found = {name: p.grad.clone() for name, p in model.named_parameters() if p.requires_grad}
+    name_of = lambda name: getattr(model, "all_tied_weights_keys", {}).get(name, name)
+    trained = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
+    found = {name_of(name): p.grad.clone() for name, p in trained}
     model.zero_grad()
     return found
 

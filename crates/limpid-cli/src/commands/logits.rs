@@ -72,7 +72,9 @@ fn encoder_logits(bert: &Encoder, model: &Model, args: &Logits) -> Result<Tensor
     let (config, ids) = (bert.config(), &args.ids);
     check("--ids", ids, config.vocab_size, config.max_position_embeddings)?;
     let types = args.type_ids.clone().unwrap_or_else(|| vec![0; ids.len()]);
-    check("--type-ids", &types, config.type_vocab_size, config.max_position_embeddings)?;
+    if let Some(token_types) = config.type_vocab_size {
+        check("--type-ids", &types, token_types, config.max_position_embeddings)?;
+    }
     if types.len() != ids.len() {
         let (types, ids) = (types.len(), ids.len());
         return Err(

@@ -84,7 +84,7 @@ impl TextEncoder<'_> {
         if let Some(id) = ids.iter().copied().find(|id| *id as usize >= vocab_size) {
             return Err(EncodeError::TokenizerMismatch { id, vocab_size }.into());
         }
-        if types.iter().any(|token_type| *token_type as usize >= config.type_vocab_size) {
+        if types.iter().any(|token_type| !config.has_token_type(*token_type)) {
             return Err(input(InputProblem::Pair));
         }
         let max_tokens = match self.truncation {

@@ -1,12 +1,15 @@
 //! The encoder: bidirectional self-attention with a head for its task.
 //!
 //! ```text
-//! x = norm(embedding[ids] + types[types] + positions)                     (n, c)
+//! x = norm(embedding[ids] + types[types] + positions)                     (n, e)
+//! x = x·Wᵀ + b                                                            (n, c), if e is not c
 //! per layer:  x = norm(x + attention(x));  x = norm(x + ffn(x))           attention in full
-//! pooler:     p = tanh(x[CLS]·Wᵀ + b)                                     (sequences, c)
+//! pooler:     p = φ(x[CLS]·Wᵀ + b), usually tanh                          (sequences, c)
 //! masked LM:  logits = norm(φ(x[masked]·Wᵀ + b)) · embeddingᵀ + bias      (masked, v)
 //! classifier: logits = p·Wᵀ + b                                           (sequences, labels)
 //! ```
+//!
+//! Layers as in ModernBERT are pre-norm and have no position table; there p goes through a norm.
 //!
 //! Only masked rows go through the masked-LM head: its output projection is the largest product of
 //! the model, and the loss does not depend on the other rows. Reference: Devlin et al. 2019.
@@ -14,10 +17,7 @@
 use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
-use crate::nn::{
-    LayerConfig, LayerInit, LayerKind, LayerOptions, LayerVariant, Layers, Linear, Norm,
-    NormPlacement, Positions,
-};
+use crate::nn::{Bias, LayerConfig, LayerInit, LayerKind, Layers, Linear, Norm};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::{LossSpec, PositionTable};
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
@@ -36,14 +36,24 @@ const MATRIX: Init = Init::Xavier;
 pub struct Encoder {
     config: EncoderConfig,
     tokens: ParamId,
-    positions: ParamId,
-    types: ParamId,
+    positions: Option<ParamId>,
+    types: Option<ParamId>,
     embedding_norm: Norm,
+    /// (c, e).
+    projection: Option<Linear>,
     layers: Layers,
-    pooler: Option<Linear>,
+    pooler: Option<Pooler>,
     lm_head: Option<LmHead>,
     /// Sequence classification, or next-sentence prediction.
     classifier: Option<Linear>,
+}
+
+/// The first layer of a classifier, and the pooler of a base model.
+#[derive(Clone, Debug)]
+struct Pooler {
+    dense: Linear,
+    /// Where layers are as in ModernBERT.
+    norm: Option<Norm>,
 }
 
 /// The masked-LM head; its output projection is the token embedding, with a bias of its own.
@@ -51,7 +61,7 @@ pub struct Encoder {
 struct LmHead {
     dense: Linear,
     norm: Norm,
-    bias: ParamId,
+    bias: Option<ParamId>,
 }
 
 impl Encoder {
@@ -61,12 +71,22 @@ impl Encoder {
     pub fn new(config: &EncoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
         config.validate()?;
         let (c, v, eps) = (config.hidden_size, config.vocab_size, config.layer_norm_eps);
-        let tokens = builder.add("token_embedding.weight", [v, c], TABLE);
+        let e = config.embedding_width();
+        let tokens = builder.add("token_embedding.weight", [v, e], TABLE);
         let rows = config.position_rows();
-        let positions = builder.add("position_embedding.weight", [rows, c], POSITIONS);
-        let rows = config.type_vocab_size;
-        let types = builder.add("token_type_embedding.weight", [rows, c], TABLE);
-        let embedding_norm = Norm::layer(builder, "embedding_norm", c, eps);
+        let has_table = config.modern.is_none();
+        let positions =
+            has_table.then(|| builder.add("position_embedding.weight", [rows, e], POSITIONS));
+        let options = config.options();
+        let norm = |builder: &mut ParamsBuilder, name: &str, width: usize| {
+            Norm::new(options.normalization, builder, name, width, eps)
+        };
+        let table = |rows| builder.add("token_type_embedding.weight", [rows, e], TABLE);
+        let types = config.type_vocab_size.map(table);
+        let embedding_norm = norm(builder, "embedding_norm", e);
+        let projection = config
+            .embedding_size
+            .map(|e| Linear::new(builder, "embedding_projection", [c, e], MATRIX));
         let layers = LayerConfig {
             kind: LayerKind::Encoder,
             layers: config.num_hidden_layers,
@@ -75,19 +95,23 @@ impl Encoder {
             f: config.intermediate_size,
             activation: config.hidden_act,
             eps,
-            norm: NormPlacement::Post,
+            norm: config.norm(),
             dropout: config.dropout,
-            options: LayerOptions::standard(Positions::Learned),
-            variant: LayerVariant::STANDARD,
+            options,
+            variant: config.variant(),
             init: LayerInit::Xavier,
         };
         let layers = Layers::new(builder, None, layers);
-        let pooler = config.head.has_pooler();
-        let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
+        let [head_bias, lm_bias] =
+            config.modern.map_or([Bias::Added; 2], |modern| [modern.head_bias, modern.lm_bias]);
+        let pooler = config.head.has_pooler().then(|| Pooler {
+            dense: Linear::with_bias(builder, "pooler", [c, c], MATRIX, head_bias),
+            norm: config.modern.map(|_| norm(builder, "pooler_norm", c)),
+        });
         let lm_head = config.head.fills_masks().then(|| LmHead {
-            bias: builder.add("lm_head.bias", [v], Init::Zeros),
-            dense: Linear::new(builder, "lm_head.dense", [c, c], MATRIX),
-            norm: Norm::layer(builder, "lm_head.norm", c, eps),
+            bias: (lm_bias == Bias::Added).then(|| builder.add("lm_head.bias", [v], Init::Zeros)),
+            dense: Linear::with_bias(builder, "lm_head.dense", [e, c], MATRIX, head_bias),
+            norm: norm(builder, "lm_head.norm", e),
         });
         let classifier = match &config.head {
             EncoderHead::PreTraining => Some(Linear::new(builder, "next_sentence", [2, c], TABLE)),
@@ -103,6 +127,7 @@ impl Encoder {
             positions,
             types,
             embedding_norm,
+            projection,
             layers,
             pooler,
             lm_head,
@@ -130,11 +155,13 @@ impl Encoder {
     }
 
     /// Hidden states after the embeddings and after each layer: layers + 1, the last is
-    /// [`Encoder::hidden`].
+    /// [`Encoder::hidden`]; those before it of pre-norm layers without their last branch.
     #[track_caller]
     pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
         let mut all = Vec::with_capacity(self.config.num_hidden_layers + 1);
-        self.run_layers(t, input, |x| all.push(x.clone()));
+        let hidden = self.run_layers(t, input, |x| all.push(x.clone()));
+        all.pop();
+        all.push(hidden);
         all
     }
 
@@ -148,12 +175,18 @@ impl Encoder {
 
     #[track_caller]
     fn run_layers(&self, t: &mut Tape, input: &EncoderInput, after: impl FnMut(&Var)) -> Var {
-        let x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
-        let x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(self.types));
-        let positions = self.position_rows(input);
-        let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
+        let mut x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
+        if let Some(types) = self.types {
+            x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(types));
+        }
+        if let Some(table) = self.positions {
+            x = t.add_positions(&x, &self.position_rows(input), PositionTable::Learned(table));
+        }
         let x = self.embedding_norm.forward(t, &x);
-        let x = t.dropout(&x, self.config.dropout);
+        let mut x = t.dropout(&x, self.config.dropout);
+        if let Some(projection) = &self.projection {
+            x = projection.forward(t, &x, Activation::None); // (n, e) -> (n, c)
+        }
         self.layers.forward(t, x, &input.tokens, None, None, after)
     }
 
@@ -168,17 +201,22 @@ impl Encoder {
     #[track_caller]
     pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
         let cls = t.rows(hidden, &input.cls_rows);
-        self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, Activation::Tanh)
+        let Pooler { dense, norm } = self.pooler.as_ref().expect("a head with a pooler");
+        let pooled = dense.forward(t, &cls, self.config.pooler_act);
+        match norm {
+            Some(norm) => norm.forward(t, &pooled),
+            None => pooled,
+        }
     }
 
-    /// The input of the output projection, (n, c) -> (rows, c), and its bias.
+    /// The input of the output projection, (n, c) -> (rows, e), and its bias.
     #[track_caller]
     fn transformed(&self, t: &mut Tape, hidden: &Var, rows: &Arc<[u32]>) -> (Var, Option<ParamId>) {
         let head = self.lm_head.as_ref().expect("a masked-LM head");
         let phi = self.config.lm_head_act.unwrap_or(self.config.hidden_act);
         let x = t.rows(hidden, rows);
         let x = head.dense.forward(t, &x, phi);
-        (head.norm.forward(t, &x), Some(head.bias))
+        (head.norm.forward(t, &x), head.bias)
     }
 
     /// Masked-LM logits at some rows of the hidden states: (n, c) -> (rows, v).

@@ -5,7 +5,7 @@ use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span, Window};
 use limpid_tensor::kernels::rms_norm::Gain;
 use limpid_tensor::kernels::rotary::RotaryShape;
-use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams};
+use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -127,16 +127,27 @@ impl Heads {
         t: &mut Tape,
         qkv: [(&Var, usize); 3],
         [q_spans, k_spans]: [&Arc<[Span]>; 2],
+        bias: Option<RelativeBias>,
     ) -> Var {
         let (width, scale) = (self.d, self.scale);
         let plan = AttentionPlan {
             kv_heads: self.kv_heads,
             window: self.window,
+            bias,
             ..AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans)
         };
         let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width });
         t.attention(q, k, v, &plan)
     }
+}
+
+/// How the positions of queries and keys act on their scores.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Relations<'a> {
+    /// Angles of rotary positions, (n, r).
+    pub angles: Option<&'a Tensor>,
+    /// Biases of relative positions.
+    pub bias: Option<RelativeBias>,
 }
 
 /// Attention of a sequence to itself: q, k and v from one product.
@@ -182,14 +193,14 @@ impl SelfAttention {
     }
 
     /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
-    /// take part. `angles` (n, r) are those of rotary positions.
+    /// take part.
     #[track_caller]
     pub fn forward(
         &self,
         t: &mut Tape,
         x: &Var,
         spans: &Arc<[Span]>,
-        angles: Option<&Tensor>,
+        relations: Relations,
         cache: Option<&mut KvCache>,
     ) -> Var {
         let Heads { heads, kv_heads, d: width, .. } = self.heads;
@@ -197,17 +208,21 @@ impl SelfAttention {
         if let Some(norm) = self.head_norm {
             qkv = t.head_norm(&qkv, norm);
         }
-        if let Some(angles) = angles {
+        if let Some(angles) = relations.angles {
             let shape = RotaryShape { heads: heads + kv_heads, width, rotated: self.rotated };
             qkv = t.rotary(&qkv, angles, shape);
         }
-        let [q, k] = self.heads.widths();
+        let ([q, k], bias) = (self.heads.widths(), relations.bias);
         let z = match cache {
-            None => self.heads.attend(t, [(&qkv, 0), (&qkv, q), (&qkv, q + k)], [spans, spans]),
+            None => {
+                let qkv = [(&qkv, 0), (&qkv, q), (&qkv, q + k)];
+                self.heads.attend(t, qkv, [spans, spans], bias)
+            }
             Some(cache) => {
                 cache.append(&qkv, spans);
                 let kv = Var::constant(cache.rows.clone());
-                self.heads.attend(t, [(&qkv, 0), (&kv, 0), (&kv, k)], [spans, &cache.spans()])
+                let qkv = [(&qkv, 0), (&kv, 0), (&kv, k)];
+                self.heads.attend(t, qkv, [spans, &cache.spans()], bias)
             }
         };
         self.out.forward(t, &z, Activation::None)
@@ -262,6 +277,7 @@ impl CrossAttention {
             t,
             [(&q, 0), (kv, 0), (kv, self.heads.widths()[1])],
             [spans, kv_spans],
+            None,
         );
         self.out.forward(t, &z, Activation::None)
     }

@@ -2,15 +2,15 @@
 //! stack of them. The three Transformers of [`crate::model`] are made of these.
 
 use super::{
-    Block, CrossAttention, FeedForward, KvCache, LayerOptions, LayerVariant, Norm, NormPlacement,
-    Positions, SelfAttention, Stream,
+    AttentionOptions, Block, CrossAttention, FeedForward, FirstNorm, KvCache, LayerOptions,
+    LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions, SelfAttention, Stream,
 };
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::kernels::attention::{Causality, Span};
+use limpid_tensor::kernels::attention::{Causality, Span, Window};
+use limpid_tensor::ops::{BucketRange, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
-use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
 /// What the layers of a stack attend to.
@@ -98,6 +98,17 @@ impl LayerConfig {
         Norm::new(self.options.normalization, builder, name, self.c, self.eps)
     }
 
+    /// Declares the biases of relative positions, (buckets, h); none at first.
+    fn relative_bias(&self, builder: &mut ParamsBuilder, name: &str) -> RelativeBias {
+        let range = match self.causality() {
+            Causality::Full => BucketRange::Both,
+            Causality::Causal => BucketRange::Past,
+        };
+        let buckets = self.variant.attention.relative.buckets(range);
+        let table = builder.add(name, [buckets.count, self.heads], Init::Zeros);
+        RelativeBias { table, buckets }
+    }
+
     /// Declares a sub-layer and its norm. The initial weights depend on the order.
     fn sublayer<F>(
         &self,
@@ -157,8 +168,7 @@ struct Layer {
 struct Pass<'a> {
     input: &'a Packed,
     source: Option<Source<'a>>,
-    /// Angles of rotary positions.
-    angles: Option<&'a Tensor>,
+    relations: Relations<'a>,
 }
 
 impl Layer {
@@ -167,10 +177,14 @@ impl Layer {
         let block = config.variant.block;
         let feed_forward =
             |builder: &mut ParamsBuilder| FeedForward::new(builder, &name("ffn"), config);
+        let attention = |builder: &mut ParamsBuilder| {
+            SelfAttention::new(builder, &name("self_attention"), config, l)
+        };
         Self {
-            attention: config.sublayer(builder, &name("attention_norm"), |builder| {
-                SelfAttention::new(builder, &name("self_attention"), config, l)
-            }),
+            attention: match config.variant.first_norm {
+                FirstNorm::None if l == 0 => Sublayer { norm: Norm::None, f: attention(builder) },
+                _ => config.sublayer(builder, &name("attention_norm"), attention),
+            },
             cross: (config.kind == LayerKind::CrossDecoder).then(|| {
                 config.sublayer(builder, &name("cross_norm"), |builder| {
                     CrossAttention::new(builder, &name("cross_attention"), config)
@@ -193,10 +207,10 @@ impl Layer {
         l: usize,
         cache: Option<&mut KvCache>,
     ) -> Stream<'a> {
-        let Pass { input, source, angles } = pass;
+        let Pass { input, source, relations } = pass;
         let Sublayer { norm, f: attention } = &self.attention;
         let attend = |t: &mut Tape, x: &Var| {
-            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, angles, cache))
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, cache))
         };
         let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
         let second = match self.block {
@@ -232,11 +246,12 @@ pub struct Layers {
     scope: &'static str,
     layers: Vec<Layer>,
     final_norm: Option<Norm>,
+    relative_bias: Option<RelativeBias>,
 }
 
 impl Layers {
-    /// Declares `layers.0.…` and `final_norm`; of one of several stacks, `part.layers.0.…` and
-    /// `part.final_norm`.
+    /// Declares `layers.0.…`, `final_norm` and `relative_bias`; of one of several stacks,
+    /// `part.layers.0.…` and so on.
     /// # Panics
     /// If a name is taken.
     pub fn new(
@@ -251,7 +266,9 @@ impl Layers {
             NormPlacement::Pre => Some(config.norm(builder, &format!("{path}final_norm"))),
             NormPlacement::Post => None,
         };
-        Self { config, scope: part.unwrap_or("layers"), layers, final_norm }
+        let relative_bias = (config.options.positions == Positions::Relative)
+            .then(|| config.relative_bias(builder, &format!("{path}relative_bias.weight")));
+        Self { config, scope: part.unwrap_or("layers"), layers, final_norm, relative_bias }
     }
 
     /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
@@ -268,13 +285,21 @@ impl Layers {
         mut after: impl FnMut(&Var),
     ) -> Var {
         let config = &self.config;
-        let angles = (config.options.positions == Positions::Rotary)
-            .then(|| config.variant.attention.rotary.table(&input.positions, config.head_dim()));
-        let pass = Pass { input, source, angles: angles.as_ref() };
+        let AttentionOptions { rotary, window_rotary, windows, .. } = config.variant.attention;
+        let table = |rotary: RotaryOptions| rotary.table(&input.positions, config.head_dim());
+        let is_rotary = config.options.positions == Positions::Rotary;
+        let angles = is_rotary.then(|| table(rotary));
+        let window_angles = window_rotary.filter(|_| is_rotary).map(table);
+        let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
+        let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
         after(stream.x());
         for (l, layer) in self.layers.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
+            let mut pass = pass;
+            if let (Window::Sliding(_), Some(angles)) = (windows.of(l), &window_angles) {
+                pass.relations.angles = Some(angles);
+            }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
                 layer.forward(t, stream, pass, l, cache)
             });

@@ -6,6 +6,7 @@ use super::named::{Named, named};
 use crate::error::{ModelConfigError, Result};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::Window;
+use limpid_tensor::ops::{BucketRange, Buckets};
 
 /// Where the normalization stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Positions {
     OneHot,
     /// Queries and keys are turned by an angle that grows with the position, as in Llama.
     Rotary,
+    /// A trained bias on attention scores by distance, shared by all layers of a stack, as in T5.
+    Relative,
     /// No positions.
     None,
 }
@@ -38,6 +41,8 @@ pub enum Positions {
 pub enum Normalization {
     /// Layer normalization: over the features of one token.
     Layer,
+    /// The same without shift, as in ModernBERT.
+    LayerNoBias,
     /// Root-mean-square normalization: over the features of one token, without mean and shift.
     Rms,
     /// The same, scaled by 1 + γ, as in Gemma.
@@ -77,6 +82,15 @@ pub enum Block {
     ParallelOneNorm,
 }
 
+/// Whether the attention of the first layer has a norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstNorm {
+    /// As that of every layer.
+    Own,
+    /// It has none: the embeddings are normalized, as in ModernBERT.
+    None,
+}
+
 /// Whether queries and keys are normalized, each head by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadNorm {
@@ -98,6 +112,13 @@ pub enum Windows {
         /// Tokens that are seen, with the query's own.
         tokens: usize,
     },
+    /// All layers but the first and every n-th after it.
+    Between {
+        /// n.
+        every: usize,
+        /// Tokens that are seen on each side, with the query's own.
+        tokens: usize,
+    },
 }
 
 impl Windows {
@@ -105,8 +126,42 @@ impl Windows {
     pub fn of(self, l: usize) -> Window {
         match self {
             Windows::From { layer, tokens } if l >= layer => Window::Sliding(tokens),
+            Windows::Between { every, tokens } if !l.is_multiple_of(every) => {
+                Window::Sliding(tokens)
+            }
             _ => Window::Unlimited,
         }
+    }
+}
+
+/// Buckets of distances of [`Positions::Relative`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelativeOptions {
+    /// Number of buckets, each with a bias per head.
+    pub buckets: usize,
+    /// From this distance on, all share the last bucket.
+    pub max_distance: usize,
+}
+
+impl RelativeOptions {
+    /// Those of T5.
+    pub const STANDARD: Self = Self { buckets: 32, max_distance: 128 };
+
+    /// How distances fall into buckets: with later keys in an encoder, without them in a decoder.
+    pub(crate) fn buckets(self, range: BucketRange) -> Buckets {
+        Buckets { count: self.buckets, max_distance: self.max_distance, range }
+    }
+
+    /// # Errors
+    /// If a distance would have no bucket.
+    fn check(self) -> Result<()> {
+        let Self { buckets, max_distance } = self;
+        // Half of the buckets of one side hold one distance each, the others grow up to the
+        // maximum.
+        if buckets < 4 || max_distance <= buckets / 2 {
+            return Err(ModelConfigError::RelativeBuckets { buckets, max_distance }.into());
+        }
+        Ok(())
     }
 }
 
@@ -127,6 +182,10 @@ pub struct AttentionOptions {
     pub windows: Windows,
     /// Frequencies of [`Positions::Rotary`].
     pub rotary: RotaryOptions,
+    /// The same in layers that see only the nearest tokens; `None`: as in all layers.
+    pub window_rotary: Option<RotaryOptions>,
+    /// Buckets of [`Positions::Relative`].
+    pub relative: RelativeOptions,
 }
 
 impl AttentionOptions {
@@ -139,6 +198,8 @@ impl AttentionOptions {
         head_norm: HeadNorm::None,
         windows: Windows::None,
         rotary: RotaryOptions::STANDARD,
+        window_rotary: None,
+        relative: RelativeOptions::STANDARD,
     };
 }
 
@@ -153,6 +214,8 @@ pub struct LayerVariant {
     pub ffn_bias: Bias,
     /// How both follow each other.
     pub block: Block,
+    /// The norm before the attention of the first layer.
+    pub first_norm: FirstNorm,
 }
 
 impl LayerVariant {
@@ -162,17 +225,21 @@ impl LayerVariant {
         feed_forward: FeedForwardKind::Plain,
         ffn_bias: Bias::Added,
         block: Block::Sequential,
+        first_norm: FirstNorm::Own,
     };
 
     /// # Errors
     /// If heads of queries cannot share those of keys and values, a window is empty, or rotary
     /// positions would turn an odd number of columns.
     pub(crate) fn check(&self, heads: usize, head_dim: usize, positions: Positions) -> Result<()> {
-        let AttentionOptions { kv_heads, windows, rotary, .. } = self.attention;
+        let AttentionOptions { kv_heads, windows, rotary, relative, .. } = self.attention;
+        if positions == Positions::Relative {
+            relative.check()?;
+        }
         if let Some(kv_heads) = kv_heads.filter(|g| *g == 0 || !heads.is_multiple_of(*g)) {
             return Err(ModelConfigError::KeyValueHeads { heads, kv_heads }.into());
         }
-        if matches!(windows, Windows::From { tokens: 0, .. }) {
+        if let Windows::From { tokens: 0, .. } | Windows::Between { tokens: 0, .. } = windows {
             return Err(ModelConfigError::Zero { key: "sliding_window" }.into());
         }
         let rotated = rotary.rotated(head_dim);
@@ -253,8 +320,8 @@ impl LayerOptions {
 named!(NormPlacement, "norm placement", "pre" => Pre, "post" => Post);
 named!(Positions, "positions", "learned" => Learned, "sinusoidal" => Sinusoidal,
     "one-hot" => OneHot, "rotary" => Rotary, "none" => None);
-named!(Normalization, "normalization", "layer" => Layer, "rms" => Rms,
-    "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
+named!(Normalization, "normalization", "layer" => Layer, "layer-no-bias" => LayerNoBias,
+    "rms" => Rms, "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
 named!(FeedForwardKind, "feed-forward network", "plain" => Plain, "gated" => Gated);
 named!(Residual, "residual", "added" => Added, "none" => None);
 named!(Scaling, "scaling", "sqrt-width" => SqrtWidth,
@@ -304,7 +371,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_names_there_are() {
         let error = "group".parse::<Normalization>().unwrap_err().to_string();
-        let expected = "expected layer, rms, rms-one-plus, batch or none";
+        let expected = "expected layer, layer-no-bias, rms, rms-one-plus, batch or none";
         assert_eq!(error, format!("normalization 'group' is unknown: {expected}"));
         let error = serde_json::from_str::<Scaling>("\"d\"").unwrap_err().to_string();
         assert!(error.contains("expected sqrt-width, sqrt-width-by-layer or none"), "{error}");

@@ -36,8 +36,8 @@ impl PositionEncoding {
             Positions::Learned => {
                 return Self::Learned(builder.add(name, [longest, c], Init::Normal(size)));
             }
-            // Rotary positions act on queries and keys, in the layers.
-            Positions::Rotary | Positions::None => return Self::None,
+            // Rotary and relative positions act in the attention of the layers.
+            Positions::Rotary | Positions::Relative | Positions::None => return Self::None,
             Positions::Sinusoidal => {
                 sinusoid_table(table.data_mut(), c, SinusoidLayout::Split);
                 // The mean square of a wave is half its squared amplitude.

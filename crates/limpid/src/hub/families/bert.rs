@@ -52,7 +52,7 @@ impl Family for Bert {
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Encoder(c) = config else { return Ok(None) };
-        if c.position_offset != 0 || c.lm_head_act.is_some() {
+        if !encoder::is_like_bert(c) || c.position_offset != 0 || c.lm_head_act.is_some() {
             return Ok(None);
         }
         Ok(encoder::class_of(&c.head, CLASSES).map(|class| encoder::write(c, class)))
@@ -127,11 +127,11 @@ mod tests {
             ("is_decoder", json!(true)),
             ("tie_word_embeddings", json!(false)),
             ("problem_type", json!("multi_label_classification")),
-            ("hidden_act", json!("quick_gelu")),
+            ("hidden_act", json!("gelu_10")),
             ("id2label", json!({ "0": "a", "2": "b" })),
         ] {
             let error = refused(key, value);
-            assert!(error.contains(key) || error.contains("quick_gelu"), "{error}");
+            assert!(error.contains(key) || error.contains("gelu_10"), "{error}");
         }
         let error =
             parsed(|config| config["architectures"] = json!(["BertForTokenClassification"]))

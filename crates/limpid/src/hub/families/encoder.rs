@@ -21,6 +21,7 @@ const MODULES: &[Row] = &[
     ("position_embedding", Same("embeddings.position_embeddings")),
     ("token_type_embedding", Same("embeddings.token_type_embeddings")),
     ("embedding_norm", Same("embeddings.LayerNorm")),
+    ("embedding_projection", Same("embeddings_project")),
     (
         "layers.*.self_attention.qkv",
         Stacked("encoder.layer.*.attention.self", &["query", "key", "value"]),
@@ -33,15 +34,15 @@ const MODULES: &[Row] = &[
     ("pooler", Same("pooler.dense")),
 ];
 
-/// The classes of `transformers` that a family has, each with its head: the pooler for the base
-/// model, whose weights may lack it, and a classifier without its labels.
+/// The classes of `transformers` that a family has, each with its head: the base model first, with
+/// a pooler if its weights may have one, and a classifier without its labels.
 pub(super) type Classes = &'static [(&'static str, EncoderHead)];
 
 /// The head that `architectures` names; the base model where it names none.
-fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
+pub(super) fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
     let named = keys.map.get("architectures").and_then(|all| all.get(0)).cloned();
     let Some(class) = named.as_ref().and_then(Value::as_str) else {
-        return Ok(EncoderHead::Pooler);
+        return Ok(classes[0].1.clone());
     };
     match classes.iter().find(|(name, _)| *name == class) {
         Some((_, EncoderHead::Classifier(_))) => {
@@ -57,11 +58,37 @@ fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead> {
     }
 }
 
+/// Whether an encoder is BERT or RoBERTa but for its positions and its masked-LM head.
+pub(super) fn is_like_bert(c: &EncoderConfig) -> bool {
+    c.type_vocab_size.is_some()
+        && c.embedding_size.is_none()
+        && c.relative.is_none()
+        && c.modern.is_none()
+        && c.pooler_act == Activation::Tanh
+}
+
 /// The class of `transformers` for a head, if the family has one.
 pub(super) fn class_of(head: &EncoderHead, classes: Classes) -> Option<&'static str> {
-    let head = if *head == EncoderHead::Bare { &EncoderHead::Pooler } else { head };
+    let base = &classes[0].1;
+    let head = if *head == EncoderHead::Bare { base } else { head };
     let same = |other: &EncoderHead| discriminant(other) == discriminant(head);
     classes.iter().find(|(_, other)| same(other)).map(|(name, _)| *name)
+}
+
+/// The class of `transformers` for a head.
+/// # Errors
+/// If the family has none: no encoder but BERT predicts next sentences, and some have no pooler.
+pub(super) fn required_class(
+    head: &EncoderHead,
+    classes: Classes,
+    model_type: &'static str,
+) -> Result<&'static str> {
+    let missing = match head {
+        EncoderHead::PreTraining => "next-sentence prediction",
+        _ => "pooler",
+    };
+    class_of(head, classes)
+        .ok_or_else(|| ModelError::HeadNotInFamily { model_type, head: missing }.into())
 }
 
 /// Where files store an encoder and the modules of its head. Below a head the base model has the
@@ -161,11 +188,15 @@ pub(super) fn read(
         num_attention_heads: keys.size("num_attention_heads")?,
         intermediate_size: keys.size("intermediate_size")?,
         hidden_act: activation.unwrap_or(Activation::Gelu),
+        embedding_size: None,
         lm_head_act: None,
+        pooler_act: Activation::Tanh,
         layer_norm_eps: keys.rate("layer_norm_eps")?.unwrap_or(1e-12),
         max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(512),
         position_offset: 0,
-        type_vocab_size: keys.optional_size("type_vocab_size")?.unwrap_or(2),
+        relative: None,
+        modern: None,
+        type_vocab_size: Some(keys.optional_size("type_vocab_size")?.unwrap_or(2)),
         dropout,
         pad_token_id: keys.optional_size("pad_token_id")?.unwrap_or(pad_token_id) as u32,
         head: read_head(keys, classes)?,
@@ -192,7 +223,13 @@ pub(super) fn write(c: &EncoderConfig, class: &str) -> Value {
         "tie_word_embeddings": true,
         "torch_dtype": "float32",
     });
-    if let EncoderHead::Classifier(labels) = &c.head {
+    write_labels(&mut value, &c.head);
+    value
+}
+
+/// Writes the keys of a classifier's labels.
+pub(super) fn write_labels(value: &mut Value, head: &EncoderHead) {
+    if let EncoderHead::Classifier(labels) = head {
         let ids = labels.iter().enumerate();
         let id2label: Map<_, _> = ids.map(|(i, label)| (i.to_string(), json!(label))).collect();
         let ids = labels.iter().enumerate();
@@ -201,5 +238,4 @@ pub(super) fn write(c: &EncoderConfig, class: &str) -> Value {
         value["label2id"] = label2id.into();
         value["problem_type"] = json!("single_label_classification");
     }
-    value
 }

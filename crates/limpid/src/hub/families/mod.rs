@@ -6,6 +6,9 @@
 
 mod ablations;
 mod bert;
+mod camembert;
+mod distilbert;
+mod electra;
 mod encoder;
 mod gemma;
 mod gpt;
@@ -16,6 +19,8 @@ mod llama;
 mod llama_like;
 mod marian;
 mod mistral;
+mod modernbert;
+mod mpnet;
 mod openai_gpt;
 mod pegasus;
 mod phi;
@@ -24,6 +29,7 @@ mod qwen3;
 mod roberta;
 mod rope;
 mod seq2seq;
+mod xlm_roberta;
 
 pub(super) use ablations::check_foreign_keys;
 
@@ -46,7 +52,13 @@ static FAMILIES: &[&dyn Family] = &[
     &gpt_neox::GptNeoX,
     &phi::Phi,
     &bert::Bert,
-    &roberta::Roberta,
+    &roberta::ROBERTA,
+    &xlm_roberta::XLM_ROBERTA,
+    &camembert::CAMEMBERT,
+    &distilbert::DistilBert,
+    &electra::Electra,
+    &mpnet::MpNet,
+    &modernbert::ModernBert,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,

@@ -9,21 +9,26 @@ use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
-use crate::error::{ModelError, Result, Tying};
+use crate::error::{Result, Tying};
 use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
 use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
-pub(super) struct Roberta;
+/// RoBERTa, or a family that differs from it in names only.
+pub(super) struct Roberta {
+    pub(super) model_type: &'static str,
+    pub(super) classes: Classes,
+}
 
-const MODEL_TYPE: &str = "roberta";
-
-const CLASSES: Classes = &[
-    ("RobertaModel", EncoderHead::Pooler),
-    ("RobertaForMaskedLM", EncoderHead::MaskedLm),
-    ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
-];
+pub(super) const ROBERTA: Roberta = Roberta {
+    model_type: "roberta",
+    classes: &[
+        ("RobertaModel", EncoderHead::Pooler),
+        ("RobertaForMaskedLM", EncoderHead::MaskedLm),
+        ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ],
+};
 
 const LM_HEAD: &[Row] = &[
     ("lm_head.bias", Same("lm_head.bias")),
@@ -35,7 +40,7 @@ const CLASSIFIER: &[Row] =
     &[("pooler", Same("classifier.dense")), ("classifier", Same("classifier.out_proj"))];
 
 /// The output projection of the masked-LM head is the token embedding.
-const COPIES: &[TiedCopy] = &[
+pub(super) const COPIES: &[TiedCopy] = &[
     TiedCopy {
         suffix: "lm_head.decoder.weight",
         of: &["token_embedding.weight"],
@@ -44,51 +49,66 @@ const COPIES: &[TiedCopy] = &[
     TiedCopy { suffix: "lm_head.decoder.bias", of: &["lm_head.bias"], tying: Tying::Always },
 ];
 
+/// Tensors that files of other versions hold and the model does not need.
+pub(super) const IGNORED: &[&str] =
+    &["embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"];
+
+/// The modules of the head.
+pub(super) fn head_of(config: &StackConfig) -> &'static [Row] {
+    match config {
+        StackConfig::Encoder(c) if matches!(c.head, EncoderHead::Classifier(_)) => CLASSIFIER,
+        _ => LM_HEAD,
+    }
+}
+
+/// The configuration with positions that begin at a row of their table, whose size was read as
+/// `max_position_embeddings`, and with the masked-LM head of RoBERTa.
+pub(super) fn with_position_offset(
+    keys: &Keys,
+    config: EncoderConfig,
+    position_offset: usize,
+) -> Result<EncoderConfig> {
+    let rows = config.max_position_embeddings;
+    if rows <= position_offset {
+        let expected = format!("more than the {position_offset} rows before the first position");
+        return Err(keys.wrong("max_position_embeddings", &json!(rows), &expected));
+    }
+    Ok(EncoderConfig {
+        max_position_embeddings: rows - position_offset,
+        position_offset,
+        lm_head_act: Some(Activation::Gelu),
+        ..config
+    })
+}
+
 impl Family for Roberta {
     fn model_type(&self) -> &'static str {
-        MODEL_TYPE
+        self.model_type
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        let config = encoder::read(keys, CLASSES, 1)?;
-        let (rows, position_offset) =
-            (config.max_position_embeddings, config.pad_token_id as usize + 1);
-        if rows <= position_offset {
-            let expected = format!("more than pad_token_id + 1 = {position_offset}");
-            return Err(keys.wrong("max_position_embeddings", &json!(rows), &expected));
-        }
-        Ok(StackConfig::Encoder(EncoderConfig {
-            max_position_embeddings: rows - position_offset,
-            position_offset,
-            lm_head_act: Some(Activation::Gelu),
-            ..config
-        }))
+        let config = encoder::read(keys, self.classes, 1)?;
+        let position_offset = config.pad_token_id as usize + 1;
+        with_position_offset(keys, config, position_offset).map(StackConfig::Encoder)
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::Encoder(c) = config else { return Ok(None) };
-        if c.position_offset != c.pad_token_id as usize + 1
+        if !encoder::is_like_bert(c)
+            || c.position_offset != c.pad_token_id as usize + 1
             || c.lm_head_act != Some(Activation::Gelu)
         {
             return Ok(None);
         }
-        let (model_type, head) = (MODEL_TYPE, "next-sentence prediction");
-        let class = encoder::class_of(&c.head, CLASSES)
-            .ok_or(ModelError::HeadNotInFamily { model_type, head })?;
-        let mut value = encoder::write(c, class);
+        let mut value =
+            encoder::write(c, encoder::required_class(&c.head, self.classes, self.model_type)?);
         value["max_position_embeddings"] = json!(c.position_rows());
         Ok(Some(value))
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
-        let head = match config {
-            StackConfig::Encoder(c) if matches!(c.head, EncoderHead::Classifier(_)) => CLASSIFIER,
-            _ => LM_HEAD,
-        };
-        Layout {
-            ignored: &["embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"],
-            ..encoder::layout(config, &["roberta."], head, COPIES)
-        }
+        let layout = encoder::layout(config, &["roberta."], head_of(config), COPIES);
+        Layout { ignored: IGNORED, ..layout }
     }
 
     /// A base model has a pooler if its weights have one.

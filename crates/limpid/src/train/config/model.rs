@@ -210,7 +210,7 @@ impl TransformerSizes {
         let small = Self::small(4, 4, 128);
         let Some(from) = from else { return small.following_hidden_size(s)?.read(s) };
         let StackConfig::Encoder(c) = &from.stack else { unreachable!("checked when it was read") };
-        if pairs && c.type_vocab_size < 2 {
+        if pairs && !c.has_token_type(1) {
             return Err(PretrainedError::OneTokenType { folder: from.folder.clone() }.into());
         }
         let own = Self {

@@ -1,0 +1,14 @@
+//! `xlm-roberta`: RoBERTa under another name (`XLMRobertaModel`, `XLMRobertaForMaskedLM`,
+//! `XLMRobertaForSequenceClassification`). Below a head the base model is called `roberta` here too.
+
+use super::roberta::Roberta;
+use crate::model::config::EncoderHead;
+
+pub(super) const XLM_ROBERTA: Roberta = Roberta {
+    model_type: "xlm-roberta",
+    classes: &[
+        ("XLMRobertaModel", EncoderHead::Pooler),
+        ("XLMRobertaForMaskedLM", EncoderHead::MaskedLm),
+        ("XLMRobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ],
+};
