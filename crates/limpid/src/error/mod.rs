@@ -115,6 +115,9 @@ pub enum FileError {
     /// The system refused the `action`: "read", "write", …
     #[error("cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    /// A pointer of git-LFS stands where the file should be.
+    #[error("{path} is a git-LFS pointer, not the file itself")]
+    GitLfsPointer { path: PathBuf },
     /// A file would be overwritten that holds something of another kind.
     #[error("{path} exists and holds something else: it is not overwritten")]
     Occupied { path: PathBuf },

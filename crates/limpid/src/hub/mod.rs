@@ -26,6 +26,7 @@ mod generation;
 mod keys;
 mod layout;
 mod pooling;
+mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
@@ -41,10 +42,8 @@ use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use limpid_tensor::params::Params;
 use serde_json::Value;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
-use weights::WeightFile;
+use weights::Weights;
 
 /// In a run folder: where the run that is to be replaced waits.
 pub(crate) const REPLACED: &str = ".replaced";
@@ -72,12 +71,10 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     check_folder(folder)?;
     let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
-    let path = folder.join(WEIGHTS);
-    let bytes = fs::read(&path).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => missing(folder, WEIGHTS),
-        _ => Error::io("read", &path, e),
-    })?;
-    let file = WeightFile::open(&path, &bytes)?;
+    if !folder.join(WEIGHTS).exists() {
+        return Err(missing(folder, WEIGHTS));
+    }
+    let file = Weights::open(folder)?;
     let config = family.complete(config, &|name| file.has(name));
     let mut builder = Params::builder();
     let stack = Stack::new(&config, &mut builder)?;

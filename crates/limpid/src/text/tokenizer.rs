@@ -1,8 +1,8 @@
 //! A tokenizer: Hugging Face's `tokenizers` library behind typed errors.
 
 use super::kind::TokenizerKind;
-use crate::error::{Error, Result, TokenizerError};
-use crate::files::{create_folder, write_atomic};
+use crate::error::{Error, FileError, Result, TokenizerError};
+use crate::files::{create_folder, is_lfs_pointer, write_atomic};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use tokenizers::{
@@ -74,6 +74,9 @@ impl Tokenizer {
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join("tokenizer.json");
         match std::fs::read_to_string(&path) {
+            Ok(json) if is_lfs_pointer(json.as_bytes()) => {
+                Err(FileError::GitLfsPointer { path }.into())
+            }
             Ok(json) => Self::from_json(&path, &json),
             Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
         }
