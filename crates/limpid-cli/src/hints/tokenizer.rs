@@ -5,7 +5,12 @@ use limpid::error::{TokenPurpose, TokenizerError, VocabContent};
 
 pub(super) fn hint(error: &TokenizerError, verb: Verb) -> Option<String> {
     Some(match error {
-        TokenizerError::Unreadable { .. } => {
+        TokenizerError::Missing { found, .. } if !found.is_empty() => {
+            "text needs a tokenizer.json: with `transformers`, \
+             AutoTokenizer.from_pretrained(folder).save_pretrained(folder) writes one"
+                .into()
+        }
+        TokenizerError::Missing { .. } | TokenizerError::Unreadable { .. } => {
             "text needs a tokenizer: a tokenizer.json as Hugging Face's library writes it".into()
         }
         TokenizerError::Invalid { .. } => "is the file complete? copy it again".into(),

@@ -26,7 +26,7 @@ pub use config::{
 };
 pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
 pub use inference::{EncodeError, EvalError, GenerationError, InputProblem, PipelineError, Task};
-pub use model::{KeyScope, ModelError, Tying};
+pub use model::{KeyScope, ModelError, Tying, WeightFormat};
 pub use run::{
     CheckpointProblem, ModelPresence, Quantity, ReportError, RunError, RunProgress, SettingChange,
 };

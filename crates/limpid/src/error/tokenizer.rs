@@ -8,6 +8,9 @@ use std::path::PathBuf;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum TokenizerError {
+    /// There is no `tokenizer.json`; `found` are files of other formats of tokenizers.
+    #[error("{folder} has no tokenizer.json{}", other_files(found))]
+    Missing { folder: PathBuf, found: Vec<&'static str> },
     /// There is no readable `tokenizer.json`.
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
@@ -58,6 +61,11 @@ pub enum TokenizerError {
         "a vocabulary of {requested} was requested, but bytes and their special tokens are {size}"
     )]
     ByteVocab { requested: usize, size: usize },
+}
+
+/// ", only vocab.txt", if there is one.
+fn other_files(found: &[&str]) -> String {
+    if found.is_empty() { String::new() } else { format!(", only {}", found.join(", ")) }
 }
 
 /// Why a special token is needed.

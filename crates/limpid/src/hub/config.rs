@@ -2,6 +2,7 @@
 //! name; an unknown key is named in a warning.
 
 use super::families;
+use super::folder::check_quantization;
 use super::keys::{Keys, read_object};
 use crate::error::{KeyScope, ModelError, Result};
 use crate::model::Model;
@@ -104,6 +105,7 @@ pub(super) fn read_family(
     path: &Path,
 ) -> Result<(&'static dyn families::Family, StackConfig, Vec<Warning>)> {
     let mut keys = Keys { path, map: read_object(path)?, scope: KeyScope::Model };
+    check_quantization(path, keys.map.remove("quantization_config"))?;
     let supported = families::model_types;
     let found = match keys.map.get("model_type") {
         Some(Value::String(found)) => found.clone(),

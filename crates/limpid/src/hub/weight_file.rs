@@ -85,7 +85,12 @@ pub(super) struct StoredTensor<'a> {
     info: &'a TensorInfo,
 }
 
-impl StoredTensor<'_> {
+impl<'a> StoredTensor<'a> {
+    /// The file that holds it.
+    pub(super) fn file(&self) -> &'a WeightFile {
+        self.file
+    }
+
     pub(super) fn shape(&self) -> &[usize] {
         &self.info.shape
     }

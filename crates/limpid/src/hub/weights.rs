@@ -1,9 +1,9 @@
 //! `model.safetensors`: tensors with a table of contents, and nothing that could run.
 
-use super::WEIGHTS;
 use super::families;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
-use super::weight_file::{StoredTensor, WeightFile};
+use super::shards::WeightFiles;
+use super::weight_file::StoredTensor;
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{Params, ParamsBuilder, Role};
@@ -11,39 +11,26 @@ use safetensors::tensor::{Dtype, SafeTensorError, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// The weights of a folder: one file.
+/// The weights of a folder, to be read into the parameters of a model.
 pub(super) struct Weights {
-    file: WeightFile,
+    files: WeightFiles,
 }
 
 impl Weights {
-    /// Maps `model.safetensors` of a folder.
+    /// Maps the weight files of a folder.
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        Ok(Self { file: WeightFile::open(&folder.join(WEIGHTS))? })
+        Ok(Self { files: WeightFiles::open(folder)? })
     }
 
     /// Whether there is a tensor of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.tensor(name).is_some()
-    }
-
-    fn tensor(&self, name: &str) -> Option<StoredTensor<'_>> {
-        self.file.tensor(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.file.names()
-    }
-
-    /// The file that lists all tensors.
-    fn path(&self) -> &Path {
-        self.file.path()
+        self.files.tensor(name).is_some()
     }
 
     /// A tensor, under any of its names.
     fn find(&self, tensor: &FileTensor) -> Option<StoredTensor<'_>> {
         let mut names = std::iter::once(&tensor.name).chain(&tensor.aliases);
-        names.find_map(|name| self.tensor(name))
+        names.find_map(|name| self.files.tensor(name))
     }
 
     /// Checks that every tensor of the model is there with its shape, that tied copies are copies,
@@ -61,17 +48,16 @@ impl Weights {
         let names = |tensor: &FileTensor| [vec![tensor.name.clone()], tensor.aliases.clone()];
         let used: BTreeSet<String> = tensors.iter().flat_map(names).flatten().collect();
         let mut unused = Vec::new();
-        for name in self.names().into_iter().filter(|name| !used.contains(name)) {
+        for name in self.files.names().filter(|name| !used.contains(*name)) {
             let copy = layout.copies.iter().find(|copy| name.ends_with(copy.suffix));
-            let constant = constants.iter().find(|constant| constant.name == name);
+            let constant = constants.iter().find(|constant| constant.name == *name);
             match (copy, constant) {
-                (Some(copy), _) => self.check_copy(&name, copy, tensors, params)?,
+                (Some(copy), _) => self.check_copy(name, copy, tensors, params)?,
                 (None, Some(constant)) => self.check_constant(constant)?,
                 (None, None) if layout.ignored.iter().any(|end| name.ends_with(end)) => {}
-                (None, None) => unused.push(name),
+                (None, None) => unused.push(name.clone()),
             }
         }
-        unused.sort_unstable();
         Ok(unused)
     }
 
@@ -82,7 +68,7 @@ impl Weights {
             let missing = || Error::from(ModelError::MissingTensor { tensor: name() });
             return match spec.role {
                 Role::Fixed => Ok(()),
-                _ => Err(missing().in_file(self.path())),
+                _ => Err(missing().in_file(self.files.list())),
             };
         };
         let expected = tensor.shape(spec);
@@ -104,7 +90,7 @@ impl Weights {
         let of = |name: &&str| tensors.iter().find(|t| params.spec(t.param).name == **name);
         let original = copy.of.iter().find_map(|name| of(name).map(|t| (t, self.find(t))));
         let Some((original, Some(expected))) = original else { return Ok(()) };
-        let Some(found) = self.tensor(name) else { return Ok(()) };
+        let Some(found) = self.files.tensor(name) else { return Ok(()) };
         if found.same_numbers(&expected)? {
             return Ok(());
         }
@@ -117,7 +103,7 @@ impl Weights {
 
     fn check_constant(&self, constant: &Constant) -> Result<()> {
         let tensor = constant.name.clone();
-        let Some(stored) = self.tensor(&tensor) else { return Ok(()) };
+        let Some(stored) = self.files.tensor(&tensor) else { return Ok(()) };
         // 1e-3: files in f16 have three digits.
         match stored.is_near(constant.value.data(), 1e-3)? {
             true => Ok(()),

@@ -3,6 +3,7 @@
 use super::kind::TokenizerKind;
 use crate::error::{Error, FileError, Result, TokenizerError};
 use crate::files::{create_folder, is_lfs_pointer, write_atomic};
+use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use tokenizers::{
@@ -30,6 +31,18 @@ const ROLES: [(&str, &[&str]); 7] = [
     ("cls_token", &["[CLS]"]),
     ("sep_token", &["[SEP]"]),
     ("mask_token", &["[MASK]"]),
+];
+
+/// Files of tokenizers in other formats: what a folder without `tokenizer.json` may have.
+const OTHER_FILES: [&str; 8] = [
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+    "source.spm",
+    "target.spm",
 ];
 
 fn encode_error(error: impl std::fmt::Display) -> Error {
@@ -69,7 +82,7 @@ impl Tokenizer {
 
     /// Opens `tokenizer.json` in a model folder.
     /// # Errors
-    /// [`TokenizerError::Unreadable`] if there is none, [`TokenizerError::Invalid`] if it is not a
+    /// [`TokenizerError::Missing`] if there is none, [`TokenizerError::Invalid`] if it is not a
     /// tokenizer.
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join("tokenizer.json");
@@ -78,6 +91,11 @@ impl Tokenizer {
                 Err(FileError::GitLfsPointer { path }.into())
             }
             Ok(json) => Self::from_json(&path, &json),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let there = |name: &&&str| folder.join(name).is_file();
+                let found = OTHER_FILES.iter().filter(there).copied().collect();
+                Err(TokenizerError::Missing { folder: folder.to_path_buf(), found }.into())
+            }
             Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
         }
     }
