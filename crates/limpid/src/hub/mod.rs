@@ -21,22 +21,29 @@
 //! ```
 
 mod config;
+mod dense;
 mod families;
 mod folder;
 mod generation;
 mod keys;
 mod layout;
 mod pooling;
+mod sentence;
 mod shards;
 mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
 pub use config::{Warning, check_can_save, read_config, write_config};
+pub use dense::{Dense, DenseActivation};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
-pub use pooling::{Pooling, SentenceConfig, TextCase, load_pooling, load_sentence_config};
+pub use pooling::{Pooling, TextCase};
+pub use sentence::{
+    SentenceConfig, SentenceModule, SentenceOrigin, load_pooling, load_sentence_config,
+    transformer_folder,
+};
 pub use weights::write_weights;
 
 use crate::error::Result;

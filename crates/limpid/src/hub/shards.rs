@@ -108,8 +108,8 @@ fn read_index(path: &Path) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Whether a name is one of a file beside the index: an index must not reach other folders.
-fn is_file_name(name: &str) -> bool {
+/// Whether a name is one of a file beside another: an index must not reach other folders.
+pub(super) fn is_file_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     let one = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
     one && !name.contains(['/', '\\', '\0'])
