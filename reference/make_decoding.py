@@ -191,6 +191,24 @@ def settings():
     )
     yield dict(bad_words_ids=[[PAD], [5], [7, 9], [12, 13, 4]])
     yield dict(num_beams=2, forced_eos_token_id=END, length_penalty=1.0, early_stopping=False)
+    yield dict(
+        num_beams=4,
+        num_return_sequences=2,
+        renormalize_logits=True,
+        repetition_penalty=1.3,
+        no_repeat_ngram_size=2,
+        length_penalty=1.0,
+        early_stopping=False,
+    )
+    yield dict(
+        num_beams=3,
+        renormalize_logits=True,
+        bad_words_ids=[[PAD], [5], [7, 9], [12, 13, 4]],
+        min_new_tokens=5,
+        length_penalty=0.6,
+        early_stopping="never",
+    )
+    yield dict(renormalize_logits=True, repetition_penalty=1.4)
 
 
 def written(model, prompt, arguments):

@@ -29,6 +29,12 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Whether a file with this beginning is a pointer of git-LFS: what a clone without git-LFS leaves
+/// in place of a large file.
+pub(crate) fn is_lfs_pointer(beginning: &[u8]) -> bool {
+    beginning.starts_with(b"version https://git-lfs.github.com/spec/")
+}
+
 /// The temporary path of an atomic write: no other process uses this name.
 pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut temporary = path.as_os_str().to_owned();

@@ -5,8 +5,8 @@ use limpid::error::Result;
 use limpid::generate::sampling::{SamplingFilter, probabilities};
 use limpid::generate::{
     BeamSearch, BeamStep, DecoderSession, EarlyStopping, EncoderDecoderSession, LengthPenalty,
-    LogitsProcessor, NoObserver, Observer, ProcessorInput, Sequence, Session, Step, TokenSelection,
-    Trace, beam_search, generate_tokens,
+    LogitsProcessor, NoObserver, Observer, ProcessorInput, Renormalization, Sequence, Session,
+    Step, TokenSelection, Trace, beam_search, generate_tokens,
 };
 use limpid::hub;
 use limpid::model::{Model, Stack};
@@ -47,6 +47,10 @@ fn processor(settings: &Value) -> LogitsProcessor {
         min_new_tokens: size("min_new_tokens").unwrap_or(0),
         min_length: 0,
         forced_eos_token_id: size("forced_eos_token_id").map(|id| id as u32),
+        renormalization: match settings["renormalize_logits"] {
+            Value::Bool(true) => Renormalization::LogSoftmax,
+            _ => Renormalization::Off,
+        },
     }
 }
 

@@ -234,6 +234,16 @@ fn the_files_of_sentence_transformers_decide_pooling_case_and_length() {
     assert_eq!(found[0].len(), embedder.dimension());
     assert!((found[2].iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5, "unit length");
 
+    // Six tokens: [CLS], four words, [SEP]; whatever the caller says, as in sentence-transformers.
+    let cut = embedder.embed(&[long_text().as_str(), "the cat sat the"]).unwrap();
+    assert_eq!(cut[0], cut[1]);
+    assert_eq!(embedder.overlength(&long_text()).unwrap(), None);
+}
+
+#[test]
+fn in_another_folder_the_caller_decides_about_long_texts() {
+    let folder = encoder("long", EncoderHead::Bare);
+    let embedder = Embedder::load(&folder.0).unwrap();
     let problem = match embedder.embed(&["the cat", &long_text()]) {
         Err(Error::Encode(EncodeError::Input { index: 1, problem })) => problem,
         other => panic!("{other:?}"),
@@ -242,8 +252,8 @@ fn the_files_of_sentence_transformers_decide_pooling_case_and_length() {
     assert_eq!(embedder.overlength(&long_text()).unwrap().unwrap().excess(), 50);
     let truncating = EmbedderOptions { long_text: LongText::Truncate, ..Default::default() };
     let truncating = Embedder::load_with(&folder.0, truncating).unwrap();
-    // Six tokens: [CLS], four words, [SEP].
-    let cut = truncating.embed(&[long_text().as_str(), "the cat sat the"]).unwrap();
+    let ten_words = "the cat sat the cat sat the cat sat the";
+    let cut = truncating.embed(&[long_text().as_str(), ten_words]).unwrap();
     assert_eq!(cut[0], cut[1]);
     assert_eq!(truncating.overlength(&long_text()).unwrap(), None);
 }

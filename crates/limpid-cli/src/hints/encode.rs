@@ -14,6 +14,7 @@ pub(super) fn hint(error: &E) -> Option<String> {
                            be trained with it"
             .into(),
         E::TokenizerMismatch { .. } => "the tokenizer and the model do not belong together".into(),
+        E::UnknownPrompt { available, .. } => format!("it has: {}", available.join(", ")),
         E::Input { problem, .. } => return problem_hint(problem),
         _ => return None,
     })

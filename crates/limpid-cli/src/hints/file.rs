@@ -13,6 +13,9 @@ pub(super) fn hint(error: &FileError) -> Option<String> {
             }
             _ => return None,
         },
+        FileError::GitLfsPointer { .. } => {
+            "fetch the file itself: `git lfs pull` in the folder, or download it again"
+        }
         FileError::Occupied { .. } => "choose another name, or remove the file",
         FileError::NoFolder { .. } => "create the folder first, or choose another one",
         FileError::IsFolder { .. } => "give the name of a file",

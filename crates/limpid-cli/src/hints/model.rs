@@ -1,6 +1,6 @@
 //! Model folders: configurations, weights, and what a family of files cannot hold.
 
-use limpid::error::{KeyScope, ModelError, Tying};
+use limpid::error::{KeyScope, ModelError, Tying, WeightFormat};
 
 pub(super) fn hint(error: &ModelError) -> Option<String> {
     Some(match error {
@@ -18,6 +18,22 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         }
         ModelError::MissingFile { .. } => {
             "a model folder needs config.json and model.safetensors".into()
+        }
+        ModelError::OtherWeights { format, .. } => other_weights(*format).into(),
+        ModelError::AdapterOnly { .. } => {
+            "merge it into its base with `peft` (merge_and_unload, then save_pretrained), and load \
+             the merged folder"
+                .into()
+        }
+        ModelError::AdapterBeside { .. } => {
+            "merge it into the model with `peft` (merge_and_unload, then save_pretrained), or move \
+             it to another folder to use the base model alone"
+                .into()
+        }
+        ModelError::Quantized { .. } => {
+            "use the folder of the model before it was quantized; weights are read as f32, f16 or \
+             bf16"
+                .into()
         }
         ModelError::NotJson { .. } => "the file may be incomplete: copy it again".into(),
         ModelError::NotAnObject => "for example {\"model_type\": \"marian\", …}".into(),
@@ -56,6 +72,15 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         ModelError::NotSafetensors { .. } => {
             "the file is truncated or damaged: copy it again, or train again".into()
         }
+        ModelError::MissingShard { .. } => {
+            "the folder is incomplete: download the missing file too".into()
+        }
+        ModelError::ShardPath { .. } => {
+            "the shards of a model are files beside its model.safetensors.index.json".into()
+        }
+        ModelError::NotInShard { .. } | ModelError::DuplicateTensor { .. } => {
+            "index and shards do not belong together: download the folder again".into()
+        }
         ModelError::MissingTensor { .. } | ModelError::WrongShape { .. } => {
             "does config.json belong to these weights?".into()
         }
@@ -86,4 +111,23 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         ModelError::SeparateEmbeddings { .. } => "share the embeddings, or use post-norm".into(),
         _ => return None,
     })
+}
+
+/// How weights in another format become safetensors.
+fn other_weights(format: WeightFormat) -> &'static str {
+    match format {
+        WeightFormat::Pickle => {
+            "convert them with `transformers`: \
+             AutoModel….from_pretrained(folder).save_pretrained(new) writes model.safetensors"
+        }
+        WeightFormat::Gguf => {
+            "download the original folder, or convert with `transformers`: \
+             from_pretrained(folder, gguf_file=…).save_pretrained(new)"
+        }
+        WeightFormat::TensorFlow | WeightFormat::Flax => {
+            "download the model.safetensors of the same model, or convert with an older \
+             `transformers`"
+        }
+        _ => "download the model.safetensors of the same model",
+    }
 }

@@ -74,6 +74,42 @@ fn damaged_model_folders_are_refused_with_the_file_and_what_to_do() {
 }
 
 #[test]
+fn a_folder_in_another_format_is_refused_with_the_way_out() {
+    let translate = |folder: &Path| run(&["translate", folder.to_str().unwrap(), "Merci"]);
+    let rename = |name: &str, to: &str| {
+        let folder = damaged(name, "model.safetensors", Some);
+        std::fs::rename(folder.join("model.safetensors"), folder.join(to)).unwrap();
+        folder
+    };
+    refused(
+        &translate(&rename("pickle", "pytorch_model.bin")),
+        "its weights are in pytorch_model.bin (pickle, which can run code and is never read)",
+        "save_pretrained",
+    );
+    refused(&translate(&rename("gguf", "model.gguf")), "model.gguf (GGUF)", "original folder");
+    refused(&translate(&rename("onnx", "model.onnx")), "model.onnx (ONNX)", "model.safetensors");
+    let pointer = |_| Some(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n".to_vec());
+    for file in ["model.safetensors", "tokenizer.json"] {
+        let folder = damaged(&format!("lfs-{file}"), file, pointer);
+        refused(&translate(&folder), &format!("{file} is a git-LFS pointer"), "git lfs pull");
+    }
+    let adapter = damaged("adapter", "model.safetensors", Some);
+    std::fs::write(adapter.join("adapter_config.json"), "{}").unwrap();
+    refused(&translate(&adapter), "has adapter_config.json beside the weights", "merge");
+    let quantized = edited_config("quantized", |config| {
+        config["quantization_config"] = serde_json::json!({"quant_method": "awq"});
+    });
+    refused(&translate(&quantized), "quantized with awq", "before it was quantized");
+    let no_json = damaged("other-tokenizer", "tokenizer.json", |_| None);
+    std::fs::write(no_json.join("source.spm"), "…").unwrap();
+    refused(&translate(&no_json), "has no tokenizer.json, only source.spm", "AutoTokenizer");
+    let sharded = damaged("lost-shard", "model.safetensors", |_| None);
+    let index = r#"{"weight_map": {"a": "model-1.safetensors"}}"#;
+    std::fs::write(sharded.join("model.safetensors.index.json"), index).unwrap();
+    refused(&translate(&sharded), "shard model-1.safetensors is missing", "download");
+}
+
+#[test]
 fn broken_json_and_settings_that_would_change_the_result_are_refused_and_unknown_ones_named() {
     let translate = |folder: &Path| run(&["translate", folder.to_str().unwrap(), "Merci"]);
     let broken =

@@ -2,7 +2,7 @@
 
 use super::TextEncoder;
 use crate::error::Result;
-use crate::hub::Pooling;
+use crate::hub::{Pooling, SentenceModule};
 
 /// The length of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,21 @@ pub fn embed(
     pooling: Pooling,
     normalization: Normalization,
 ) -> Result<Vec<Vec<f32>>> {
+    embed_with_modules(encoder, texts, pooling, &[], normalization)
+}
+
+/// The same with the modules of sentence-transformers that follow the pooling.
+/// # Errors
+/// Those of [`embed`].
+/// # Panics
+/// If a module does not take embeddings of the model's width.
+pub fn embed_with_modules(
+    encoder: &TextEncoder,
+    texts: &[String],
+    pooling: Pooling,
+    modules: &[SentenceModule],
+    normalization: Normalization,
+) -> Result<Vec<Vec<f32>>> {
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
     let mut vectors = Vec::with_capacity(texts.len());
@@ -34,16 +49,27 @@ pub fn embed(
             };
             let mut vector =
                 mean(rows.map(|row| hidden.value().row(row)), encoder.model.config().hidden_size);
+            for module in modules {
+                match module {
+                    SentenceModule::Normalize => normalize(&mut vector),
+                    SentenceModule::Dense(dense) => vector = dense.forward(&vector),
+                    SentenceModule::Truncate(length) => vector.truncate(*length),
+                }
+            }
             if normalization == Normalization::UnitLength {
-                // 1e-12 as in PyTorch's normalize: a vector of zeros stays one.
-                let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-12);
-                vector.iter_mut().for_each(|x| *x /= norm);
+                normalize(&mut vector);
             }
             vectors.push(vector.into_iter().map(|x| x as f32).collect());
         }
         Ok(())
     })?;
     Ok(vectors)
+}
+
+fn normalize(vector: &mut [f64]) {
+    // 1e-12 as in PyTorch's normalize: a vector of zeros stays one.
+    let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-12);
+    vector.iter_mut().for_each(|x| *x /= norm);
 }
 
 fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, c: usize) -> Vec<f64> {

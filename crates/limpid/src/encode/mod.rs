@@ -32,7 +32,7 @@ mod npy;
 
 pub use crate::hub::Pooling;
 pub use classify::{Classification, classify};
-pub use embed::{Normalization, cosine, embed};
+pub use embed::{Normalization, cosine, embed, embed_with_modules};
 pub use fill_mask::{FilledMask, MaskPredictions, fill_mask};
 pub use npy::npy;
 
@@ -95,10 +95,13 @@ impl TextEncoder<'_> {
             if self.truncation == Truncation::Error || second.is_some() || max_tokens < 2 {
                 return Err(input(InputProblem::TooLong { tokens: ids.len(), max_tokens }));
             }
-            // The last token is [SEP], where there is one.
+            // The last token is [SEP], where the tokenizer adds one.
             let last = ids[ids.len() - 1];
-            ids.truncate(max_tokens - 1);
-            ids.push(last);
+            let (special, _) = self.tokenizer.encode_with_types("", None)?;
+            ids.truncate(max_tokens);
+            if special.last() == Some(&last) {
+                ids[max_tokens - 1] = last;
+            }
             types.truncate(max_tokens);
         }
         Ok((ids, types))

@@ -120,6 +120,9 @@ pub enum EncodeError {
     /// The tokenizer gives an id that the model does not have.
     #[error("the tokenizer gives token {id}, the model's vocabulary has {vocab_size} tokens")]
     TokenizerMismatch { id: u32, vocab_size: usize },
+    /// A prompt that the folder does not have.
+    #[error("the folder has no prompt '{name}'")]
+    UnknownPrompt { name: String, available: Vec<String> },
     /// One of the texts cannot be used; `index` counts from 0.
     #[error("text {}: {problem}", index + 1)]
     Input { index: usize, problem: InputProblem },

@@ -27,7 +27,7 @@ pub use config::{
 };
 pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
 pub use inference::{EncodeError, EvalError, GenerationError, InputProblem, PipelineError, Task};
-pub use model::{KeyScope, ModelError, Tying};
+pub use model::{KeyScope, ModelError, Tying, WeightFormat};
 pub use run::{
     CheckpointProblem, ModelPresence, Quantity, ReportError, RunError, RunProgress, SettingChange,
 };
@@ -117,6 +117,9 @@ pub enum FileError {
     /// The system refused the `action`: "read", "write", …
     #[error("cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    /// A pointer of git-LFS stands where the file should be.
+    #[error("{path} is a git-LFS pointer, not the file itself")]
+    GitLfsPointer { path: PathBuf },
     /// A file would be overwritten that holds something of another kind.
     #[error("{path} exists and holds something else: it is not overwritten")]
     Occupied { path: PathBuf },

@@ -24,6 +24,26 @@ pub enum Tying {
     Always,
 }
 
+/// A format of weights that is never read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WeightFormat {
+    /// `pytorch_model.bin`: pickle, which can run code.
+    #[error("pickle, which can run code and is never read")]
+    Pickle,
+    /// llama.cpp's.
+    #[error("GGUF")]
+    Gguf,
+    /// A graph of operations.
+    #[error("ONNX")]
+    Onnx,
+    /// `tf_model.h5`.
+    #[error("TensorFlow")]
+    TensorFlow,
+    /// `flax_model.msgpack`.
+    #[error("Flax")]
+    Flax,
+}
+
 /// A model folder that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,6 +64,18 @@ pub enum ModelError {
     /// A file that every model folder has.
     #[error("{folder} has no {file}")]
     MissingFile { folder: PathBuf, file: &'static str },
+    /// A folder whose weights are in files that are never read, because of their format.
+    #[error("{folder} has no model.safetensors: its weights are in {file} ({format})")]
+    OtherWeights { folder: PathBuf, file: String, format: WeightFormat },
+    /// An adapter, without the model it adapts.
+    #[error("{folder} holds an adapter, not a model: its base model is {base}")]
+    AdapterOnly { folder: PathBuf, base: String },
+    /// An adapter beside the weights of a model: `transformers` would apply it.
+    #[error("{folder} has {file} beside the weights: an adapter would change the result")]
+    AdapterBeside { folder: PathBuf, file: String },
+    /// Weights that are not stored as plain numbers.
+    #[error("quantization_config: weights quantized with {method} are not supported")]
+    Quantized { method: String },
     /// The file is not JSON.
     #[error("not valid JSON: {source}")]
     NotJson { source: serde_json::Error },
@@ -94,6 +126,18 @@ pub enum ModelError {
     /// Not a whole safetensors file.
     #[error("not a complete safetensors file of {bytes} bytes: {reason}")]
     NotSafetensors { bytes: usize, reason: String },
+    /// A shard that the index of a sharded model names is not in the folder.
+    #[error("shard {shard} is missing")]
+    MissingShard { shard: String },
+    /// An index that names a file in another folder.
+    #[error("shard '{shard}' is not the name of a file beside the index")]
+    ShardPath { shard: String },
+    /// A shard without a tensor that the index says it has.
+    #[error("{shard} has no tensor {tensor}")]
+    NotInShard { tensor: String, shard: String },
+    /// A tensor that two shards hold.
+    #[error("tensor {tensor} stands in two shards")]
+    DuplicateTensor { tensor: String },
     /// A tensor that the model needs is missing.
     #[error("tensor {tensor} is missing")]
     MissingTensor { tensor: String },

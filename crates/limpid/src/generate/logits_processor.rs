@@ -7,12 +7,14 @@
 //! bad_words_ids          z[j] ← −∞ if j would complete an excluded token sequence
 //! min_new_tokens         z[eos] ← −∞ while the sequence is too short
 //! forced_eos_token_id    every other token gets −∞ at the last position
+//! renormalize_logits     z ← log softmax(z)
 //! ```
 //!
 //! In the order of `transformers` 5.22 (`_get_logits_processor`); temperature, top-k and top-p come
 //! after ([`super::sampling`]). The sequence is the prompt (for an encoder-decoder: the decoder's)
 //! and the new tokens. Greedy search and sampling apply them to logits, beam search to
-//! log-probabilities, as `transformers` does; the rest is not normalized again.
+//! log-probabilities, as `transformers` does; what is left sums to less than 1, unless
+//! `renormalize_logits` is set.
 
 use crate::error::{GenerationError, Result};
 
@@ -36,6 +38,18 @@ pub struct LogitsProcessor {
     pub min_length: usize,
     /// The token at the last position, if the sequence reaches it.
     pub forced_eos_token_id: Option<u32>,
+    /// Whether what the others leave is normalized again (`renormalize_logits`).
+    pub renormalization: Renormalization,
+}
+
+/// Whether the scores of a row are log-probabilities after the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Renormalization {
+    /// As the processors leave them.
+    #[default]
+    Off,
+    /// Their log softmax. It changes which beams win, and no probability of a sample.
+    LogSoftmax,
 }
 
 impl Default for LogitsProcessor {
@@ -49,6 +63,7 @@ impl Default for LogitsProcessor {
             min_new_tokens: 0,
             min_length: 0,
             forced_eos_token_id: None,
+            renormalization: Renormalization::Off,
         }
     }
 }
@@ -116,6 +131,9 @@ impl LogitsProcessor {
             logits.fill(f32::NEG_INFINITY);
             logits[eos as usize] = 0.0;
         }
+        if self.renormalization == Renormalization::LogSoftmax {
+            renormalize(logits);
+        }
     }
 
     fn penalize_repetition(&self, logits: &mut [f32], tokens: &[u32]) {
@@ -149,6 +167,17 @@ impl LogitsProcessor {
             }
         }
     }
+}
+
+/// z ← z − log Σ exp z; a row without candidates stays one, and so does one with NaN.
+fn renormalize(logits: &mut [f32]) {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if !max.is_finite() {
+        return;
+    }
+    let sum: f64 = logits.iter().map(|z| f64::from(z - max).exp()).sum();
+    let log = sum.ln() as f32;
+    logits.iter_mut().for_each(|z| *z = (*z - max) - log);
 }
 
 fn exclude(logits: &mut [f32], token: u32) {
@@ -185,6 +214,24 @@ mod tests {
         let mut logits = vec![2.0, -1.0, 0.0, 4.0, -3.0];
         processor.apply(&mut logits, ProcessorInput { tokens, new_tokens, max_new_tokens: 9 });
         logits
+    }
+
+    #[test]
+    fn what_is_left_is_normalized_again_if_asked_for() {
+        let processor = LogitsProcessor {
+            bad_words_ids: vec![vec![0]],
+            renormalization: Renormalization::LogSoftmax,
+            ..LogitsProcessor::default()
+        };
+        // Probabilities 1/2, 3/8 and 1/8: without the first, 3/4 and 1/4.
+        let mut logits = [0.5_f32, 0.375, 0.125].map(f32::ln);
+        let input = ProcessorInput { tokens: &[], new_tokens: 0, max_new_tokens: 9 };
+        processor.apply(&mut logits, input);
+        assert_eq!(logits[0], OUT);
+        assert!((logits[1].exp() - 0.75).abs() < 1e-6 && (logits[2].exp() - 0.25).abs() < 1e-6);
+        let mut none = [OUT; 3];
+        processor.apply(&mut none, input);
+        assert_eq!(none, [OUT; 3], "refused later, as one without candidates");
     }
 
     #[test]

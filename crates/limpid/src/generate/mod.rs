@@ -46,7 +46,7 @@ pub use decoding::{
 };
 pub use events::{Event, OnEvent};
 pub use language_model::{ContextOverflow, GenerateOptions, generate};
-pub use logits_processor::{LogitsProcessor, ProcessorInput};
+pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
 pub use stream::TextStream;

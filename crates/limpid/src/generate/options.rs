@@ -3,7 +3,7 @@
 use super::decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
-use super::logits_processor::{LogitsProcessor, out_of_range};
+use super::logits_processor::{LogitsProcessor, Renormalization, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{Error, GenerationError, Result};
 use crate::hub::GenerationConfig;
@@ -82,6 +82,10 @@ impl GenerationOptions {
             min_new_tokens: self.min_new_tokens.or(file.min_new_tokens).unwrap_or(0),
             min_length: file.min_length.filter(|_| self.min_new_tokens.is_none()).unwrap_or(0),
             forced_eos_token_id: file.forced_eos_token_id,
+            renormalization: match file.renormalize_logits {
+                Some(true) => Renormalization::LogSoftmax,
+                _ => Renormalization::Off,
+            },
         };
         let length = LengthLimits {
             max_new_tokens: self.max_new_tokens,

@@ -2,6 +2,7 @@
 //! name; an unknown key is named in a warning.
 
 use super::families;
+use super::folder::check_quantization;
 use super::keys::{Keys, read_object};
 use crate::error::{KeyScope, ModelError, Result};
 use crate::model::Model;
@@ -45,19 +46,33 @@ impl Warning {
     }
 }
 
-/// Keys that do not change what the supported models compute: records, training, other heads.
+/// Keys that do not change what the supported models compute: records, training, other heads,
+/// decoding (read elsewhere), speed.
 const HARMLESS: &[&str] = &[
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_commit_hash",
     "_name_or_path",
     "_num_labels",
     "architectures",
+    "attn_implementation",
     "bad_words_ids",
+    "begin_suppress_tokens",
     "bos_token_id",
+    "chunk_size_feed_forward",
     "classif_dropout",
     "classifier_dropout",
     "decoder_layerdrop",
+    "diversity_penalty",
+    "do_sample",
     "dtype",
+    "early_stopping",
     "encoder_layerdrop",
+    "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty",
     "extra_pos_embeddings",
+    "finetuning_task",
+    "forced_bos_token_id",
     "forced_eos_token_id",
     "gradient_checkpointing",
     "id2label",
@@ -66,27 +81,51 @@ const HARMLESS: &[&str] = &[
     "is_encoder_decoder",
     "label2id",
     "length_penalty",
+    "mask_token_id",
     "max_length",
+    "max_new_tokens",
     "min_length",
+    "min_new_tokens",
     "model_type",
     "n_ctx",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
     "num_beams",
     "num_hidden_layers",
     "num_labels",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
     "output_past",
+    "output_scores",
     "predict_special_tokens",
+    "prefix",
     "problem_type",
+    "remove_invalid_values",
+    "renormalize_logits",
     "reorder_and_upcast_attn",
+    "repetition_penalty",
     "return_dict",
+    "return_dict_in_generate",
+    "sep_token_id",
     "static_position_embeddings",
     "summary_activation",
     "summary_first_dropout",
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
+    "suppress_tokens",
     "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tokenizer_class",
+    "top_k",
+    "top_p",
     "torch_dtype",
+    "torchscript",
     "transformers_version",
+    "typical_p",
+    "use_bfloat16",
     "use_cache",
 ];
 
@@ -104,6 +143,7 @@ pub(super) fn read_family(
     path: &Path,
 ) -> Result<(&'static dyn families::Family, StackConfig, Vec<Warning>)> {
     let mut keys = Keys { path, map: read_object(path)?, scope: KeyScope::Model };
+    check_quantization(path, keys.map.remove("quantization_config"))?;
     let supported = families::model_types;
     let found = match keys.map.get("model_type") {
         Some(Value::String(found)) => found.clone(),

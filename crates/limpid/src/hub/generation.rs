@@ -39,6 +39,8 @@ pub struct GenerationConfig {
     pub bos_token_id: Option<u32>,
     /// The token forced at the maximum length.
     pub forced_eos_token_id: Option<u32>,
+    /// Whether scores are normalized again after the logits processors.
+    pub renormalize_logits: Option<bool>,
     /// Maximum length, prompt included.
     pub max_length: Option<usize>,
     /// Maximum number of generated tokens.
@@ -86,7 +88,6 @@ fn refused() -> Vec<(&'static str, Vec<Value>)> {
         ("min_p", or(json!(0))),
         ("num_beam_groups", or(json!(1))),
         ("penalty_alpha", or(json!(0))),
-        ("renormalize_logits", or(json!(false))),
         ("sequence_bias", none()),
         ("suppress_tokens", vec![Value::Null, json!([])]),
         ("token_healing", or(json!(false))),
@@ -197,6 +198,7 @@ fn read(keys: &mut Keys) -> Result<GenerationConfig> {
         eos_token_id: keys.ids("eos_token_id")?,
         bos_token_id: keys.optional_size("bos_token_id")?.map(|id| id as u32),
         forced_eos_token_id: keys.one_id("forced_eos_token_id")?,
+        renormalize_logits: keys.flag("renormalize_logits")?,
         max_length: keys.optional_size("max_length")?,
         max_new_tokens: keys.optional_size("max_new_tokens")?,
         min_length: keys.optional_size("min_length")?,
@@ -247,7 +249,7 @@ mod tests {
             "bad_words_ids": [[5], [1, 2]], "eos_token_id": [3, 4], "forced_eos_token_id": 3,
             "max_length": 512, "do_sample": true, "top_k": 0, "top_p": 0.9,
             "no_repeat_ngram_size": 0, "stop_strings": "x", "typical_p": 1.0, "use_cache": true,
-            "temperature": 0.7}"#;
+            "temperature": 0.7, "renormalize_logits": true}"#;
         let (generation, warnings) = load(Some(own), "{}").unwrap();
         assert_eq!(warnings, []);
         let want = GenerationConfig {
@@ -261,6 +263,7 @@ mod tests {
             bad_words_ids: vec![vec![5], vec![1, 2]],
             eos_token_id: vec![3, 4],
             forced_eos_token_id: Some(3),
+            renormalize_logits: Some(true),
             max_length: Some(512),
             stop_strings: vec!["x".into()],
             ..GenerationConfig::default()
@@ -291,7 +294,6 @@ mod tests {
             ("diversity_penalty", "0.3"),
             ("suppress_tokens", "[1]"),
             ("forced_bos_token_id", "7"),
-            ("renormalize_logits", "true"),
         ] {
             let error =
                 load(Some(&format!("{{\"{key}\": {value}}}")), "{}").unwrap_err().to_string();

@@ -12,6 +12,7 @@
 use crate::error::Tying;
 use limpid_tensor::params::{ParamId, ParamSpec};
 use limpid_tensor::tensor::Tensor;
+use std::convert::Infallible;
 use std::ops::Range;
 
 /// The layout of a matrix in a file; parameters are (out, in).
@@ -60,12 +61,49 @@ impl FileTensor {
     /// # Panics
     /// If the lengths differ.
     pub fn to_memory(&self, to: &mut [f32], values: &[f32]) {
-        let rows = self.rows.len();
+        assert_eq!(to.len(), values.len(), "{} values in memory and in the file", self.name);
+        let copy = |start: usize, to: &mut [f32]| {
+            to.copy_from_slice(&values[start..start + to.len()]);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(()) = self.fill(to, copy);
+    }
+
+    /// Fills a parameter in its own order: `read` fills a slice with the values of the file from
+    /// this one on.
+    pub(super) fn fill<E>(
+        &self,
+        to: &mut [f32],
+        mut read: impl FnMut(usize, &mut [f32]) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self.form {
-            FileForm::Same => to.copy_from_slice(values),
-            FileForm::Transposed => transpose(to, values, rows, values.len() / rows.max(1)),
+            FileForm::Same => read(0, to),
+            FileForm::Transposed => {
+                // to (rows, cols) from the file's (cols, rows), some rows of the file at a time.
+                let rows = self.rows.len();
+                let cols = to.len() / rows.max(1);
+                let mut panel = vec![0.0; PANEL.min(cols) * rows];
+                for first in (0..cols).step_by(PANEL) {
+                    let width = PANEL.min(cols - first);
+                    let panel = &mut panel[..width * rows];
+                    read(first * rows, panel)?;
+                    for (i, to) in to.chunks_exact_mut(cols).enumerate() {
+                        for (j, x) in to[first..first + width].iter_mut().enumerate() {
+                            *x = panel[j * rows + i];
+                        }
+                    }
+                }
+                Ok(())
+            }
             // Heads of three parts each (q, k, v) become three parts of heads.
-            FileForm::ByHead { heads } => swap_blocks(to, values, [heads, 3]),
+            FileForm::ByHead { heads } => {
+                let block = to.len() / (3 * heads).max(1);
+                for (i, to) in to.chunks_exact_mut(block.max(1)).enumerate() {
+                    let (part, head) = (i / heads, i % heads);
+                    read((head * 3 + part) * block, to)?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -82,6 +120,9 @@ impl FileTensor {
         }
     }
 }
+
+/// Rows of a transposed matrix that are read together: the floats of a cache line.
+const PANEL: usize = 16;
 
 /// to (rows, cols) from `values` (cols, rows).
 fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {
@@ -307,6 +348,27 @@ mod tests {
                 row("head_bias", "", 0..4, Same),
             ]
         );
+    }
+
+    #[test]
+    fn every_form_is_read_as_it_is_written() {
+        let mut builder = limpid_tensor::params::Params::builder();
+        let param = builder.add("w", [6, 37], limpid_tensor::params::Init::Zeros);
+        let values: Vec<f32> = (0..6 * 37).map(|i| i as f32).collect();
+        let read = |form, file: &[f32]| {
+            let tensor = FileTensor { name: "w".into(), aliases: vec![], param, rows: 0..6, form };
+            let mut memory = vec![f32::NAN; file.len()];
+            tensor.to_memory(&mut memory, file);
+            let mut back = vec![f32::NAN; file.len()];
+            tensor.to_file(&mut back, &memory);
+            assert_eq!(back, file, "{form:?}");
+            memory
+        };
+        assert_eq!(read(FileForm::Same, &values), values);
+        // Row 1, column 20 of memory is row 20, column 1 of the file's (37, 6).
+        assert_eq!(read(FileForm::Transposed, &values)[37 + 20], values[20 * 6 + 1]);
+        // Two heads of q, k and v, one row each: the second row of memory is q of the second head.
+        assert_eq!(read(FileForm::ByHead { heads: 2 }, &values)[37..74], values[3 * 37..4 * 37]);
     }
 
     #[test]

@@ -21,30 +21,38 @@
 //! ```
 
 mod config;
+mod dense;
 mod families;
+mod folder;
 mod generation;
 mod keys;
 mod layout;
 mod pooling;
+mod sentence;
+mod shards;
+mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
 pub use config::{Warning, check_can_save, read_config, write_config};
+pub use dense::{Dense, DenseActivation};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
-pub use pooling::{Pooling, SentenceConfig, TextCase, load_pooling, load_sentence_config};
+pub use pooling::{Pooling, TextCase};
+pub use sentence::{
+    SentenceConfig, SentenceModule, SentenceOrigin, load_pooling, load_sentence_config,
+    transformer_folder,
+};
 pub use weights::write_weights;
 
-use crate::error::{Error, ModelError, Result};
+use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use limpid_tensor::params::Params;
 use serde_json::Value;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
-use weights::WeightFile;
+use weights::Weights;
 
 /// In a run folder: where the run that is to be replaced waits.
 pub(crate) const REPLACED: &str = ".replaced";
@@ -70,14 +78,10 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 /// # Errors
 /// [`ModelError`], if the folder holds no model, a model that is not supported, or damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
-    check_folder(folder)?;
+    folder::check(folder)?;
     let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
-    let path = folder.join(WEIGHTS);
-    let bytes = fs::read(&path).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => missing(folder, WEIGHTS),
-        _ => Error::io("read", &path, e),
-    })?;
-    let file = WeightFile::open(&path, &bytes)?;
+    folder::check_weights(folder)?;
+    let file = Weights::open(folder)?;
     let config = family.complete(config, &|name| file.has(name));
     let mut builder = Params::builder();
     let stack = Stack::new(&config, &mut builder)?;
@@ -90,32 +94,6 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     let mut params = builder.build_zeroed();
     file.read(&tensors, &mut params)?;
     Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
-}
-
-fn missing(folder: &Path, file: &'static str) -> Error {
-    ModelError::MissingFile { folder: folder.to_path_buf(), file }.into()
-}
-
-/// Refuses what is not a model folder, by what it is.
-fn check_folder(folder: &Path) -> Result<()> {
-    let path = folder.to_path_buf();
-    if !folder.exists() {
-        return Err(ModelError::NoSuchFolder { path }.into());
-    }
-    if !folder.is_dir() {
-        return Err(ModelError::NotAFolder { path }.into());
-    }
-    if folder.join(CONFIG).is_file() {
-        return Ok(());
-    }
-    if !folder.join("config.toml").is_file() {
-        return Err(missing(folder, CONFIG));
-    }
-    let folder = path;
-    Err(match folder.join(REPLACED).is_dir() {
-        false => ModelError::NoModelYet { folder }.into(),
-        true => ModelError::ReplacedRunWaits { folder }.into(),
-    })
 }
 
 /// Writes a model folder, each file atomically, with the default `generation_config.json`.

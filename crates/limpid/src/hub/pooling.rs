@@ -1,8 +1,8 @@
-//! How sentence-transformers computes one embedding per text: `modules.json`,
-//! `1_Pooling/config.json`, `sentence_bert_config.json`.
+//! How sentence-transformers makes one embedding of the embeddings of a text's tokens:
+//! `1_Pooling/config.json`.
 
-use super::keys::{read_json, read_object};
-use crate::error::{Error, ModelError, Result};
+use super::keys::read_object;
+use crate::error::{Error, KeyScope, ModelError, Result};
 use serde_json::Value;
 use std::path::Path;
 
@@ -15,15 +15,6 @@ pub enum Pooling {
     Mean,
 }
 
-/// `sentence_bert_config.json`: how texts are tokenized for a sentence embedding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SentenceConfig {
-    /// The maximum length of a text, in tokens.
-    pub max_seq_length: Option<usize>,
-    /// The case of the text that the tokenizer is given.
-    pub case: TextCase,
-}
-
 /// The case of the text that a tokenizer is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextCase {
@@ -34,53 +25,15 @@ pub enum TextCase {
     Lowercase,
 }
 
-/// Reads `sentence_bert_config.json` of a model folder; the default where there is none.
-/// # Errors
-/// If the file exists and is not a JSON object.
-pub fn load_sentence_config(folder: &Path) -> Result<SentenceConfig> {
-    let path = folder.join("sentence_bert_config.json");
-    if !path.is_file() {
-        return Ok(SentenceConfig::default());
-    }
-    let map = read_object(&path)?;
-    Ok(SentenceConfig {
-        max_seq_length: map.get("max_seq_length").and_then(Value::as_u64).map(|n| n as usize),
-        case: match map.get("do_lower_case") {
-            Some(Value::Bool(true)) => TextCase::Lowercase,
-            _ => TextCase::Preserved,
-        },
-    })
-}
-
-/// The pooling of a sentence-transformers folder; `None` where the folder has none.
-/// # Errors
-/// If a module or a pooling mode is not supported, by its name, or if a file is not JSON.
-pub fn load_pooling(folder: &Path) -> Result<Option<Pooling>> {
-    check_modules(&folder.join("modules.json"))?;
-    let pooling = folder.join("1_Pooling").join("config.json");
-    if pooling.is_file() { read_pooling(&pooling).map(Some) } else { Ok(None) }
-}
-
-/// A list of {"type": "sentence_transformers.models.Pooling", …}: a layer after the pooling would
-/// change the embeddings.
-fn check_modules(path: &Path) -> Result<()> {
-    if !path.is_file() {
-        return Ok(());
-    }
-    let modules = read_json(path)?;
-    for module in modules.as_array().into_iter().flatten() {
-        let kind = module["type"].as_str().unwrap_or_default();
-        let last = kind.rsplit('.').next().unwrap_or_default();
-        if !["Transformer", "Pooling", "Normalize"].contains(&last) {
-            let error = ModelError::UnsupportedModule { found: kind.into() };
-            return Err(Error::from(error).in_file(path));
-        }
-    }
-    Ok(())
-}
-
-fn read_pooling(path: &Path) -> Result<Pooling> {
+pub(super) fn read_pooling(path: &Path) -> Result<Pooling> {
     let map = read_object(path)?;
+    // Pooling without the tokens of the prompt: Instructor's.
+    if map.get("include_prompt") == Some(&Value::Bool(false)) {
+        let (key, found, supported) = ("include_prompt".into(), "false".into(), "true".into());
+        let scope = KeyScope::Model;
+        let error = ModelError::UnsupportedValue { key, found, supported, scope };
+        return Err(Error::from(error).in_file(path));
+    }
     let is_on = |key: &&String| key.starts_with("pooling_mode_") && map[*key] == Value::Bool(true);
     let on: Vec<&str> = map.keys().filter(is_on).map(|key| &key["pooling_mode_".len()..]).collect();
     let named: Vec<&str> = map.get("pooling_mode").and_then(Value::as_str).into_iter().collect();
@@ -97,6 +50,7 @@ fn read_pooling(path: &Path) -> Result<Pooling> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::{SentenceConfig, SentenceOrigin, load_pooling, load_sentence_config};
 
     #[test]
     fn the_pooling_of_a_folder_is_honoured_and_an_unsupported_one_is_refused() {
@@ -117,10 +71,28 @@ mod tests {
         assert!(error.to_string().contains("max_tokens"), "{error}");
         write("1_Pooling/config.json", old);
         write("sentence_bert_config.json", r#"{"max_seq_length": 256, "do_lower_case": true}"#);
-        let lowercase = SentenceConfig { max_seq_length: Some(256), case: TextCase::Lowercase };
+        let lowercase = SentenceConfig {
+            max_seq_length: Some(256),
+            case: TextCase::Lowercase,
+            origin: SentenceOrigin::SentenceTransformers,
+            ..SentenceConfig::default()
+        };
         assert_eq!(load_sentence_config(&folder).unwrap(), lowercase);
-        write("modules.json", r#"[{"type": "sentence_transformers.models.Dense"}]"#);
-        assert!(load_pooling(&folder).unwrap_err().to_string().contains("Dense"));
+        // Before the pooling, and unknown.
+        for kind in ["sentence_transformers.models.Dense", "sentence_transformers.models.LSTM"] {
+            write("modules.json", &format!(r#"[{{"type": "{kind}"}}]"#));
+            assert!(load_pooling(&folder).unwrap_err().to_string().contains(kind));
+            assert!(load_sentence_config(&folder).unwrap_err().to_string().contains(kind));
+        }
+        write("modules.json", r#"[{"type": "a.Transformer", "path": "../other"}]"#);
+        assert!(load_pooling(&folder).unwrap_err().to_string().contains("../other"));
+        write("modules.json", "[]");
+        let settings = r#"{"prompts": {"query": "q: "}, "default_prompt_name": "passage"}"#;
+        write("config_sentence_transformers.json", settings);
+        let error = load_sentence_config(&folder).unwrap_err().to_string();
+        assert!(error.contains("default_prompt_name is \"passage\""), "{error}");
+        let error = pooling(r#"{"pooling_mode": "mean", "include_prompt": false}"#).unwrap_err();
+        assert!(error.to_string().contains("include_prompt = false"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -2,42 +2,35 @@
 
 use super::families;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
+use super::shards::WeightFiles;
+use super::weight_file::StoredTensor;
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{Params, ParamsBuilder, Role};
-use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensorError, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// A weight file that is being read.
-pub(super) struct WeightFile<'a> {
-    path: &'a Path,
-    tensors: SafeTensors<'a>,
+/// The weights of a folder, to be read into the parameters of a model.
+pub(super) struct Weights {
+    files: WeightFiles,
 }
 
-impl<'a> WeightFile<'a> {
-    /// Parses the table of contents.
-    pub(super) fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
-        let tensors = SafeTensors::deserialize(bytes).map_err(|e| {
-            let (bytes, reason) = (bytes.len(), e.to_string());
-            Error::from(ModelError::NotSafetensors { bytes, reason }).in_file(path)
-        })?;
-        Ok(Self { path, tensors })
+impl Weights {
+    /// Maps the weight files of a folder.
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        Ok(Self { files: WeightFiles::open(folder)? })
     }
 
     /// Whether there is a tensor of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
-    }
-
-    fn error(&self, error: ModelError) -> Error {
-        Error::from(error).in_file(self.path)
+        self.files.tensor(name).is_some()
     }
 
     /// A tensor, under any of its names.
-    fn find(&self, tensor: &FileTensor) -> Option<TensorView<'a>> {
+    fn find(&self, tensor: &FileTensor) -> Option<StoredTensor<'_>> {
         let mut names = std::iter::once(&tensor.name).chain(&tensor.aliases);
-        names.find_map(|name| self.tensors.tensor(name).ok())
+        names.find_map(|name| self.files.tensor(name))
     }
 
     /// Checks that every tensor of the model is there with its shape, that tied copies are copies,
@@ -54,36 +47,34 @@ impl<'a> WeightFile<'a> {
         }
         let names = |tensor: &FileTensor| [vec![tensor.name.clone()], tensor.aliases.clone()];
         let used: BTreeSet<String> = tensors.iter().flat_map(names).flatten().collect();
-        let others: Vec<&str> =
-            self.tensors.names().into_iter().filter(|name| !used.contains(*name)).collect();
         let mut unused = Vec::new();
-        for name in others {
+        for name in self.files.names().filter(|name| !used.contains(*name)) {
             let copy = layout.copies.iter().find(|copy| name.ends_with(copy.suffix));
-            let constant = constants.iter().find(|constant| constant.name == name);
+            let constant = constants.iter().find(|constant| constant.name == *name);
             match (copy, constant) {
                 (Some(copy), _) => self.check_copy(name, copy, tensors, params)?,
                 (None, Some(constant)) => self.check_constant(constant)?,
                 (None, None) if layout.ignored.iter().any(|end| name.ends_with(end)) => {}
-                (None, None) => unused.push(name.to_string()),
+                (None, None) => unused.push(name.clone()),
             }
         }
-        unused.sort_unstable();
         Ok(unused)
     }
 
     fn check_shape(&self, tensor: &FileTensor, params: &ParamsBuilder) -> Result<()> {
         let (spec, name) = (params.spec(tensor.param), || tensor.name.clone());
-        let Some(view) = self.find(tensor) else {
+        let Some(stored) = self.find(tensor) else {
             // A fixed bias that a file does not hold is zero.
+            let missing = || Error::from(ModelError::MissingTensor { tensor: name() });
             return match spec.role {
                 Role::Fixed => Ok(()),
-                _ => Err(self.error(ModelError::MissingTensor { tensor: name() })),
+                _ => Err(missing().in_file(self.files.list())),
             };
         };
         let expected = tensor.shape(spec);
-        if view.shape() != expected {
-            let (tensor, found) = (name(), view.shape().to_vec());
-            return Err(self.error(ModelError::WrongShape { tensor, found, expected }));
+        if stored.shape() != expected {
+            let (tensor, found) = (name(), stored.shape().to_vec());
+            return Err(stored.error(ModelError::WrongShape { tensor, found, expected }));
         }
         Ok(())
     }
@@ -99,15 +90,11 @@ impl<'a> WeightFile<'a> {
         let of = |name: &&str| tensors.iter().find(|t| params.spec(t.param).name == **name);
         let original = copy.of.iter().find_map(|name| of(name).map(|t| (t, self.find(t))));
         let Some((original, Some(expected))) = original else { return Ok(()) };
-        let Ok(found) = self.tensors.tensor(name) else { return Ok(()) };
-        let same_bytes = found.dtype() == expected.dtype() && found.data() == expected.data();
-        if found.shape() == expected.shape()
-            && (same_bytes
-                || self.numbers(name, &found)? == self.numbers(&original.name, &expected)?)
-        {
+        let Some(found) = self.files.tensor(name) else { return Ok(()) };
+        if found.same_numbers(&expected)? {
             return Ok(());
         }
-        Err(self.error(ModelError::NotTied {
+        Err(found.error(ModelError::NotTied {
             tensor: name.into(),
             original: original.name.clone(),
             tying: copy.tying,
@@ -115,49 +102,26 @@ impl<'a> WeightFile<'a> {
     }
 
     fn check_constant(&self, constant: &Constant) -> Result<()> {
-        let name = &constant.name;
-        let Ok(view) = self.tensors.tensor(name) else { return Ok(()) };
-        let (stored, expected) = (self.numbers(name, &view)?, constant.value.data());
+        let tensor = constant.name.clone();
+        let Some(stored) = self.files.tensor(&tensor) else { return Ok(()) };
         // 1e-3: files in f16 have three digits.
-        let same = stored.len() == expected.len()
-            && stored.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3);
-        match same {
+        match stored.is_near(constant.value.data(), 1e-3)? {
             true => Ok(()),
-            false => Err(self.error(ModelError::NotSinusoidal { tensor: name.clone() })),
+            false => Err(stored.error(ModelError::NotSinusoidal { tensor })),
         }
     }
 
-    /// Fills the parameters from a file that [`WeightFile::check`] has passed. Every number must be
+    /// Fills the parameters from a file that [`Weights::check`] has passed. Every number must be
     /// finite.
     pub(super) fn read(&self, tensors: &[FileTensor], params: &mut Params) -> Result<()> {
         for tensor in tensors {
             let row: usize = params.shape(tensor.param).dims().skip(1).product();
-            let Some(view) = self.find(tensor) else { continue };
-            let values = self.numbers(&tensor.name, &view)?;
-            if let Some(index) = values.iter().position(|x| !x.is_finite()) {
-                let (tensor, value) = (tensor.name.clone(), values[index]);
-                return Err(self.error(ModelError::NotFinite { tensor, index, value }));
-            }
+            let Some(stored) = self.find(tensor) else { continue };
             let rows = tensor.rows.start * row..tensor.rows.end * row;
             let to = &mut params.get_mut(tensor.param)[rows];
-            tensor.to_memory(to, &values);
+            tensor.fill(to, |start, part| stored.read(start, part))?;
         }
         Ok(())
-    }
-
-    fn numbers(&self, name: &str, view: &TensorView) -> Result<Vec<f32>> {
-        let halves = || view.data().as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b));
-        Ok(match view.dtype() {
-            Dtype::F32 => {
-                view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
-            }
-            Dtype::F16 => halves().map(|bits| half::f16::from_bits(bits).to_f32()).collect(),
-            Dtype::BF16 => halves().map(|bits| half::bf16::from_bits(bits).to_f32()).collect(),
-            other => {
-                let (tensor, dtype) = (name.into(), format!("{other:?}"));
-                return Err(self.error(ModelError::UnsupportedDtype { tensor, dtype }));
-            }
-        })
     }
 }
 
@@ -218,6 +182,7 @@ mod tests {
     use crate::error::Tying;
     use crate::hub;
     use crate::model::config::DecoderConfig;
+    use safetensors::tensor::SafeTensors;
 
     #[test]
     fn an_untied_second_table_is_refused_and_a_true_copy_changes_nothing() {
@@ -227,16 +192,14 @@ mod tests {
         let bytes = write_weights(&model).unwrap();
         let path = folder.join("model.safetensors");
         let load_with_head = |change: f32| {
-            let file = WeightFile::open(&path, &bytes).unwrap();
             let mut all = Tensors::new();
-            for (name, view) in file.tensors.tensors() {
-                let values = file.numbers(&name, &view).unwrap();
-                all.insert(name, (view.shape().to_vec(), to_bytes(&values)));
+            for (name, view) in SafeTensors::deserialize(&bytes).unwrap().tensors() {
+                all.insert(name, (view.shape().to_vec(), view.data().to_vec()));
             }
-            let table = file.tensors.tensor("transformer.wte.weight").unwrap();
-            let mut values = file.numbers("wte", &table).unwrap();
-            values[3] += change;
-            all.insert("lm_head.weight".into(), (table.shape().to_vec(), to_bytes(&values)));
+            let (shape, mut table) = all["transformer.wte.weight"].clone();
+            let value = f32::from_le_bytes(table[12..16].try_into().unwrap());
+            table[12..16].copy_from_slice(&(value + change).to_le_bytes());
+            all.insert("lm_head.weight".into(), (shape, table));
             std::fs::write(&path, serialize(&all, None).unwrap()).unwrap();
             hub::load(&folder)
         };

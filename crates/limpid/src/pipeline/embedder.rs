@@ -1,9 +1,12 @@
 //! Sentence embeddings with an encoder.
 
 use super::loaded::{Loaded, LongText, Overlength, loaded_accessors};
-use crate::encode::{Normalization, Truncation, embed};
-use crate::error::{Result, Task};
-use crate::hub::{Pooling, TextCase, load_pooling, load_sentence_config};
+use crate::encode::{Normalization, Truncation, embed_with_modules};
+use crate::error::{EncodeError, ModelError, Result, Task};
+use crate::hub::{
+    Pooling, SentenceConfig, SentenceModule, SentenceOrigin, TextCase, load_pooling,
+    load_sentence_config,
+};
 use crate::model::Stack;
 use std::path::Path;
 
@@ -14,13 +17,13 @@ pub struct EmbedderOptions {
     pub pooling: Option<Pooling>,
     /// The length of the embeddings.
     pub normalization: Normalization,
-    /// What happens to a text with more tokens than the model has positions for; truncation is to
-    /// `max_seq_length` of the folder.
+    /// What happens to a text with more tokens than the model has positions for. A folder of
+    /// sentence-transformers decides for itself: texts are truncated to its `max_seq_length`.
     pub long_text: LongText,
 }
 
-/// An encoder (BERT) with its tokenizer and the files of sentence-transformers: pooling,
-/// lowercasing, maximum length.
+/// An encoder (BERT) with its tokenizer and the files of sentence-transformers: pooling, dense
+/// layers, lowercasing, prompts, maximum length.
 ///
 /// ```
 /// # use limpid::model::{Model, config::EncoderConfig};
@@ -45,7 +48,8 @@ pub struct Embedder {
     pooling: Pooling,
     normalization: Normalization,
     truncation: Truncation,
-    case: TextCase,
+    sentence: SentenceConfig,
+    prompt: String,
 }
 
 impl Embedder {
@@ -63,19 +67,56 @@ impl Embedder {
     pub fn load_with(path: impl AsRef<Path>, options: EmbedderOptions) -> Result<Self> {
         let suits = |stack: &Stack| matches!(stack, Stack::Encoder(_));
         let loaded = Loaded::new(path.as_ref(), Task::Embedding, suits)?;
+        // The modules of sentence-transformers stand beside `0_Transformer`, not in it.
+        let root = match path.as_ref().join("modules.json").is_file() {
+            true => path.as_ref().to_path_buf(),
+            false => loaded.folder.clone(),
+        };
+        let root = root.as_path();
         let pooling = match options.pooling {
             Some(pooling) => pooling,
-            None => load_pooling(&loaded.folder)?.unwrap_or(Pooling::Mean),
+            None => load_pooling(root)?.unwrap_or(Pooling::Mean),
         };
-        let sentence = load_sentence_config(&loaded.folder)?;
-        let truncation = match options.long_text {
-            LongText::Error => Truncation::Error,
-            LongText::Truncate => {
-                Truncation::MaxLength(sentence.max_seq_length.unwrap_or(usize::MAX))
-            }
+        let sentence = load_sentence_config(root)?;
+        let length = sentence.max_seq_length.unwrap_or(usize::MAX);
+        let truncation = match (sentence.origin, options.long_text) {
+            (SentenceOrigin::Other, LongText::Error) => Truncation::Error,
+            _ => Truncation::MaxLength(length),
         };
+        let prompt = sentence.default_prompt_name.as_ref().map(|name| &sentence.prompts[name]);
+        let prompt = prompt.cloned().unwrap_or_default();
         let normalization = options.normalization;
-        Ok(Self { loaded, pooling, normalization, truncation, case: sentence.case })
+        let embedder = Self { loaded, pooling, normalization, truncation, sentence, prompt };
+        embedder.check_modules(root)?;
+        Ok(embedder)
+    }
+
+    /// Each layer must take what the one before gives.
+    fn check_modules(&self, root: &Path) -> Result<()> {
+        let mut width = self.hidden_size();
+        for module in &self.sentence.modules {
+            if let SentenceModule::Dense(dense) = module
+                && dense.in_features() != width
+            {
+                let (found, key) = (dense.in_features().to_string(), "in_features".into());
+                let error = ModelError::WrongValue { key, found, expected: width.to_string() };
+                return Err(crate::error::Error::from(error).in_file(&root.join("modules.json")));
+            }
+            width = width_after(module, width);
+        }
+        Ok(())
+    }
+
+    /// The same embedder with another prompt of the folder before every text.
+    /// # Errors
+    /// [`EncodeError::UnknownPrompt`] if the folder has no prompt of this name.
+    pub fn with_prompt(mut self, name: &str) -> Result<Self> {
+        let Some(prompt) = self.sentence.prompts.get(name) else {
+            let available = self.sentence.prompts.keys().cloned().collect();
+            return Err(EncodeError::UnknownPrompt { name: name.into(), available }.into());
+        };
+        self.prompt = prompt.clone();
+        Ok(self)
     }
 
     /// One vector per text, (c). Each is the one that its text gives alone.
@@ -84,11 +125,17 @@ impl Embedder {
     pub fn embed<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<f32>>> {
         let texts: Vec<String> = texts.iter().map(|text| self.cased(text.as_ref())).collect();
         let encoder = self.loaded.encoder(self.truncation);
-        embed(&encoder, &texts, self.pooling, self.normalization)
+        let modules = &self.sentence.modules;
+        embed_with_modules(&encoder, &texts, self.pooling, modules, self.normalization)
     }
 
     /// The number of components of an embedding.
     pub fn dimension(&self) -> usize {
+        let modules = self.sentence.modules.iter();
+        modules.fold(self.hidden_size(), |width, module| width_after(module, width))
+    }
+
+    fn hidden_size(&self) -> usize {
         self.loaded.encoder(self.truncation).model.config().hidden_size
     }
 
@@ -106,13 +153,23 @@ impl Embedder {
         self.loaded.tokenizer.unknown_words(&self.cased(text))
     }
 
-    /// A text in the case that the folder asks for.
+    /// A text with the prompt before it, in the case that the folder asks for.
     fn cased(&self, text: &str) -> String {
-        match self.case {
-            TextCase::Preserved => text.to_string(),
+        let text = format!("{}{text}", self.prompt);
+        match self.sentence.case {
+            TextCase::Preserved => text,
             TextCase::Lowercase => text.to_lowercase(),
         }
     }
 
     loaded_accessors!();
+}
+
+/// Components of an embedding after a module.
+fn width_after(module: &SentenceModule, width: usize) -> usize {
+    match module {
+        SentenceModule::Normalize => width,
+        SentenceModule::Dense(dense) => dense.out_features(),
+        SentenceModule::Truncate(length) => width.min(*length),
+    }
 }

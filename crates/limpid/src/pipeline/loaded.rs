@@ -8,11 +8,14 @@ use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
 use std::path::{Path, PathBuf};
 
-/// The model folder that a path stands for: the folder of a run stands for the model in it.
+/// The model folder that a path stands for: the folder of a run stands for the model in it, and one
+/// of sentence-transformers for its Transformer module, which may be in `0_Transformer`.
 pub fn model_folder(path: impl AsRef<Path>) -> PathBuf {
-    let (folder, inner) = (path.as_ref(), path.as_ref().join("model"));
-    let is_run = !folder.join("config.json").exists() && inner.join("config.json").exists();
-    if is_run { inner } else { folder.to_path_buf() }
+    let folder = path.as_ref();
+    let has_config = |folder: &PathBuf| folder.join("config.json").exists();
+    let mut places =
+        [folder.to_path_buf(), folder.join("model"), hub::transformer_folder(folder)].into_iter();
+    places.find(has_config).unwrap_or_else(|| folder.to_path_buf())
 }
 
 /// A text with more tokens than the model reads.

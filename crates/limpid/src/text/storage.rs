@@ -2,8 +2,8 @@
 
 use super::formats::{self, Loaded};
 use super::tokenizer::{Backend, Tokenizer};
-use crate::error::{Result, TokenizerError};
-use crate::files::{create_folder, write_atomic};
+use crate::error::{FileError, Result, TokenizerError};
+use crate::files::{create_folder, is_lfs_pointer, write_atomic};
 use crate::hash::hash_bytes;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,9 @@ impl Tokenizer {
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join("tokenizer.json");
         match std::fs::read_to_string(&path) {
+            Ok(json) if is_lfs_pointer(json.as_bytes()) => {
+                Err(FileError::GitLfsPointer { path }.into())
+            }
             Ok(json) => Self::from_json(&path, &json),
             Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
                 let backend = match formats::load(folder)? {

@@ -1,0 +1,129 @@
+//! What a folder is: refused by what it has, if it is not a model folder in our formats.
+
+use super::keys::read_object;
+use super::shards::INDEX;
+use super::{CONFIG, REPLACED, WEIGHTS};
+use crate::error::{Error, ModelError, Result, WeightFormat};
+use serde_json::Value;
+use std::path::Path;
+
+/// The settings of an adapter, in PEFT's format.
+const ADAPTER: &str = "adapter_config.json";
+
+/// The weights of an adapter, in PEFT's format.
+const ADAPTER_WEIGHTS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
+
+fn missing(folder: &Path, file: &'static str) -> Error {
+    ModelError::MissingFile { folder: folder.to_path_buf(), file }.into()
+}
+
+/// Refuses what is not a model folder.
+pub(super) fn check(folder: &Path) -> Result<()> {
+    let path = folder.to_path_buf();
+    if !folder.exists() {
+        return Err(ModelError::NoSuchFolder { path }.into());
+    }
+    if !folder.is_dir() {
+        return Err(ModelError::NotAFolder { path }.into());
+    }
+    if folder.join(CONFIG).is_file() {
+        return Ok(());
+    }
+    if folder.join("config.toml").is_file() {
+        let folder = path;
+        return Err(match folder.join(REPLACED).is_dir() {
+            false => ModelError::NoModelYet { folder }.into(),
+            true => ModelError::ReplacedRunWaits { folder }.into(),
+        });
+    }
+    check_adapter(folder)?;
+    check_other_weights(folder)?;
+    Err(missing(folder, CONFIG))
+}
+
+/// Refuses a folder with a `config.json` whose weights we do not read, or not alone.
+pub(super) fn check_weights(folder: &Path) -> Result<()> {
+    check_adapter(folder)?;
+    if has_weights(folder) {
+        return Ok(());
+    }
+    check_other_weights(folder)?;
+    Err(missing(folder, WEIGHTS))
+}
+
+fn has_weights(folder: &Path) -> bool {
+    folder.join(WEIGHTS).exists() || folder.join(INDEX).exists()
+}
+
+/// An adapter changes what its base computes, so it is not ignored.
+fn check_adapter(folder: &Path) -> Result<()> {
+    let mut files = [ADAPTER].into_iter().chain(ADAPTER_WEIGHTS);
+    let Some(file) = files.find(|file| folder.join(file).is_file()) else { return Ok(()) };
+    let path = folder.to_path_buf();
+    if has_weights(folder) {
+        return Err(ModelError::AdapterBeside { folder: path, file: file.into() }.into());
+    }
+    let base = match file == ADAPTER {
+        true => read_object(&folder.join(file))?.remove("base_model_name_or_path"),
+        false => None,
+    };
+    let base = match base {
+        Some(Value::String(base)) if !base.is_empty() => base,
+        _ => "not named".into(),
+    };
+    Err(ModelError::AdapterOnly { folder: path, base }.into())
+}
+
+/// Names the first file of weights in a format that is not read.
+fn check_other_weights(folder: &Path) -> Result<()> {
+    // As a download leaves them: ONNX files also in a folder of their own.
+    let mut names = names_in(folder);
+    names.extend(names_in(&folder.join("onnx")).iter().map(|name| format!("onnx/{name}")));
+    for format in [
+        WeightFormat::Pickle,
+        WeightFormat::Gguf,
+        WeightFormat::Onnx,
+        WeightFormat::TensorFlow,
+        WeightFormat::Flax,
+    ] {
+        if let Some(file) = names.iter().find(|name| is_of(name, format)) {
+            let (folder, file) = (folder.to_path_buf(), file.clone());
+            return Err(ModelError::OtherWeights { folder, file, format }.into());
+        }
+    }
+    Ok(())
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn is_of(name: &str, format: WeightFormat) -> bool {
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    match format {
+        WeightFormat::Pickle => {
+            ends(&[".pt", ".pth", ".ckpt"])
+                || (name.starts_with("pytorch_model") && ends(&[".bin", ".bin.index.json"]))
+        }
+        WeightFormat::Gguf => ends(&[".gguf"]),
+        WeightFormat::Onnx => ends(&[".onnx"]),
+        WeightFormat::TensorFlow => ends(&[".h5"]),
+        WeightFormat::Flax => ends(&[".msgpack"]),
+    }
+}
+
+/// Refuses quantized weights: they would have to be unpacked as their method does.
+pub(super) fn check_quantization(path: &Path, value: Option<Value>) -> Result<()> {
+    let method = match value {
+        None | Some(Value::Null) => return Ok(()),
+        Some(config) => match &config["quant_method"] {
+            Value::String(method) => method.clone(),
+            _ => "an unnamed method".into(),
+        },
+    };
+    Err(Error::from(ModelError::Quantized { method }).in_file(path))
+}
