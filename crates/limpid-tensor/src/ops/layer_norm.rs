@@ -8,13 +8,19 @@ use crate::tape::{BackwardPass, Tape, Var, VarId};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
-    /// y = layer_norm(x)·γ + β: (n, c) -> (n, c).
+    /// y = layer_norm(x)·γ + β: (n, c) -> (n, c); without β, y = layer_norm(x)·γ.
     ///
     /// # Panics
     /// If γ or β is not (c).
     #[track_caller]
-    pub fn layer_norm(&mut self, x: &Var, gamma: ParamId, beta: ParamId, eps: f32) -> Var {
-        let (y, _, saved) = self.normalise(x, None, gamma, beta, eps);
+    pub fn layer_norm(
+        &mut self,
+        x: &Var,
+        gamma: ParamId,
+        beta: impl Into<Option<ParamId>>,
+        eps: f32,
+    ) -> Var {
+        let (y, _, saved) = self.normalise(x, None, gamma, beta.into(), eps);
         let x = x.id();
         self.record("layer_norm", y, move |dy, pass| {
             let dx = saved.backward(Some(dy), None, pass);
@@ -35,10 +41,10 @@ impl Tape<'_> {
         a: &Var,
         b: &Var,
         gamma: ParamId,
-        beta: ParamId,
+        beta: impl Into<Option<ParamId>>,
         eps: f32,
     ) -> (Var, Var) {
-        let (y, sum, saved) = self.normalise(a, Some(b), gamma, beta, eps);
+        let (y, sum, saved) = self.normalise(a, Some(b), gamma, beta.into(), eps);
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
         let [x, y] = self.record_many("add_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.
@@ -55,11 +61,12 @@ impl Tape<'_> {
         a: &Var,
         b: Option<&Var>,
         gamma: ParamId,
-        beta: ParamId,
+        beta: Option<ParamId>,
         eps: f32,
     ) -> (Tensor, Tensor, Saved) {
         let shape = a.shape();
-        let (g, bt) = (self.param_shape(gamma), self.param_shape(beta));
+        let g = self.param_shape(gamma);
+        let bt = beta.map_or(g, |beta| self.param_shape(beta));
         assert!(
             shape.rank() == 2 && g.len() == shape.dim(1) && bt.len() == g.len(),
             "layer norm: x {shape} does not fit gamma {g} and beta {bt}"
@@ -75,6 +82,7 @@ impl Tape<'_> {
             None => NormInput::Plain(a.data()),
             Some(b) => NormInput::Residual(a.data(), b.data()),
         };
+        let zeros = Tensor::zeros([if beta.is_some() { 0 } else { shape.dim(1) }]);
         layer_norm_forward(
             y.data_mut(),
             sum.data_mut(),
@@ -82,7 +90,7 @@ impl Tape<'_> {
             rstd.data_mut(),
             input,
             self.param(gamma),
-            self.param(beta),
+            beta.map_or(zeros.data(), |beta| self.param(beta)),
             eps,
         );
         let x = if b.is_some() { sum.clone() } else { a.value().clone() };
@@ -96,7 +104,7 @@ struct Saved {
     mean: Tensor,
     rstd: Tensor,
     gamma: ParamId,
-    beta: ParamId,
+    beta: Option<ParamId>,
 }
 
 impl Saved {
@@ -123,7 +131,9 @@ impl Saved {
             self.rstd.data(),
         );
         pass.add_param_gradient(self.gamma, dgamma);
-        pass.add_param_gradient(self.beta, dbeta);
+        if let Some(beta) = self.beta {
+            pass.add_param_gradient(beta, dbeta);
+        }
         dx
     }
 }
@@ -132,6 +142,7 @@ impl Saved {
 mod tests {
     use crate::gradcheck::{GradCheck, random_tensor};
     use crate::params::{Init, ParamId, Params};
+    use crate::tape::{Tape, Var};
 
     fn gamma_beta(c: usize) -> (Params, ParamId, ParamId) {
         let mut builder = Params::builder();
@@ -148,6 +159,23 @@ mod tests {
                 .input(random_tensor([n, c]))
                 .assert(|t, x| t.layer_norm(&x[0], gamma, beta, 0.1));
         }
+    }
+
+    #[test]
+    fn without_a_shift_it_is_the_norm_whose_shift_is_zero() {
+        let (mut params, gamma, beta) = gamma_beta(5);
+        params.get_mut(beta).fill(0.0);
+        let x = random_tensor([3, 5]);
+        let mut t = Tape::inference(&params);
+        let x = Var::constant(x);
+        let [with, without] = [Some(beta), None].map(|beta| t.layer_norm(&x, gamma, beta, 0.1));
+        assert_eq!(with.data(), without.data());
+        let mut builder = Params::builder();
+        let gamma = builder.add("gamma", [5], Init::Normal(0.7));
+        GradCheck::new(builder.build(2))
+            .input(random_tensor([3, 5]))
+            .input(random_tensor([3, 5]))
+            .assert(|t, x| t.add_norm(&x[0], &x[1], gamma, None, 0.1).1);
     }
 
     #[test]

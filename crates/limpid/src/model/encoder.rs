@@ -9,15 +9,15 @@
 //! classifier: logits = p·Wᵀ + b                                           (sequences, labels)
 //! ```
 //!
+//! Layers as in ModernBERT are pre-norm and have no position table; there p goes through a norm.
+//!
 //! Only masked rows go through the masked-LM head: its output projection is the largest product of
 //! the model, and the loss does not depend on the other rows. Reference: Devlin et al. 2019.
 
 use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
 use crate::error::Result;
 use crate::model::config::{EncoderConfig, EncoderHead};
-use crate::nn::{
-    LayerConfig, LayerInit, LayerKind, LayerOptions, Layers, Linear, Norm, NormPlacement,
-};
+use crate::nn::{Bias, LayerConfig, LayerInit, LayerKind, Layers, Linear, Norm};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::{LossSpec, PositionTable};
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
@@ -36,16 +36,24 @@ const MATRIX: Init = Init::Xavier;
 pub struct Encoder {
     config: EncoderConfig,
     tokens: ParamId,
-    positions: ParamId,
+    positions: Option<ParamId>,
     types: Option<ParamId>,
     embedding_norm: Norm,
     /// (c, e).
     projection: Option<Linear>,
     layers: Layers,
-    pooler: Option<Linear>,
+    pooler: Option<Pooler>,
     lm_head: Option<LmHead>,
     /// Sequence classification, or next-sentence prediction.
     classifier: Option<Linear>,
+}
+
+/// The first layer of a classifier, and the pooler of a base model.
+#[derive(Clone, Debug)]
+struct Pooler {
+    dense: Linear,
+    /// Where layers are as in ModernBERT.
+    norm: Option<Norm>,
 }
 
 /// The masked-LM head; its output projection is the token embedding, with a bias of its own.
@@ -53,7 +61,7 @@ pub struct Encoder {
 struct LmHead {
     dense: Linear,
     norm: Norm,
-    bias: ParamId,
+    bias: Option<ParamId>,
 }
 
 impl Encoder {
@@ -66,10 +74,16 @@ impl Encoder {
         let e = config.embedding_width();
         let tokens = builder.add("token_embedding.weight", [v, e], TABLE);
         let rows = config.position_rows();
-        let positions = builder.add("position_embedding.weight", [rows, e], POSITIONS);
+        let has_table = config.modern.is_none();
+        let positions =
+            has_table.then(|| builder.add("position_embedding.weight", [rows, e], POSITIONS));
+        let options = config.options();
+        let norm = |builder: &mut ParamsBuilder, name: &str, width: usize| {
+            Norm::new(options.normalization, builder, name, width, eps)
+        };
         let table = |rows| builder.add("token_type_embedding.weight", [rows, e], TABLE);
         let types = config.type_vocab_size.map(table);
-        let embedding_norm = Norm::layer(builder, "embedding_norm", e, eps);
+        let embedding_norm = norm(builder, "embedding_norm", e);
         let projection = config
             .embedding_size
             .map(|e| Linear::new(builder, "embedding_projection", [c, e], MATRIX));
@@ -81,19 +95,23 @@ impl Encoder {
             f: config.intermediate_size,
             activation: config.hidden_act,
             eps,
-            norm: NormPlacement::Post,
+            norm: config.norm(),
             dropout: config.dropout,
-            options: LayerOptions::standard(config.layer_positions()),
+            options,
             variant: config.variant(),
             init: LayerInit::Xavier,
         };
         let layers = Layers::new(builder, None, layers);
-        let pooler = config.head.has_pooler();
-        let pooler = pooler.then(|| Linear::new(builder, "pooler", [c, c], MATRIX));
+        let [head_bias, lm_bias] =
+            config.modern.map_or([Bias::Added; 2], |modern| [modern.head_bias, modern.lm_bias]);
+        let pooler = config.head.has_pooler().then(|| Pooler {
+            dense: Linear::with_bias(builder, "pooler", [c, c], MATRIX, head_bias),
+            norm: config.modern.map(|_| norm(builder, "pooler_norm", c)),
+        });
         let lm_head = config.head.fills_masks().then(|| LmHead {
-            bias: builder.add("lm_head.bias", [v], Init::Zeros),
-            dense: Linear::new(builder, "lm_head.dense", [e, c], MATRIX),
-            norm: Norm::layer(builder, "lm_head.norm", e, eps),
+            bias: (lm_bias == Bias::Added).then(|| builder.add("lm_head.bias", [v], Init::Zeros)),
+            dense: Linear::with_bias(builder, "lm_head.dense", [e, c], MATRIX, head_bias),
+            norm: norm(builder, "lm_head.norm", e),
         });
         let classifier = match &config.head {
             EncoderHead::PreTraining => Some(Linear::new(builder, "next_sentence", [2, c], TABLE)),
@@ -137,11 +155,13 @@ impl Encoder {
     }
 
     /// Hidden states after the embeddings and after each layer: layers + 1, the last is
-    /// [`Encoder::hidden`].
+    /// [`Encoder::hidden`]; those before it of pre-norm layers without their last branch.
     #[track_caller]
     pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
         let mut all = Vec::with_capacity(self.config.num_hidden_layers + 1);
-        self.run_layers(t, input, |x| all.push(x.clone()));
+        let hidden = self.run_layers(t, input, |x| all.push(x.clone()));
+        all.pop();
+        all.push(hidden);
         all
     }
 
@@ -159,8 +179,9 @@ impl Encoder {
         if let Some(types) = self.types {
             x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(types));
         }
-        let positions = self.position_rows(input);
-        let x = t.add_positions(&x, &positions, PositionTable::Learned(self.positions));
+        if let Some(table) = self.positions {
+            x = t.add_positions(&x, &self.position_rows(input), PositionTable::Learned(table));
+        }
         let x = self.embedding_norm.forward(t, &x);
         let mut x = t.dropout(&x, self.config.dropout);
         if let Some(projection) = &self.projection {
@@ -180,7 +201,12 @@ impl Encoder {
     #[track_caller]
     pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
         let cls = t.rows(hidden, &input.cls_rows);
-        self.pooler.as_ref().expect("a head with a pooler").forward(t, &cls, self.config.pooler_act)
+        let Pooler { dense, norm } = self.pooler.as_ref().expect("a head with a pooler");
+        let pooled = dense.forward(t, &cls, self.config.pooler_act);
+        match norm {
+            Some(norm) => norm.forward(t, &pooled),
+            None => pooled,
+        }
     }
 
     /// The input of the output projection, (n, c) -> (rows, e), and its bias.
@@ -190,7 +216,7 @@ impl Encoder {
         let phi = self.config.lm_head_act.unwrap_or(self.config.hidden_act);
         let x = t.rows(hidden, rows);
         let x = head.dense.forward(t, &x, phi);
-        (head.norm.forward(t, &x), Some(head.bias))
+        (head.norm.forward(t, &x), head.bias)
     }
 
     /// Masked-LM logits at some rows of the hidden states: (n, c) -> (rows, v).

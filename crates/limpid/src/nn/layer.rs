@@ -2,12 +2,12 @@
 //! stack of them. The three Transformers of [`crate::model`] are made of these.
 
 use super::{
-    Block, CrossAttention, FeedForward, KvCache, LayerOptions, LayerVariant, Norm, NormPlacement,
-    Positions, Relations, SelfAttention, Stream,
+    AttentionOptions, Block, CrossAttention, FeedForward, FirstNorm, KvCache, LayerOptions,
+    LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions, SelfAttention, Stream,
 };
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
-use limpid_tensor::kernels::attention::{Causality, Span};
+use limpid_tensor::kernels::attention::{Causality, Span, Window};
 use limpid_tensor::ops::{BucketRange, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -177,10 +177,14 @@ impl Layer {
         let block = config.variant.block;
         let feed_forward =
             |builder: &mut ParamsBuilder| FeedForward::new(builder, &name("ffn"), config);
+        let attention = |builder: &mut ParamsBuilder| {
+            SelfAttention::new(builder, &name("self_attention"), config, l)
+        };
         Self {
-            attention: config.sublayer(builder, &name("attention_norm"), |builder| {
-                SelfAttention::new(builder, &name("self_attention"), config, l)
-            }),
+            attention: match config.variant.first_norm {
+                FirstNorm::None if l == 0 => Sublayer { norm: Norm::None, f: attention(builder) },
+                _ => config.sublayer(builder, &name("attention_norm"), attention),
+            },
             cross: (config.kind == LayerKind::CrossDecoder).then(|| {
                 config.sublayer(builder, &name("cross_norm"), |builder| {
                     CrossAttention::new(builder, &name("cross_attention"), config)
@@ -281,14 +285,21 @@ impl Layers {
         mut after: impl FnMut(&Var),
     ) -> Var {
         let config = &self.config;
-        let angles = (config.options.positions == Positions::Rotary)
-            .then(|| config.variant.attention.rotary.table(&input.positions, config.head_dim()));
+        let AttentionOptions { rotary, window_rotary, windows, .. } = config.variant.attention;
+        let table = |rotary: RotaryOptions| rotary.table(&input.positions, config.head_dim());
+        let is_rotary = config.options.positions == Positions::Rotary;
+        let angles = is_rotary.then(|| table(rotary));
+        let window_angles = window_rotary.filter(|_| is_rotary).map(table);
         let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
         let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
         after(stream.x());
         for (l, layer) in self.layers.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
+            let mut pass = pass;
+            if let (Window::Sliding(_), Some(angles)) = (windows.of(l), &window_angles) {
+                pass.relations.angles = Some(angles);
+            }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
                 layer.forward(t, stream, pass, l, cache)
             });

@@ -55,8 +55,8 @@ pub enum Norm {
     Layer {
         /// γ (c).
         gamma: ParamId,
-        /// β (c).
-        beta: ParamId,
+        /// β (c), if it has one.
+        beta: Option<ParamId>,
         /// ε, added to the variance.
         eps: f32,
     },
@@ -105,11 +105,12 @@ impl Norm {
             Normalization::RmsOnePlus => {
                 return Self::Rms(RmsNormParams { gamma, gain: Gain::OnePlusWeight, eps });
             }
+            Normalization::LayerNoBias => return Self::Layer { gamma, beta: None, eps },
             _ => {}
         }
         let beta = builder.add(format!("{name}.bias"), [c], Init::Zeros);
         if kind == Normalization::Layer {
-            return Self::Layer { gamma, beta, eps };
+            return Self::Layer { gamma, beta: Some(beta), eps };
         }
         let mean = builder.add_statistic(format!("{name}.running_mean"), [c], Init::Zeros);
         let variance = builder.add_statistic(format!("{name}.running_var"), [c], Init::Ones);

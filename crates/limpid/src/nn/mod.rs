@@ -36,8 +36,9 @@ pub use layers::{FeedForward, Linear, Norm};
 pub use named::Named;
 pub(crate) use named::named;
 pub use options::{
-    AttentionOptions, Bias, Block, FeedForwardKind, HeadNorm, LayerOptions, LayerVariant,
-    NormPlacement, Normalization, Positions, RelativeOptions, Residual, Scaling, Windows,
+    AttentionOptions, Bias, Block, FeedForwardKind, FirstNorm, HeadNorm, LayerOptions,
+    LayerVariant, NormPlacement, Normalization, Positions, RelativeOptions, Residual, Scaling,
+    Windows,
 };
 pub use positions::PositionEncoding;
 pub use rotary::{RopeScaling, RotaryOptions};

@@ -41,6 +41,8 @@ pub enum Positions {
 pub enum Normalization {
     /// Layer normalization: over the features of one token.
     Layer,
+    /// The same without shift, as in ModernBERT.
+    LayerNoBias,
     /// Root-mean-square normalization: over the features of one token, without mean and shift.
     Rms,
     /// The same, scaled by 1 + γ, as in Gemma.
@@ -80,6 +82,15 @@ pub enum Block {
     ParallelOneNorm,
 }
 
+/// Whether the attention of the first layer has a norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstNorm {
+    /// As that of every layer.
+    Own,
+    /// It has none: the embeddings are normalized, as in ModernBERT.
+    None,
+}
+
 /// Whether queries and keys are normalized, each head by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadNorm {
@@ -101,6 +112,13 @@ pub enum Windows {
         /// Tokens that are seen, with the query's own.
         tokens: usize,
     },
+    /// All layers but the first and every n-th after it.
+    Between {
+        /// n.
+        every: usize,
+        /// Tokens that are seen on each side, with the query's own.
+        tokens: usize,
+    },
 }
 
 impl Windows {
@@ -108,6 +126,9 @@ impl Windows {
     pub fn of(self, l: usize) -> Window {
         match self {
             Windows::From { layer, tokens } if l >= layer => Window::Sliding(tokens),
+            Windows::Between { every, tokens } if !l.is_multiple_of(every) => {
+                Window::Sliding(tokens)
+            }
             _ => Window::Unlimited,
         }
     }
@@ -161,6 +182,8 @@ pub struct AttentionOptions {
     pub windows: Windows,
     /// Frequencies of [`Positions::Rotary`].
     pub rotary: RotaryOptions,
+    /// The same in layers that see only the nearest tokens; `None`: as in all layers.
+    pub window_rotary: Option<RotaryOptions>,
     /// Buckets of [`Positions::Relative`].
     pub relative: RelativeOptions,
 }
@@ -175,6 +198,7 @@ impl AttentionOptions {
         head_norm: HeadNorm::None,
         windows: Windows::None,
         rotary: RotaryOptions::STANDARD,
+        window_rotary: None,
         relative: RelativeOptions::STANDARD,
     };
 }
@@ -190,6 +214,8 @@ pub struct LayerVariant {
     pub ffn_bias: Bias,
     /// How both follow each other.
     pub block: Block,
+    /// The norm before the attention of the first layer.
+    pub first_norm: FirstNorm,
 }
 
 impl LayerVariant {
@@ -199,6 +225,7 @@ impl LayerVariant {
         feed_forward: FeedForwardKind::Plain,
         ffn_bias: Bias::Added,
         block: Block::Sequential,
+        first_norm: FirstNorm::Own,
     };
 
     /// # Errors
@@ -212,7 +239,7 @@ impl LayerVariant {
         if let Some(kv_heads) = kv_heads.filter(|g| *g == 0 || !heads.is_multiple_of(*g)) {
             return Err(ModelConfigError::KeyValueHeads { heads, kv_heads }.into());
         }
-        if matches!(windows, Windows::From { tokens: 0, .. }) {
+        if let Windows::From { tokens: 0, .. } | Windows::Between { tokens: 0, .. } = windows {
             return Err(ModelConfigError::Zero { key: "sliding_window" }.into());
         }
         let rotated = rotary.rotated(head_dim);
@@ -293,8 +320,8 @@ impl LayerOptions {
 named!(NormPlacement, "norm placement", "pre" => Pre, "post" => Post);
 named!(Positions, "positions", "learned" => Learned, "sinusoidal" => Sinusoidal,
     "one-hot" => OneHot, "rotary" => Rotary, "none" => None);
-named!(Normalization, "normalization", "layer" => Layer, "rms" => Rms,
-    "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
+named!(Normalization, "normalization", "layer" => Layer, "layer-no-bias" => LayerNoBias,
+    "rms" => Rms, "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
 named!(FeedForwardKind, "feed-forward network", "plain" => Plain, "gated" => Gated);
 named!(Residual, "residual", "added" => Added, "none" => None);
 named!(Scaling, "scaling", "sqrt-width" => SqrtWidth,
@@ -344,7 +371,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_names_there_are() {
         let error = "group".parse::<Normalization>().unwrap_err().to_string();
-        let expected = "expected layer, rms, rms-one-plus, batch or none";
+        let expected = "expected layer, layer-no-bias, rms, rms-one-plus, batch or none";
         assert_eq!(error, format!("normalization 'group' is unknown: {expected}"));
         let error = serde_json::from_str::<Scaling>("\"d\"").unwrap_err().to_string();
         assert!(error.contains("expected sqrt-width, sqrt-width-by-layer or none"), "{error}");

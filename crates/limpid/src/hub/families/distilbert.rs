@@ -89,6 +89,7 @@ impl Family for DistilBert {
             max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(512),
             position_offset: 0,
             relative: None,
+            modern: None,
             type_vocab_size: None,
             dropout,
             pad_token_id: keys.optional_size("pad_token_id")?.unwrap_or(0) as u32,
@@ -102,6 +103,7 @@ impl Family for DistilBert {
             || c.pooler_act != Activation::Relu
             || c.embedding_size.is_some()
             || c.relative.is_some()
+            || c.modern.is_some()
             || c.layer_norm_eps != LAYER_NORM_EPS
             || c.position_offset != 0
             || c.lm_head_act.is_some()

@@ -65,6 +65,7 @@ impl Family for Electra {
             || c.lm_head_act != Some(Activation::Gelu)
             || c.position_offset != 0
             || c.relative.is_some()
+            || c.modern.is_some()
         {
             return Ok(None);
         }

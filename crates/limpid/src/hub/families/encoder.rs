@@ -63,6 +63,7 @@ pub(super) fn is_like_bert(c: &EncoderConfig) -> bool {
     c.type_vocab_size.is_some()
         && c.embedding_size.is_none()
         && c.relative.is_none()
+        && c.modern.is_none()
         && c.pooler_act == Activation::Tanh
 }
 
@@ -194,6 +195,7 @@ pub(super) fn read(
         max_position_embeddings: keys.optional_size("max_position_embeddings")?.unwrap_or(512),
         position_offset: 0,
         relative: None,
+        modern: None,
         type_vocab_size: Some(keys.optional_size("type_vocab_size")?.unwrap_or(2)),
         dropout,
         pad_token_id: keys.optional_size("pad_token_id")?.unwrap_or(pad_token_id) as u32,

@@ -131,6 +131,7 @@ pub(super) fn write(c: &DecoderConfig, class: &str, fits: Expressible) -> Option
         head_norm: fits.head_norm,
         windows: fits.windows,
         rotary: c.variant.attention.rotary,
+        window_rotary: None,
         relative: standard.variant.attention.relative,
     };
     let mut variant = standard.variant;
@@ -141,6 +142,7 @@ pub(super) fn write(c: &DecoderConfig, class: &str, fits: Expressible) -> Option
         && c.options == options
         && c.norm == NormPlacement::Pre
         && c.output_bias == Bias::None
+        && !matches!(fits.windows, Windows::Between { .. })
         && c.variant.attention.rotary.partial_rotary_factor == 1.0;
     if !is_held {
         return None;
@@ -194,7 +196,8 @@ pub(super) fn read_windows(keys: &mut Keys, layers: usize) -> Result<Windows> {
 pub(super) fn write_windows(value: &mut Value, c: &DecoderConfig) {
     let windows = c.variant.attention.windows;
     let (layer, tokens) = match windows {
-        Windows::None => (c.num_hidden_layers, None),
+        // Between is refused by `write`.
+        Windows::None | Windows::Between { .. } => (c.num_hidden_layers, None),
         Windows::From { layer, tokens } => (layer, Some(tokens)),
     };
     value["use_sliding_window"] = json!(tokens.is_some());

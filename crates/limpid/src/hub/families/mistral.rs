@@ -41,7 +41,7 @@ impl Family for Mistral {
         let tokens = match windows {
             Windows::None => None,
             Windows::From { layer: 0, tokens } => Some(tokens),
-            Windows::From { .. } => return Ok(None),
+            Windows::From { .. } | Windows::Between { .. } => return Ok(None),
         };
         if c.scale_embedding != EmbeddingScale::One {
             return Ok(None);

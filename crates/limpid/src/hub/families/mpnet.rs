@@ -62,6 +62,7 @@ impl Family for MpNet {
         let StackConfig::Encoder(c) = config else { return Ok(None) };
         if c.type_vocab_size.is_some()
             || c.relative != Some(BUCKETS)
+            || c.modern.is_some()
             || c.position_offset != POSITION_OFFSET
             || c.embedding_size.is_some()
             || c.lm_head_act != Some(Activation::Gelu)

@@ -4,8 +4,8 @@ use super::check::{check_dropout, check_heads, check_positive, check_size};
 use super::{EmbeddingScale, Tie};
 use crate::error::Result;
 use crate::nn::{
-    AttentionOptions, Bias, Block, FeedForwardKind, LayerOptions, LayerVariant, NormPlacement,
-    Normalization, Positions,
+    AttentionOptions, Bias, Block, FeedForwardKind, FirstNorm, LayerOptions, LayerVariant,
+    NormPlacement, Normalization, Positions,
 };
 use limpid_tensor::kernels::activation::Activation;
 
@@ -95,6 +95,7 @@ impl DecoderConfig {
             feed_forward: FeedForwardKind::Gated,
             ffn_bias: Bias::None,
             block: Block::Sequential,
+            first_norm: FirstNorm::Own,
         };
         let options = LayerOptions {
             normalization: Normalization::Rms,

@@ -2,7 +2,10 @@
 
 use super::check::{check_dropout, check_heads, check_positive, check_size};
 use crate::error::{ModelConfigError, Result};
-use crate::nn::{AttentionOptions, LayerVariant, Positions, RelativeOptions};
+use crate::nn::{
+    AttentionOptions, Bias, FeedForwardKind, FirstNorm, LayerOptions, LayerVariant, NormPlacement,
+    Normalization, Positions, RelativeOptions, RotaryOptions, Windows,
+};
 use limpid_tensor::kernels::activation::Activation;
 
 /// An encoder-only Transformer.
@@ -37,6 +40,8 @@ pub struct EncoderConfig {
     /// Buckets of trained biases on attention scores by distance, which all layers share, beside
     /// the position table; `None`: no biases.
     pub relative: Option<RelativeOptions>,
+    /// Layers as in ModernBERT, without a position table; `None`: as in BERT.
+    pub modern: Option<ModernLayers>,
     /// Number of token types: 2 for pairs of texts; `None`: the model does not see token types.
     pub type_vocab_size: Option<usize>,
     /// Dropout on embeddings, on each sub-layer's output and before the classifier.
@@ -45,6 +50,28 @@ pub struct EncoderConfig {
     pub pad_token_id: u32,
     /// The head.
     pub head: EncoderHead,
+}
+
+/// Pre-norm layers with rotary positions and gated feed-forward networks, the first without a norm
+/// before its attention. Heads have a norm after their first layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModernLayers {
+    /// Frequencies in layers that see all tokens.
+    pub rotary: RotaryOptions,
+    /// Frequencies in layers that see only the nearest tokens.
+    pub window_rotary: RotaryOptions,
+    /// Which layers those are.
+    pub windows: Windows,
+    /// Shift of the norms.
+    pub norm_bias: Bias,
+    /// Biases of attention.
+    pub attention_bias: Bias,
+    /// Biases of the feed-forward networks.
+    pub ffn_bias: Bias,
+    /// Bias of the first layer of heads.
+    pub head_bias: Bias,
+    /// Bias of the masked-LM logits.
+    pub lm_bias: Bias,
 }
 
 /// The head on top of the encoder.
@@ -97,6 +124,7 @@ impl EncoderConfig {
             max_position_embeddings: positions,
             position_offset: 0,
             relative: None,
+            modern: None,
             type_vocab_size: Some(2),
             dropout: 0.0,
             pad_token_id: 0,
@@ -109,8 +137,12 @@ impl EncoderConfig {
     pub fn parameters_about(&self) -> f64 {
         let (c, f) = (self.hidden_size as f64, self.intermediate_size as f64);
         let (e, types) = (self.embedding_width() as f64, self.type_vocab_size.unwrap_or(0) as f64);
-        let tables = self.vocab_size as f64 + self.position_rows() as f64 + types;
-        e * tables + self.num_hidden_layers as f64 * (4.0 * c * c + 2.0 * c * f) + 2.0 * c * c
+        let (positions, up_and_down) = match self.modern {
+            Some(_) => (0.0, 3.0),
+            None => (self.position_rows() as f64, 2.0),
+        };
+        let layers = self.num_hidden_layers as f64 * (4.0 * c * c + up_and_down * c * f);
+        e * (self.vocab_size as f64 + positions + types) + layers + 2.0 * c * c
     }
 
     /// e: width of the embeddings.
@@ -128,19 +160,47 @@ impl EncoderConfig {
         self.position_offset + self.max_position_embeddings
     }
 
-    /// How the layers see positions, beside the position table.
-    pub(crate) fn layer_positions(&self) -> Positions {
-        if self.relative.is_some() { Positions::Relative } else { Positions::None }
+    /// The positions, beside the position table, and the norms of its layers.
+    pub(crate) fn options(&self) -> LayerOptions {
+        let positions = match (self.modern, self.relative) {
+            (Some(_), _) => Positions::Rotary,
+            (None, Some(_)) => Positions::Relative,
+            (None, None) => Positions::None,
+        };
+        let normalization = match self.modern {
+            Some(ModernLayers { norm_bias: Bias::None, .. }) => Normalization::LayerNoBias,
+            _ => Normalization::Layer,
+        };
+        LayerOptions { normalization, ..LayerOptions::standard(positions) }
+    }
+
+    /// Where the norms of its layers stand.
+    pub(crate) fn norm(&self) -> NormPlacement {
+        if self.modern.is_some() { NormPlacement::Pre } else { NormPlacement::Post }
     }
 
     /// The kind of its layers.
     pub(crate) fn variant(&self) -> LayerVariant {
-        let mut variant = LayerVariant::STANDARD;
-        variant.attention = AttentionOptions {
-            relative: self.relative.unwrap_or(RelativeOptions::STANDARD),
+        let Some(modern) = self.modern else {
+            let relative = self.relative.unwrap_or(RelativeOptions::STANDARD);
+            let attention = AttentionOptions { relative, ..AttentionOptions::STANDARD };
+            return LayerVariant { attention, ..LayerVariant::STANDARD };
+        };
+        let attention = AttentionOptions {
+            qkv_bias: modern.attention_bias,
+            out_bias: modern.attention_bias,
+            windows: modern.windows,
+            rotary: modern.rotary,
+            window_rotary: Some(modern.window_rotary),
             ..AttentionOptions::STANDARD
         };
-        variant
+        LayerVariant {
+            attention,
+            feed_forward: FeedForwardKind::Gated,
+            ffn_bias: modern.ffn_bias,
+            first_norm: FirstNorm::None,
+            ..LayerVariant::STANDARD
+        }
     }
 
     /// Checks sizes and options.
@@ -158,7 +218,7 @@ impl EncoderConfig {
         ])?;
         let heads = self.num_attention_heads;
         check_heads(heads, self.hidden_size, "heads")?;
-        self.variant().check(heads, self.hidden_size / heads, self.layer_positions())?;
+        self.variant().check(heads, self.hidden_size / heads, self.options().positions)?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
         if let EncoderHead::Classifier(labels) = &self.head
             && labels.len() < 2

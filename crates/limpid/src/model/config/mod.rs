@@ -19,7 +19,7 @@ mod encoder_decoder;
 mod recurrent;
 
 pub use decoder::DecoderConfig;
-pub use encoder::{EncoderConfig, EncoderHead};
+pub use encoder::{EncoderConfig, EncoderHead, ModernLayers};
 pub use encoder_decoder::{EmbeddingScale, EncoderDecoderConfig};
 pub use recurrent::{Cell, Directions, MAX_RECURRENT_LAYERS, RecurrentAttention, RecurrentConfig};
 
