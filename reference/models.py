@@ -36,6 +36,10 @@ from transformers import (
     MarianMTModel,
     MistralConfig,
     MistralForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertForSequenceClassification,
+    ModernBertModel,
     MPNetConfig,
     MPNetForMaskedLM,
     MPNetForSequenceClassification,
@@ -63,7 +67,7 @@ from transformers import (
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet", "ModernBert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 # MPNet's padding is token 1.
@@ -160,6 +164,14 @@ def mpnet_config(**changes):
     for key in ["model_type", "transformers_version", "type_vocab_size"]:
         config.pop(key, None)
     return MPNetConfig(**{**config, "pad_token_id": 1, **changes})
+
+
+def modernbert_config(**changes):
+    """Layers 1 and 2 see three tokens on each side."""
+    sizes = dict(num_hidden_layers=4, num_attention_heads=3, hidden_size=24, intermediate_size=20)
+    tables = dict(vocab_size=37, max_position_embeddings=16, local_attention=6)
+    tokens = dict(pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)
+    return ModernBertConfig(**{**sizes, **tables, **tokens, **changes})
 
 
 def distilbert_config(**changes):
@@ -413,6 +425,31 @@ FIXTURES = [
         MPNET_IDS,
     ),
     Fixture("mpnet-bare", MPNetModel, mpnet_config(), 40, FORWARD, MPNET_IDS),
+    Fixture("modernbert-mlm", ModernBertForMaskedLM, modernbert_config(), 41, TRAINING),
+    # Every bias, and other activations than GELU.
+    Fixture(
+        "modernbert-classifier",
+        ModernBertForSequenceClassification,
+        modernbert_config(
+            norm_bias=True,
+            attention_bias=True,
+            mlp_bias=True,
+            classifier_bias=True,
+            hidden_activation="silu",
+            classifier_activation="relu",
+            local_attention=5,
+            **bert_labels(),
+        ),
+        42,
+        TRAINING,
+    ),
+    Fixture(
+        "modernbert-bare",
+        ModernBertModel,
+        modernbert_config(layer_types=["full_attention", "sliding_attention"] * 2),
+        43,
+        FORWARD,
+    ),
 ]
 
 

@@ -15,6 +15,7 @@ const MASKED_LM: &[&str] = &[
     "camembert-mlm",
     "electra-mlm",
     "mpnet-mlm",
+    "modernbert-mlm",
 ];
 /// With their number of labels.
 const CLASSIFIERS: &[(&str, usize)] = &[
@@ -26,6 +27,7 @@ const CLASSIFIERS: &[(&str, usize)] = &[
     ("camembert-classifier", 3),
     ("electra-classifier", 3),
     ("mpnet-classifier", 3),
+    ("modernbert-classifier", 3),
 ];
 const BARE: &[&str] = &[
     "bert-bare",
@@ -34,6 +36,7 @@ const BARE: &[&str] = &[
     "xlm-roberta-bare",
     "electra-bare",
     "mpnet-bare",
+    "modernbert-bare",
 ];
 /// Those with ten losses of AdamW.
 const TRAINED: &[&str] = &[
@@ -51,6 +54,8 @@ const TRAINED: &[&str] = &[
     "electra-classifier",
     "mpnet-mlm",
     "mpnet-classifier",
+    "modernbert-mlm",
+    "modernbert-classifier",
 ];
 
 /// All of them.
@@ -284,6 +289,9 @@ fn what_a_family_does_not_have_is_refused_by_name_and_unknown_keys_are_named() {
         ("electra-mlm", "embedding_size", json!(0), "embedding_size"),
         ("mpnet-mlm", "relative_attention_num_buckets", json!(16), "relative_attention_num"),
         ("mpnet-mlm", "max_position_embeddings", json!(2), "max_position_embeddings"),
+        ("modernbert-mlm", "layer_types", json!(["sliding_attention"]), "layer_types"),
+        ("modernbert-mlm", "rope_scaling", json!({"rope_type": "linear"}), "rope_scaling"),
+        ("modernbert-classifier", "classifier_pooling", json!("mean"), "classifier_pooling"),
     ] {
         let error = read_changed(fixture, key, value).unwrap_err().to_string();
         assert!(error.contains(named), "{fixture}, {key}: {error}");

@@ -19,6 +19,7 @@ mod llama;
 mod llama_like;
 mod marian;
 mod mistral;
+mod modernbert;
 mod mpnet;
 mod openai_gpt;
 mod pegasus;
@@ -57,6 +58,7 @@ static FAMILIES: &[&dyn Family] = &[
     &distilbert::DistilBert,
     &electra::Electra,
     &mpnet::MpNet,
+    &modernbert::ModernBert,
     &marian::Marian,
     &pegasus::Pegasus,
     &limpid_rnn::LimpidRnn,
