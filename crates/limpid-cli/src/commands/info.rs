@@ -205,6 +205,9 @@ fn later_options(c: &DecoderConfig) -> String {
         Windows::From { layer, tokens } => {
             format!("window of {tokens} tokens from layer {layer} on")
         }
+        Windows::Between { every, tokens } => {
+            format!("window of {tokens} tokens but in every {every}th layer")
+        }
     };
     let all = [
         (attention.head_dim.is_some(), format!("heads of width {}", c.head_dim())),
@@ -225,6 +228,7 @@ fn norm(placement: NormPlacement, variant: LayerOptions) -> String {
     };
     match variant.normalization {
         Normalization::Layer => format!("{place}-norm"),
+        Normalization::LayerNoBias => format!("{place}-norm (without shift)"),
         Normalization::Rms | Normalization::RmsOnePlus => format!("{place}-norm (RMS)"),
         Normalization::Batch => format!("{place}-norm (batch normalization)"),
         Normalization::None => "no normalization".into(),
