@@ -115,6 +115,12 @@ pub enum ModelConfigError {
         "rotary positions on {rotated} of {head_dim} columns per head: expected an even number"
     )]
     RotaryWidth { rotated: usize, head_dim: usize },
+    /// Relative positions with too few buckets, or a maximum distance that they exceed.
+    #[error(
+        "relative positions: {buckets} buckets for distances up to {max_distance}: expected at \
+         least 4, and a distance above half of them"
+    )]
+    RelativeBuckets { buckets: usize, max_distance: usize },
     /// A classifier with fewer than two labels.
     #[error("a classifier needs at least two labels, found {found}")]
     TooFewLabels { found: usize },

@@ -1,11 +1,11 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::{HeadNorm, LayerConfig, Linear};
+use super::{AttentionOptions, HeadNorm, LayerConfig, Linear};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span, Window};
 use limpid_tensor::kernels::rms_norm::Gain;
 use limpid_tensor::kernels::rotary::RotaryShape;
-use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams};
+use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
@@ -93,11 +93,11 @@ struct Heads {
 }
 
 impl Heads {
-    /// As many heads of keys and values as of queries, c/h wide.
+    /// As many heads of keys and values as of queries.
     fn cross(config: &LayerConfig) -> Self {
-        let LayerConfig { c, heads, .. } = *config;
+        let heads = config.heads;
         let (causality, window) = (Causality::Full, Window::Unlimited);
-        let d = c / heads;
+        let d = config.head_dim();
         let scale = config.options.scaling.factor(d, 0);
         Self { heads, kv_heads: heads, d, scale, causality, window }
     }
@@ -106,7 +106,6 @@ impl Heads {
     fn own(config: &LayerConfig, l: usize) -> Self {
         Self {
             kv_heads: config.kv_heads(),
-            d: config.head_dim(),
             scale: config.options.scaling.factor(config.head_dim(), l),
             causality: config.causality(),
             window: config.variant.attention.windows.of(l),
@@ -127,16 +126,27 @@ impl Heads {
         t: &mut Tape,
         qkv: [(&Var, usize); 3],
         [q_spans, k_spans]: [&Arc<[Span]>; 2],
+        bias: Option<RelativeBias>,
     ) -> Var {
         let (width, scale) = (self.d, self.scale);
         let plan = AttentionPlan {
             kv_heads: self.kv_heads,
             window: self.window,
+            bias,
             ..AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans)
         };
         let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width });
         t.attention(q, k, v, &plan)
     }
+}
+
+/// How the positions of queries and keys act on their scores.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Relations<'a> {
+    /// Angles of rotary positions, (n, r).
+    pub angles: Option<&'a Tensor>,
+    /// Biases of relative positions.
+    pub bias: Option<RelativeBias>,
 }
 
 /// Attention of a sequence to itself: q, k and v from one product.
@@ -182,14 +192,14 @@ impl SelfAttention {
     }
 
     /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
-    /// take part. `angles` (n, r) are those of rotary positions.
+    /// take part.
     #[track_caller]
     pub fn forward(
         &self,
         t: &mut Tape,
         x: &Var,
         spans: &Arc<[Span]>,
-        angles: Option<&Tensor>,
+        relations: Relations,
         cache: Option<&mut KvCache>,
     ) -> Var {
         let Heads { heads, kv_heads, d: width, .. } = self.heads;
@@ -197,17 +207,21 @@ impl SelfAttention {
         if let Some(norm) = self.head_norm {
             qkv = t.head_norm(&qkv, norm);
         }
-        if let Some(angles) = angles {
+        if let Some(angles) = relations.angles {
             let shape = RotaryShape { heads: heads + kv_heads, width, rotated: self.rotated };
             qkv = t.rotary(&qkv, angles, shape);
         }
-        let [q, k] = self.heads.widths();
+        let ([q, k], bias) = (self.heads.widths(), relations.bias);
         let z = match cache {
-            None => self.heads.attend(t, [(&qkv, 0), (&qkv, q), (&qkv, q + k)], [spans, spans]),
+            None => {
+                let qkv = [(&qkv, 0), (&qkv, q), (&qkv, q + k)];
+                self.heads.attend(t, qkv, [spans, spans], bias)
+            }
             Some(cache) => {
                 cache.append(&qkv, spans);
                 let kv = Var::constant(cache.rows.clone());
-                self.heads.attend(t, [(&qkv, 0), (&kv, 0), (&kv, k)], [spans, &cache.spans()])
+                let qkv = [(&qkv, 0), (&kv, 0), (&kv, k)];
+                self.heads.attend(t, qkv, [spans, &cache.spans()], bias)
             }
         };
         self.out.forward(t, &z, Activation::None)
@@ -217,31 +231,36 @@ impl SelfAttention {
 /// Attention of the decoder to the encoder: q from the decoder, k and v from the encoder.
 #[derive(Clone, Copy, Debug)]
 pub struct CrossAttention {
-    /// (c, c), for the decoder's rows.
+    /// (h·d, c), for the decoder's rows.
     q: Linear,
-    /// (2c, c), for the encoder's rows.
+    /// (2h·d, c), for the encoder's rows.
     kv: Linear,
-    /// (c, c).
+    /// (c, h·d).
     out: Linear,
     heads: Heads,
 }
 
 impl CrossAttention {
-    /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c).
+    /// Declares `name.q` (h·d, c), `name.kv` (2h·d, c) and `name.out` (c, h·d).
     ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
         let (c, [init, stacked, into_stream]) = (config.c, config.inits());
+        let AttentionOptions { qkv_bias, out_bias, .. } = config.variant.attention;
+        let heads = Heads::cross(config);
+        let [width, _] = heads.widths();
+        let [q, kv, out] = ["q", "kv", "out"].map(|part| format!("{name}.{part}"));
         Self {
-            q: Linear::new(builder, &format!("{name}.q"), [c, c], init),
-            kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], stacked),
-            out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
-            heads: Heads::cross(config),
+            q: Linear::with_bias(builder, &q, [width, c], init, qkv_bias),
+            kv: Linear::with_bias(builder, &kv, [2 * width, c], stacked, qkv_bias),
+            out: Linear::with_bias(builder, &out, [c, width], into_stream, out_bias),
+            heads,
         }
     }
 
-    /// Keys and values of the source, computed once per sentence: (n_source, c) -> (n_source, 2c).
+    /// Keys and values of the source, computed once per sentence: (n_source, c) ->
+    /// (n_source, 2h·d).
     #[track_caller]
     pub fn keys_values(&self, t: &mut Tape, memory: &Var) -> Var {
         self.kv.forward(t, memory, Activation::None)
@@ -262,6 +281,7 @@ impl CrossAttention {
             t,
             [(&q, 0), (kv, 0), (kv, self.heads.widths()[1])],
             [spans, kv_spans],
+            None,
         );
         self.out.forward(t, &z, Activation::None)
     }

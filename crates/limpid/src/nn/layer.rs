@@ -3,14 +3,14 @@
 
 use super::{
     Block, CrossAttention, FeedForward, KvCache, LayerOptions, LayerVariant, Norm, NormPlacement,
-    Positions, SelfAttention, Stream,
+    Positions, Relations, SelfAttention, Stream,
 };
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span};
+use limpid_tensor::ops::{BucketRange, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
-use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
 /// What the layers of a stack attend to.
@@ -82,11 +82,14 @@ impl LayerConfig {
         self.variant.attention.kv_heads.unwrap_or(self.heads)
     }
 
-    /// Initial weights of a projection, of several stacked ones (c rows each), and of one into the
-    /// residual stream.
+    /// Initial weights of a projection, of several stacked ones (h·d rows each), and of one into
+    /// the residual stream.
     pub(super) fn inits(&self) -> [Init; 3] {
         match self.init {
-            LayerInit::Xavier => [Init::Xavier, Init::XavierBlocks { rows: self.c }, Init::Xavier],
+            LayerInit::Xavier => {
+                let rows = self.heads * self.head_dim();
+                [Init::Xavier, Init::XavierBlocks { rows }, Init::Xavier]
+            }
             LayerInit::ScaledNormal(std) => {
                 let into_stream = Init::Normal(std / (2.0 * self.layers as f32).sqrt());
                 [Init::Normal(std), Init::Normal(std), into_stream]
@@ -96,6 +99,17 @@ impl LayerConfig {
 
     fn norm(&self, builder: &mut ParamsBuilder, name: &str) -> Norm {
         Norm::new(self.options.normalization, builder, name, self.c, self.eps)
+    }
+
+    /// Declares the biases of relative positions, (buckets, h); none at first.
+    fn relative_bias(&self, builder: &mut ParamsBuilder, name: &str) -> RelativeBias {
+        let range = match self.causality() {
+            Causality::Full => BucketRange::Both,
+            Causality::Causal => BucketRange::Past,
+        };
+        let buckets = self.variant.attention.relative.buckets(range);
+        let table = builder.add(name, [buckets.count, self.heads], Init::Zeros);
+        RelativeBias { table, buckets }
     }
 
     /// Declares a sub-layer and its norm. The initial weights depend on the order.
@@ -116,7 +130,7 @@ impl LayerConfig {
 
 /// Keys and values of the source for each decoder layer, computed once per text.
 pub struct Memory {
-    /// (n_source, 2c) for each decoder layer.
+    /// (n_source, 2h·d) for each decoder layer.
     pub keys_values: Vec<Var>,
     /// The rows of each source sentence.
     pub spans: Arc<[Span]>,
@@ -157,8 +171,7 @@ struct Layer {
 struct Pass<'a> {
     input: &'a Packed,
     source: Option<Source<'a>>,
-    /// Angles of rotary positions.
-    angles: Option<&'a Tensor>,
+    relations: Relations<'a>,
 }
 
 impl Layer {
@@ -193,10 +206,10 @@ impl Layer {
         l: usize,
         cache: Option<&mut KvCache>,
     ) -> Stream<'a> {
-        let Pass { input, source, angles } = pass;
+        let Pass { input, source, relations } = pass;
         let Sublayer { norm, f: attention } = &self.attention;
         let attend = |t: &mut Tape, x: &Var| {
-            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, angles, cache))
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, cache))
         };
         let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
         let second = match self.block {
@@ -232,11 +245,12 @@ pub struct Layers {
     scope: &'static str,
     layers: Vec<Layer>,
     final_norm: Option<Norm>,
+    relative_bias: Option<RelativeBias>,
 }
 
 impl Layers {
-    /// Declares `layers.0.…` and `final_norm`; of one of several stacks, `part.layers.0.…` and
-    /// `part.final_norm`.
+    /// Declares `layers.0.…`, `final_norm` and `relative_bias`; of one of several stacks,
+    /// `part.layers.0.…` and so on.
     /// # Panics
     /// If a name is taken.
     pub fn new(
@@ -251,7 +265,9 @@ impl Layers {
             NormPlacement::Pre => Some(config.norm(builder, &format!("{path}final_norm"))),
             NormPlacement::Post => None,
         };
-        Self { config, scope: part.unwrap_or("layers"), layers, final_norm }
+        let relative_bias = (config.options.positions == Positions::Relative)
+            .then(|| config.relative_bias(builder, &format!("{path}relative_bias.weight")));
+        Self { config, scope: part.unwrap_or("layers"), layers, final_norm, relative_bias }
     }
 
     /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
@@ -270,7 +286,8 @@ impl Layers {
         let config = &self.config;
         let angles = (config.options.positions == Positions::Rotary)
             .then(|| config.variant.attention.rotary.table(&input.positions, config.head_dim()));
-        let pass = Pass { input, source, angles: angles.as_ref() };
+        let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
+        let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
         after(stream.x());
         for (l, layer) in self.layers.iter().enumerate() {

@@ -30,14 +30,14 @@ mod positions;
 mod rotary;
 mod stream;
 
-pub use attention::{CrossAttention, KvCache, SelfAttention};
+pub use attention::{CrossAttention, KvCache, Relations, SelfAttention};
 pub use layer::{LayerConfig, LayerInit, LayerKind, Layers, Memory, Source};
 pub use layers::{FeedForward, Linear, Norm};
 pub use named::Named;
 pub(crate) use named::named;
 pub use options::{
     AttentionOptions, Bias, Block, FeedForwardKind, HeadNorm, LayerOptions, LayerVariant,
-    NormPlacement, Normalization, Positions, Residual, Scaling, Windows,
+    NormPlacement, Normalization, Positions, RelativeOptions, Residual, Scaling, Windows,
 };
 pub use positions::PositionEncoding;
 pub use rotary::{RopeScaling, RotaryOptions};

@@ -6,6 +6,7 @@ use super::named::{Named, named};
 use crate::error::{ModelConfigError, Result};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::Window;
+use limpid_tensor::ops::{BucketRange, Buckets};
 
 /// Where the normalization stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Positions {
     OneHot,
     /// Queries and keys are turned by an angle that grows with the position, as in Llama.
     Rotary,
+    /// A trained bias on attention scores by distance, shared by all layers of a stack, as in T5.
+    Relative,
     /// No positions.
     None,
 }
@@ -110,6 +113,37 @@ impl Windows {
     }
 }
 
+/// Buckets of distances of [`Positions::Relative`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelativeOptions {
+    /// Number of buckets, each with a bias per head.
+    pub buckets: usize,
+    /// From this distance on, all share the last bucket.
+    pub max_distance: usize,
+}
+
+impl RelativeOptions {
+    /// Those of T5.
+    pub const STANDARD: Self = Self { buckets: 32, max_distance: 128 };
+
+    /// How distances fall into buckets: with later keys in an encoder, without them in a decoder.
+    pub(crate) fn buckets(self, range: BucketRange) -> Buckets {
+        Buckets { count: self.buckets, max_distance: self.max_distance, range }
+    }
+
+    /// # Errors
+    /// If a distance would have no bucket.
+    fn check(self) -> Result<()> {
+        let Self { buckets, max_distance } = self;
+        // Half of the buckets of one side hold one distance each, the others grow up to the
+        // maximum.
+        if buckets < 4 || max_distance <= buckets / 2 {
+            return Err(ModelConfigError::RelativeBuckets { buckets, max_distance }.into());
+        }
+        Ok(())
+    }
+}
+
 /// Options of self-attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionOptions {
@@ -127,6 +161,8 @@ pub struct AttentionOptions {
     pub windows: Windows,
     /// Frequencies of [`Positions::Rotary`].
     pub rotary: RotaryOptions,
+    /// Buckets of [`Positions::Relative`].
+    pub relative: RelativeOptions,
 }
 
 impl AttentionOptions {
@@ -139,6 +175,7 @@ impl AttentionOptions {
         head_norm: HeadNorm::None,
         windows: Windows::None,
         rotary: RotaryOptions::STANDARD,
+        relative: RelativeOptions::STANDARD,
     };
 }
 
@@ -168,7 +205,10 @@ impl LayerVariant {
     /// If heads of queries cannot share those of keys and values, a window is empty, or rotary
     /// positions would turn an odd number of columns.
     pub(crate) fn check(&self, heads: usize, head_dim: usize, positions: Positions) -> Result<()> {
-        let AttentionOptions { kv_heads, windows, rotary, .. } = self.attention;
+        let AttentionOptions { kv_heads, windows, rotary, relative, .. } = self.attention;
+        if positions == Positions::Relative {
+            relative.check()?;
+        }
         if let Some(kv_heads) = kv_heads.filter(|g| *g == 0 || !heads.is_multiple_of(*g)) {
             return Err(ModelConfigError::KeyValueHeads { heads, kv_heads }.into());
         }
@@ -252,7 +292,7 @@ impl LayerOptions {
 
 named!(NormPlacement, "norm placement", "pre" => Pre, "post" => Post);
 named!(Positions, "positions", "learned" => Learned, "sinusoidal" => Sinusoidal,
-    "one-hot" => OneHot, "rotary" => Rotary, "none" => None);
+    "one-hot" => OneHot, "rotary" => Rotary, "relative" => Relative, "none" => None);
 named!(Normalization, "normalization", "layer" => Layer, "rms" => Rms,
     "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
 named!(FeedForwardKind, "feed-forward network", "plain" => Plain, "gated" => Gated);
@@ -295,6 +335,7 @@ mod tests {
         use NormPlacement::{Post, Pre};
         all(&[Pre, Post]);
         all(&[Positions::Learned, Positions::Sinusoidal, Positions::OneHot, Positions::None]);
+        all(&[Positions::Rotary, Positions::Relative]);
         all(&[Normalization::Layer, Normalization::Batch, Normalization::None]);
         all(&[Residual::Added, Residual::None]);
         all(&[Scaling::SqrtWidth, Scaling::None]);

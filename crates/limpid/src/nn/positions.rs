@@ -36,8 +36,8 @@ impl PositionEncoding {
             Positions::Learned => {
                 return Self::Learned(builder.add(name, [longest, c], Init::Normal(size)));
             }
-            // Rotary positions act on queries and keys, in the layers.
-            Positions::Rotary | Positions::None => return Self::None,
+            // Rotary and relative positions act in the attention of the layers.
+            Positions::Rotary | Positions::Relative | Positions::None => return Self::None,
             Positions::Sinusoidal => {
                 sinusoid_table(table.data_mut(), c, SinusoidLayout::Split);
                 // The mean square of a wave is half its squared amplitude.
@@ -51,6 +51,13 @@ impl PositionEncoding {
                 table.data_mut().chunks_exact_mut(c).enumerate().for_each(|(i, row)| row[i] = one);
             }
         }
+        Self::Fixed(table)
+    }
+
+    /// Waves of amplitude 1 for positions 0 to `longest` - 1.
+    pub fn waves(layout: SinusoidLayout, [longest, c]: [usize; 2]) -> Self {
+        let mut table = Tensor::zeros([longest, c]);
+        sinusoid_table(table.data_mut(), c, layout);
         Self::Fixed(table)
     }
 

@@ -131,6 +131,7 @@ pub(super) fn write(c: &DecoderConfig, class: &str, fits: Expressible) -> Option
         head_norm: fits.head_norm,
         windows: fits.windows,
         rotary: c.variant.attention.rotary,
+        relative: standard.variant.attention.relative,
     };
     let mut variant = standard.variant;
     (variant.attention, variant.ffn_bias) = (attention, fits.biases[2]);
