@@ -5,6 +5,8 @@
 //! [`FAMILIES`]; nothing else in the library knows which families there are.
 
 mod ablations;
+mod bart;
+mod bart_like;
 mod bert;
 mod encoder;
 mod gemma;
@@ -14,7 +16,9 @@ mod gpt_neox;
 mod limpid_rnn;
 mod llama;
 mod llama_like;
+mod m2m_100;
 mod marian;
+mod mbart;
 mod mistral;
 mod openai_gpt;
 mod pegasus;
@@ -24,6 +28,7 @@ mod qwen3;
 mod roberta;
 mod rope;
 mod seq2seq;
+mod t5;
 
 pub(super) use ablations::check_foreign_keys;
 
@@ -49,6 +54,10 @@ static FAMILIES: &[&dyn Family] = &[
     &roberta::Roberta,
     &marian::Marian,
     &pegasus::Pegasus,
+    &bart::Bart,
+    &mbart::MBart,
+    &m2m_100::M2m100,
+    &t5::T5,
     &limpid_rnn::LimpidRnn,
     &ablations::LimpidGpt,
     &ablations::LimpidSeq2Seq,
