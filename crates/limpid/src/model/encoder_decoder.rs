@@ -30,7 +30,7 @@ use limpid_tensor::tensor::Tensor;
 /// The parameters of an encoder-decoder, and its forward pass.
 #[derive(Clone, Debug)]
 pub struct EncoderDecoder {
-    config: EncoderDecoderConfig,
+    config: Box<EncoderDecoderConfig>,
     source: Embeddings,
     target: Embeddings,
     encoder: Layers,
@@ -103,7 +103,7 @@ impl EncoderDecoder {
             }
         };
         Ok(Self {
-            config: config.clone(),
+            config: Box::new(config.clone()),
             source: Embeddings {
                 tokens: source_tokens,
                 positions: source_positions,
