@@ -3,11 +3,14 @@
 Weights are drawn ten times larger than a training run would draw them, biases are not zero and
 norms are not the identity: a forgotten bias or a swapped axis must change the logits visibly."""
 
+import re
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
     BertForPreTraining,
@@ -32,8 +35,12 @@ from transformers import (
     GPTNeoXForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    M2M100Config,
+    M2M100ForConditionalGeneration,
     MarianConfig,
     MarianMTModel,
+    MBartConfig,
+    MBartForConditionalGeneration,
     MistralConfig,
     MistralForCausalLM,
     ModernBertConfig,
@@ -58,6 +65,8 @@ from transformers import (
     RobertaForMaskedLM,
     RobertaForSequenceClassification,
     RobertaModel,
+    T5Config,
+    T5ForConditionalGeneration,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
     XLMRobertaForSequenceClassification,
@@ -82,6 +91,8 @@ MARIAN_SOURCES = [[7, 22, 13, 5, 0], [31, 0], [2, 9, 9, 38, 16, 4, 27, 11, 0]]
 MARIAN_TARGETS = [[19, 3, 33, 0], [25, 8, 14, 6, 1, 10, 0], [30, 0]]
 PEGASUS_SOURCES = [[7, 22, 13, 5, 1], [31, 1], [2, 9, 9, 38, 16, 4, 27, 11, 1]]
 PEGASUS_TARGETS = [[19, 3, 33, 1], [25, 8, 14, 6, 2, 10, 1], [30, 1]]
+BART_SOURCES = [[7, 22, 13, 5, 2], [31, 2], [0, 9, 9, 38, 16, 4, 27, 11, 2]]
+BART_TARGETS = [[19, 3, 33, 2], [25, 8, 14, 6, 5, 10, 2], [30, 2]]
 
 
 @dataclass(frozen=True)
@@ -206,6 +217,21 @@ def marian_config(activation):
 def pegasus_config():
     tokens = dict(pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
     return PegasusConfig(**seq2seq_sizes(), **tokens, activation_function="relu")
+
+
+def bart_config(config_class, **changes):
+    """Padding 1, end 2, as in the released models; a token between them is never seen."""
+    tokens = dict(pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
+    return config_class(**{**seq2seq_sizes(), **tokens, **changes})
+
+
+def t5_config(**changes):
+    """Four heads of five columns in a model of 24; buckets that distances of these texts fill."""
+    sizes = dict(vocab_size=41, d_model=24, d_kv=5, d_ff=40, num_heads=4)
+    layers = dict(num_layers=2, num_decoder_layers=3, dropout_rate=0.0)
+    buckets = dict(relative_attention_num_buckets=6, relative_attention_max_distance=5)
+    tokens = dict(pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+    return T5Config(**{**sizes, **layers, **buckets, **tokens, **changes})
 
 
 FORWARD = frozenset({"logits", "loss"})
@@ -336,6 +362,52 @@ FIXTURES = [
         PEGASUS_SOURCES,
         PEGASUS_TARGETS,
     ),
+    Fixture(
+        "bart-tiny",
+        BartForConditionalGeneration,
+        bart_config(BartConfig, scale_embedding=False),
+        31,
+        EVERYTHING,
+        BART_SOURCES,
+        BART_TARGETS,
+    ),
+    Fixture(
+        "mbart-tiny",
+        MBartForConditionalGeneration,
+        bart_config(MBartConfig, decoder_start_token_id=6),
+        34,
+        EVERYTHING,
+        BART_SOURCES,
+        BART_TARGETS,
+    ),
+    Fixture(
+        "m2m-tiny",
+        M2M100ForConditionalGeneration,
+        bart_config(M2M100Config),
+        228,
+        EVERYTHING,
+        BART_SOURCES,
+        BART_TARGETS,
+    ),
+    Fixture(
+        "t5-tiny",
+        T5ForConditionalGeneration,
+        t5_config(),
+        36,
+        EVERYTHING,
+        PEGASUS_SOURCES,
+        PEGASUS_TARGETS,
+    ),
+    # Version 1.1: a gated feed-forward network, and an output layer of its own.
+    Fixture(
+        "t5-gated",
+        T5ForConditionalGeneration,
+        t5_config(feed_forward_proj="gated-gelu", tie_word_embeddings=False),
+        31,
+        EVERYTHING,
+        PEGASUS_SOURCES,
+        PEGASUS_TARGETS,
+    ),
     Fixture("bert-mlm", BertForMaskedLM, bert_config(), 7, TRAINING),
     Fixture(
         "bert-pretraining", BertForPreTraining, bert_config(hidden_act="gelu_new"), 8, GRADIENTS
@@ -457,8 +529,12 @@ def make_model(fixture):
     """A model of random weights that depend on the fixture's seed alone."""
     torch.manual_seed(fixture.seed)
     model = fixture.model_class(fixture.config).eval()
+    if getattr(fixture.config, "scale_decoder_outputs", True) is False:
+        # The released T5 1.1 have two tables; a new model has one.
+        model.lm_head.weight = nn.Parameter(torch.empty_like(model.lm_head.weight))
     normal = torch.Generator().manual_seed(fixture.seed)
-    is_norm = lambda module: isinstance(module, nn.LayerNorm) or "RMSNorm" in type(module).__name__
+    own_norm = re.compile("RMSNorm|T5LayerNorm")
+    is_norm = lambda m: isinstance(m, nn.LayerNorm) or own_norm.search(type(m).__name__)
     norms = {id(module.weight) for module in model.modules() if is_norm(module)}
     with torch.no_grad():
         for parameter in model.parameters():

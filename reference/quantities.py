@@ -84,11 +84,13 @@ def seq2seq_loss(model, sources, targets, smoothing):
 
 @torch.no_grad()
 def seq2seq_greedy(model, source):
-    """Argmax until the end token, which is kept, or the limit."""
-    ids = [model.config.decoder_start_token_id]
-    while len(ids) <= TRANSLATION_LIMIT and ids[-1] != model.config.eos_token_id:
-        ids.append(clear_winner(seq2seq_run(model, source, ids).logits[0, -1]))
-    return ids[1:]
+    """Argmax until the end token, which is kept, or the limit. BART also starts with it."""
+    start, end = model.config.decoder_start_token_id, model.config.eos_token_id
+    tokens = []
+    while len(tokens) < TRANSLATION_LIMIT and tokens[-1:] != [end]:
+        logits = seq2seq_run(model, source, [start, *tokens]).logits
+        tokens.append(clear_winner(logits[0, -1]))
+    return tokens
 
 
 @torch.no_grad()

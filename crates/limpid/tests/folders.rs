@@ -6,7 +6,7 @@ use limpid::model::Model;
 use limpid::model::config::DecoderConfig;
 use limpid::text::Tokenizer;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
                        oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n\

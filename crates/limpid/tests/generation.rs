@@ -46,6 +46,7 @@ fn processor(settings: &Value) -> LogitsProcessor {
         eos_token_ids: vec![END],
         min_new_tokens: size("min_new_tokens").unwrap_or(0),
         min_length: 0,
+        forced_bos_token_id: size("forced_bos_token_id").map(|id| id as u32),
         forced_eos_token_id: size("forced_eos_token_id").map(|id| id as u32),
         renormalization: match settings["renormalize_logits"] {
             Value::Bool(true) => Renormalization::LogSoftmax,

@@ -16,6 +16,7 @@ use limpid_tensor::kernels::adam::DecayMode;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::tape::{Gradients, Tape, Var};
 use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use std::path::PathBuf;
 
 struct Fixture {
@@ -300,11 +301,18 @@ fn marian_with_relu_gives_pytorchs_logits_and_loss() {
 
 /// Marian's embedding has a padding row that PyTorch gives no gradient, though the decoder starts
 /// with it; we do not know of padding, so ours is the whole derivative.
-const WHOLE: &[(&str, &str)] = &[("model.shared.weight", "all_rows.grad.model.shared.weight")];
+const WHOLE: &[(&str, &str)] = &[
+    ("model.shared.weight", "all_rows.grad.model.shared.weight"),
+    ("shared.weight", "all_rows.grad.shared.weight"),
+];
+
+/// The encoder-decoders with every quantity.
+const SEQ2SEQ: [&str; 6] =
+    ["marian-tiny", "bart-tiny", "mbart-tiny", "m2m-tiny", "t5-tiny", "t5-gated"];
 
 #[test]
-fn marian_and_its_pre_norm_relative_give_pytorchs_gradients_of_the_smoothed_loss() {
-    for name in ["marian-tiny", "prenorm-seq2seq"] {
+fn encoder_decoders_give_pytorchs_gradients_of_the_smoothed_loss() {
+    for name in SEQ2SEQ.into_iter().chain(["prenorm-seq2seq"]) {
         let fixture = seq2seq_forward(name);
         let (params, batch) = (&fixture.model.params, fixture.pairs());
         let mut gradients = Gradients::new(params);
@@ -324,7 +332,7 @@ fn marian_and_its_pre_norm_relative_give_pytorchs_gradients_of_the_smoothed_loss
 
 #[test]
 fn the_encoder_gives_pytorchs_hidden_states() {
-    for name in ["marian-tiny", "prenorm-seq2seq"] {
+    for name in SEQ2SEQ.into_iter().chain(["prenorm-seq2seq"]) {
         let fixture = Fixture::load(name);
         let mut tape = Tape::inference(&fixture.model.params);
         let encoded = fixture.seq2seq().encode(&mut tape, &fixture.pairs().source);
@@ -333,53 +341,51 @@ fn the_encoder_gives_pytorchs_hidden_states() {
 }
 
 #[test]
-fn ten_steps_of_adamw_give_pytorchs_losses_for_marian() {
-    let mut fixture = Fixture::load("marian-tiny");
-    let batch = fixture.pairs();
-    let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
-    let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
-        let Stack::EncoderDecoder(model) = stack else { unreachable!() };
-        model.loss(tape, &batch, spec)
-    });
-    losses_agree("loss", &losses, &fixture.floats("all_rows.adamw_losses"));
-    losses_agree("norm", &norms, &fixture.floats("all_rows.adamw_grad_norms"));
+fn ten_steps_of_adamw_give_pytorchs_losses_for_encoder_decoders() {
+    for name in SEQ2SEQ {
+        let mut fixture = Fixture::load(name);
+        let batch = fixture.pairs();
+        let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
+        let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
+            let Stack::EncoderDecoder(model) = stack else { unreachable!() };
+            model.loss(tape, &batch, spec)
+        });
+        losses_agree(name, &losses, &fixture.floats("all_rows.adamw_losses"));
+        losses_agree(name, &norms, &fixture.floats("all_rows.adamw_grad_norms"));
+    }
 }
 
 #[test]
 fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
-    let fixture = Fixture::load("marian-tiny");
-    let (model, params) = (fixture.seq2seq(), &fixture.model.params);
-    let sources = fixture.sequences("source_ids", "source_lengths");
-    let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
-    // The fixture keeps the end token where it came; ours leaves it out.
-    let want: Vec<Vec<u32>> = fixture
-        .sequences("greedy", "greedy_lengths")
-        .into_iter()
-        .map(|tokens| tokens.into_iter().take_while(|t| *t != end).collect())
-        .collect();
-    let translate = |sources: &[Vec<u32>]| {
-        let mut session = EncoderDecoderSession::new(model, params, sources, 20);
-        greedy(
-            &mut session,
-            &vec![vec![start]; sources.len()],
-            Some(end),
-            &[],
-            &vec![10; sources.len()],
-        )
-        .unwrap()
-    };
-    assert_eq!(translate(&sources), want);
-    for (source, want) in sources.iter().zip(want) {
-        assert_eq!(translate(std::slice::from_ref(source)), [want]);
+    for name in SEQ2SEQ {
+        let fixture = Fixture::load(name);
+        let (model, params) = (fixture.seq2seq(), &fixture.model.params);
+        let sources = fixture.sequences("source_ids", "source_lengths");
+        let (start, end) = (model.config().decoder_start_token_id, model.config().eos_token_id);
+        // The fixture keeps the end token where it came; ours leaves it out.
+        let want: Vec<Vec<u32>> = fixture
+            .sequences("greedy", "greedy_lengths")
+            .into_iter()
+            .map(|tokens| tokens.into_iter().take_while(|t| *t != end).collect())
+            .collect();
+        let translate = |sources: &[Vec<u32>]| {
+            let mut session = EncoderDecoderSession::new(model, params, sources, 20);
+            let (starts, limits) = (vec![vec![start]; sources.len()], vec![10; sources.len()]);
+            greedy(&mut session, &starts, Some(end), &[], &limits).unwrap()
+        };
+        assert_eq!(translate(&sources), want, "{name}");
+        for (source, want) in sources.iter().zip(want) {
+            assert_eq!(translate(std::slice::from_ref(source)), [want], "{name}");
+        }
     }
 }
 
 #[test]
 fn a_saved_model_is_byte_for_byte_the_loaded_one() {
-    let others = ["gpt2-tiny", "gpt2-untied", "gpt2-by-layer", "gpt1-tiny", "marian-tiny"];
+    let others = ["gpt2-tiny", "gpt2-untied", "gpt2-by-layer", "gpt1-tiny"];
     let options = ["prenorm-seq2seq", "llama-options", "llama-yarn", "llama-linear"];
     let more = ["qwen2-window", "neox-sequential"];
-    for name in LATER.into_iter().chain(others).chain(options).chain(more) {
+    for name in LATER.into_iter().chain(SEQ2SEQ).chain(others).chain(options).chain(more) {
         let fixture = Fixture::load(name);
         let folder =
             std::env::temp_dir().join(format!("limpid-parity-{name}-{}", std::process::id()));
@@ -391,4 +397,46 @@ fn a_saved_model_is_byte_for_byte_the_loaded_one() {
         assert_eq!(again.model_type, fixture.model.model_type, "{name}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
+}
+
+/// A fixture's folder with its weights in bf16, changed by `change`.
+fn in_bf16(name: &str, change: impl Fn(&str, &mut [half::bf16])) -> PathBuf {
+    let from =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures").join(name);
+    let to = std::env::temp_dir().join(format!("limpid-bf16-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&to).unwrap();
+    std::fs::copy(from.join("config.json"), to.join("config.json")).unwrap();
+    let bytes = std::fs::read(from.join("model.safetensors")).unwrap();
+    let all: Vec<_> = SafeTensors::deserialize(&bytes)
+        .unwrap()
+        .tensors()
+        .into_iter()
+        .map(|(name, view)| {
+            let floats = view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
+            let mut halves: Vec<_> = floats.map(half::bf16::from_f32).collect();
+            change(&name, &mut halves);
+            let bytes: Vec<u8> = halves.iter().flat_map(|x| x.to_le_bytes()).collect();
+            (name, view.shape().to_vec(), bytes)
+        })
+        .collect();
+    let views = all.iter().map(|(name, shape, bytes)| {
+        (name, TensorView::new(Dtype::BF16, shape.clone(), bytes).unwrap())
+    });
+    std::fs::write(to.join("model.safetensors"), safetensors::serialize(views, None).unwrap())
+        .unwrap();
+    to
+}
+
+#[test]
+fn stored_positions_in_bf16_are_sinusoidal_and_others_are_refused() {
+    let folder = in_bf16("prenorm-seq2seq", |_, _| ());
+    assert_eq!(hub::load(&folder).unwrap().1, []);
+    in_bf16("prenorm-seq2seq", |name, values| {
+        if name.contains("embed_positions") {
+            values[7] = half::bf16::from_f32(values[7].to_f32() + 0.01);
+        }
+    });
+    let error = hub::load(&folder).err().unwrap().to_string();
+    assert!(error.contains("embed_positions"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -4,6 +4,7 @@
 //! angle(p, i) = p / 10000^(2i/c)          i counts pairs of columns, 0 ≤ i < c/2
 //! interleaved:  PE(p, 2i) = sin angle,  PE(p, 2i+1) = cos angle          (as the paper writes it)
 //! split:        PE(p, i)  = sin angle,  PE(p, ⌈c/2⌉+i) = cos angle       (as Marian stores it)
+//! tensor2tensor: split, with angle(p, i) = p / 10000^(i/(⌊c/2⌋−1))       (as M2M100 computes it)
 //! ```
 //!
 //! The dot product PE(p)·PE(p+k) = Σ_i cos(k / 10000^(2i/c)) depends on the distance k alone, so
@@ -16,6 +17,9 @@ pub enum SinusoidLayout {
     Interleaved,
     /// All sines, then all cosines.
     Split,
+    /// The same, with wavelengths up to exactly 10000·2π, as in tensor2tensor; the last of an odd
+    /// number of columns is 0.
+    Tensor2Tensor,
 }
 
 /// Writes the encoding of position `position` to `row` (c).
@@ -25,8 +29,17 @@ pub fn sinusoid(row: &mut [f32], position: usize, layout: SinusoidLayout) {
         let (pair, is_sine) = match layout {
             SinusoidLayout::Interleaved => (j / 2, j % 2 == 0),
             SinusoidLayout::Split => (j % c.div_ceil(2), j < c.div_ceil(2)),
+            SinusoidLayout::Tensor2Tensor if j == c / 2 * 2 => {
+                *out = 0.0;
+                continue;
+            }
+            SinusoidLayout::Tensor2Tensor => (j % (c / 2), j < c / 2),
         };
-        let angle = position as f64 / 10_000_f64.powf(2.0 * pair as f64 / c as f64);
+        let exponent = match layout {
+            SinusoidLayout::Tensor2Tensor => pair as f64 / (c / 2).saturating_sub(1).max(1) as f64,
+            _ => 2.0 * pair as f64 / c as f64,
+        };
+        let angle = position as f64 / 10_000_f64.powf(exponent);
         *out = if is_sine { angle.sin() } else { angle.cos() } as f32;
     }
 }

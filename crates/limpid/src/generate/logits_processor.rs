@@ -6,6 +6,7 @@
 //! no_repeat_ngram_size   z[j] ← −∞ if the last n−1 tokens and j occur already (Paulus et al. 2017)
 //! bad_words_ids          z[j] ← −∞ if j would complete an excluded token sequence
 //! min_new_tokens         z[eos] ← −∞ while the sequence is too short
+//! forced_bos_token_id    every other token gets −∞ after the first token of the sequence
 //! forced_eos_token_id    every other token gets −∞ at the last position
 //! renormalize_logits     z ← log softmax(z)
 //! ```
@@ -36,6 +37,8 @@ pub struct LogitsProcessor {
     pub min_new_tokens: usize,
     /// Tokens before an end token is allowed, the prompt's included.
     pub min_length: usize,
+    /// The token after the first one, if the sequence has no more.
+    pub forced_bos_token_id: Option<u32>,
     /// The token at the last position, if the sequence reaches it.
     pub forced_eos_token_id: Option<u32>,
     /// Whether what the others leave is normalized again (`renormalize_logits`).
@@ -62,6 +65,7 @@ impl Default for LogitsProcessor {
             eos_token_ids: Vec::new(),
             min_new_tokens: 0,
             min_length: 0,
+            forced_bos_token_id: None,
             forced_eos_token_id: None,
             renormalization: Renormalization::Off,
         }
@@ -110,7 +114,8 @@ impl LogitsProcessor {
             return Err(out_of_range("no_repeat_ngram_size", 0, "at least 1"));
         }
         let ids = self.bad_words_ids.iter().flatten();
-        let mut ids = ids.chain(&self.eos_token_ids).chain(&self.forced_eos_token_id).copied();
+        let forced = self.forced_bos_token_id.iter().chain(&self.forced_eos_token_id);
+        let mut ids = ids.chain(&self.eos_token_ids).chain(forced).copied();
         match ids.find(|id| *id as usize >= vocab_size) {
             Some(id) => Err(GenerationError::TokenBeyondVocabulary { id, vocab_size }.into()),
             None => Ok(()),
@@ -125,11 +130,12 @@ impl LogitsProcessor {
         if input.new_tokens < self.min_new_tokens || input.tokens.len() < self.min_length {
             self.eos_token_ids.iter().for_each(|eos| exclude(logits, *eos));
         }
-        if let Some(eos) = self.forced_eos_token_id
-            && input.new_tokens + 1 == input.max_new_tokens
-        {
+        let first = self.forced_bos_token_id.filter(|_| input.tokens.len() == 1);
+        let is_last = input.new_tokens + 1 == input.max_new_tokens;
+        let last = self.forced_eos_token_id.filter(|_| is_last);
+        for token in [first, last].into_iter().flatten() {
             logits.fill(f32::NEG_INFINITY);
-            logits[eos as usize] = 0.0;
+            logits[token as usize] = 0.0;
         }
         if self.renormalization == Renormalization::LogSoftmax {
             renormalize(logits);
@@ -275,6 +281,15 @@ mod tests {
             LogitsProcessor { min_length: 2, eos_token_ids: vec![2], ..LogitsProcessor::default() };
         assert_eq!(after(&processor, &[1], 1)[2], OUT);
         assert_eq!(after(&processor, &[1, 1], 1)[2], 0.0);
+    }
+
+    #[test]
+    fn a_forced_first_token_follows_the_decoders_start_and_nothing_else() {
+        let processor =
+            LogitsProcessor { forced_bos_token_id: Some(3), ..LogitsProcessor::default() };
+        assert_eq!(after(&processor, &[4], 0), [OUT, OUT, OUT, 0.0, OUT]);
+        assert_eq!(after(&processor, &[4, 3], 1), [2.0, -1.0, 0.0, 4.0, -3.0]);
+        assert!(processor.validate(3).is_err() && processor.validate(4).is_ok());
     }
 
     #[test]

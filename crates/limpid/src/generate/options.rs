@@ -81,6 +81,7 @@ impl GenerationOptions {
             eos_token_ids: file.eos_token_id.clone(),
             min_new_tokens: self.min_new_tokens.or(file.min_new_tokens).unwrap_or(0),
             min_length: file.min_length.filter(|_| self.min_new_tokens.is_none()).unwrap_or(0),
+            forced_bos_token_id: file.forced_bos_token_id,
             forced_eos_token_id: file.forced_eos_token_id,
             renormalization: match file.renormalize_logits {
                 Some(true) => Renormalization::LogSoftmax,

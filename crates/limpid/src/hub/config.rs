@@ -7,6 +7,7 @@ use super::keys::{Keys, read_object};
 use crate::error::{KeyScope, ModelError, Result};
 use crate::model::Model;
 use crate::model::config::StackConfig;
+use crate::nn::Positions;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -187,7 +188,12 @@ fn default_generation(config: &StackConfig) -> Option<Value> {
         StackConfig::Decoder(_) => return Some(json!({})),
         StackConfig::Encoder(_) => return None,
         StackConfig::EncoderDecoder(c) => {
-            (c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_position_embeddings)
+            // Relative positions have no end; a text should.
+            let longest = match c.options.positions {
+                Positions::Relative => c.max_position_embeddings.min(512),
+                _ => c.max_position_embeddings,
+            };
+            (c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, longest)
         }
         StackConfig::Recurrent(c) => {
             (c.pad_token_id, c.eos_token_id, c.decoder_start_token_id, c.max_length)

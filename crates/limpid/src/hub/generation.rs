@@ -37,6 +37,8 @@ pub struct GenerationConfig {
     pub eos_token_id: Vec<u32>,
     /// The token that starts a text.
     pub bos_token_id: Option<u32>,
+    /// The token forced after the first one: of a translator, the language to translate into.
+    pub forced_bos_token_id: Option<u32>,
     /// The token forced at the maximum length.
     pub forced_eos_token_id: Option<u32>,
     /// Whether scores are normalized again after the logits processors.
@@ -81,7 +83,6 @@ fn refused() -> Vec<(&'static str, Vec<Value>)> {
         ("eta_cutoff", or(json!(0))),
         ("exponential_decay_length_penalty", none()),
         ("force_words_ids", none()),
-        ("forced_bos_token_id", none()),
         ("forced_decoder_ids", none()),
         ("guidance_scale", or(json!(1))),
         ("max_time", none()),
@@ -197,6 +198,7 @@ fn read(keys: &mut Keys) -> Result<GenerationConfig> {
         bad_words_ids: keys.id_lists("bad_words_ids")?,
         eos_token_id: keys.ids("eos_token_id")?,
         bos_token_id: keys.optional_size("bos_token_id")?.map(|id| id as u32),
+        forced_bos_token_id: keys.one_id("forced_bos_token_id")?,
         forced_eos_token_id: keys.one_id("forced_eos_token_id")?,
         renormalize_logits: keys.flag("renormalize_logits")?,
         max_length: keys.optional_size("max_length")?,
@@ -247,6 +249,7 @@ mod tests {
     fn every_key_is_read() {
         let own = r#"{"num_beams": 6, "early_stopping": "never", "length_penalty": 0.6,
             "bad_words_ids": [[5], [1, 2]], "eos_token_id": [3, 4], "forced_eos_token_id": 3,
+            "forced_bos_token_id": 7,
             "max_length": 512, "do_sample": true, "top_k": 0, "top_p": 0.9,
             "no_repeat_ngram_size": 0, "stop_strings": "x", "typical_p": 1.0, "use_cache": true,
             "temperature": 0.7, "renormalize_logits": true}"#;
@@ -262,6 +265,7 @@ mod tests {
             early_stopping: Some(EarlyStopping::Never),
             bad_words_ids: vec![vec![5], vec![1, 2]],
             eos_token_id: vec![3, 4],
+            forced_bos_token_id: Some(7),
             forced_eos_token_id: Some(3),
             renormalize_logits: Some(true),
             max_length: Some(512),
@@ -289,12 +293,9 @@ mod tests {
 
     #[test]
     fn unsupported_values_are_refused_by_name_and_unknown_keys_are_named() {
-        for (key, value) in [
-            ("typical_p", "0.5"),
-            ("diversity_penalty", "0.3"),
-            ("suppress_tokens", "[1]"),
-            ("forced_bos_token_id", "7"),
-        ] {
+        for (key, value) in
+            [("typical_p", "0.5"), ("diversity_penalty", "0.3"), ("suppress_tokens", "[1]")]
+        {
             let error =
                 load(Some(&format!("{{\"{key}\": {value}}}")), "{}").unwrap_err().to_string();
             assert!(error.contains(&format!("{key} = {value} is not supported")), "{error}");

@@ -162,6 +162,15 @@ impl<'a> StoredTensor<'a> {
         })
     }
 
+    /// How far numbers up to 1 may be from what was computed: they are rounded to the digits of the
+    /// file, and other programs may compute sines in f32.
+    pub(super) fn rounding(&self) -> f32 {
+        match self.info.dtype {
+            Dtype::BF16 => 4e-3,
+            _ => 1e-3,
+        }
+    }
+
     /// Whether all numbers are within `tolerance` of these.
     pub(super) fn is_near(&self, expected: &[f32], tolerance: f32) -> Result<bool> {
         if self.len() != expected.len() {

@@ -104,8 +104,7 @@ impl Weights {
     fn check_constant(&self, constant: &Constant) -> Result<()> {
         let tensor = constant.name.clone();
         let Some(stored) = self.files.tensor(&tensor) else { return Ok(()) };
-        // 1e-3: files in f16 have three digits.
-        match stored.is_near(constant.value.data(), 1e-3)? {
+        match stored.is_near(constant.value.data(), stored.rounding())? {
             true => Ok(()),
             false => Err(stored.error(ModelError::NotSinusoidal { tensor })),
         }

@@ -9,15 +9,16 @@
 //! logits = y · outputᵀ + fixed bias             (n, v)
 //! ```
 //!
-//! Post-norm as in the paper, pre-norm by option (then with a norm at the end of each stack).
+//! Post-norm as in the paper, pre-norm by option (then with a norm at the end of each stack). BART
+//! also normalizes embeddings, T5 scales y before the output projection.
 //! Reference: Vaswani et al. 2017.
 
 use super::seq2seq::embedding_tables;
 use crate::data::batch::{Packed, PairBatch};
 use crate::error::Result;
-use crate::model::config::{EmbeddingScale, EncoderDecoderConfig, Tie};
+use crate::model::config::{EmbeddingNorm, EmbeddingScale, EncoderDecoderConfig, OutputScale, Tie};
 use crate::nn::{
-    KvCache, LayerConfig, LayerInit, LayerKind, LayerVariant, Layers, PositionEncoding,
+    Bias, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Norm, PositionEncoding, Positions,
 };
 pub use crate::nn::{Memory, Source};
 use limpid_tensor::kernels::activation::Activation;
@@ -26,20 +27,25 @@ use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 
-/// ε of the layer norms: PyTorch's default, which every supported checkpoint uses.
-const EPS: f32 = 1e-5;
-
 /// The parameters of an encoder-decoder, and its forward pass.
 #[derive(Clone, Debug)]
 pub struct EncoderDecoder {
-    config: EncoderDecoderConfig,
-    source_tokens: ParamId,
-    target_tokens: ParamId,
-    positions: PositionEncoding,
+    config: Box<EncoderDecoderConfig>,
+    source: Embeddings,
+    target: Embeddings,
     encoder: Layers,
     decoder: Layers,
     output: ParamId,
-    output_bias: ParamId,
+    output_bias: Option<ParamId>,
+}
+
+/// What one side embeds tokens with.
+#[derive(Clone, Debug)]
+struct Embeddings {
+    /// (v, c).
+    tokens: ParamId,
+    positions: PositionEncoding,
+    norm: Norm,
 }
 
 impl EncoderDecoder {
@@ -64,11 +70,11 @@ impl EncoderDecoder {
             heads: config.encoder_attention_heads,
             f: config.encoder_ffn_dim,
             activation: config.activation_function,
-            eps: EPS,
+            eps: config.layer_norm_eps,
             norm: config.norm,
             dropout: config.dropout,
             options: config.options,
-            variant: LayerVariant::STANDARD,
+            variant: config.variant,
             init: LayerInit::Xavier,
         };
         let decoder = LayerConfig {
@@ -86,16 +92,28 @@ impl EncoderDecoder {
                 builder.add("output.weight", [v, c], Init::Normal(1.0 / (c as f32).sqrt()))
             }
         };
-        let output_bias = builder.add_fixed("logits_bias", [1, v], Init::Zeros);
-        let (kind, shape) = (config.options.positions, [config.max_position_embeddings, c]);
-        // Waves of amplitude 1, as in the paper.
-        let (name, size) = ("position_embedding.weight", std::f32::consts::FRAC_1_SQRT_2);
-        let positions = PositionEncoding::new(kind, builder, name, shape, size);
+        let output_bias = (config.logits_bias == Bias::Added)
+            .then(|| builder.add_fixed("logits_bias", [1, v], Init::Zeros));
+        let [source_positions, target_positions] = positions(config, builder);
+        let mut norm = |side: &str| match config.embedding_norm {
+            EmbeddingNorm::None => Norm::None,
+            EmbeddingNorm::Layer => {
+                let name = format!("{side}.embedding_norm");
+                Norm::layer(builder, &name, c, config.layer_norm_eps)
+            }
+        };
         Ok(Self {
-            config: config.clone(),
-            source_tokens,
-            target_tokens,
-            positions,
+            config: Box::new(config.clone()),
+            source: Embeddings {
+                tokens: source_tokens,
+                positions: source_positions,
+                norm: norm("encoder"),
+            },
+            target: Embeddings {
+                tokens: target_tokens,
+                positions: target_positions,
+                norm: norm("decoder"),
+            },
             encoder,
             decoder,
             output,
@@ -108,29 +126,37 @@ impl EncoderDecoder {
         &self.config
     }
 
-    /// The computed position table, (max_position_embeddings, c); `None` if positions are learned
-    /// or absent.
+    /// The computed position table, ([`EncoderDecoderConfig::position_rows`], c); `None` if
+    /// positions are learned or absent.
     pub fn positions(&self) -> Option<&Tensor> {
-        match &self.positions {
+        match &self.source.positions {
             PositionEncoding::Fixed(table) => Some(table),
             PositionEncoding::Learned(_) | PositionEncoding::None => None,
         }
     }
 
-    fn embed(&self, t: &mut Tape, input: &Packed, table: ParamId) -> Var {
+    fn embed(&self, t: &mut Tape, input: &Packed, embeddings: &Embeddings) -> Var {
         let scale = match self.config.scale_embedding {
             EmbeddingScale::SqrtWidth => (self.config.d_model as f32).sqrt(),
             EmbeddingScale::One => 1.0,
         };
-        let x = t.embedding(&input.ids, table, scale);
-        let x = self.positions.add(t, &x, &input.positions);
+        let Embeddings { tokens, positions, norm } = embeddings;
+        let x = t.embedding(&input.ids, *tokens, scale);
+        let x = match self.config.position_offset as u32 {
+            0 => positions.add(t, &x, &input.positions),
+            offset => {
+                let rows = input.positions.iter().map(|position| position + offset).collect();
+                positions.add(t, &x, &rows)
+            }
+        };
+        let x = norm.forward(t, &x);
         t.dropout(&x, self.config.dropout)
     }
 
     /// Hidden states of the source: (n_source) -> (n_source, c).
     #[track_caller]
     pub fn encode(&self, t: &mut Tape, source: &Packed) -> Var {
-        let x = self.embed(t, source, self.source_tokens);
+        let x = self.embed(t, source, &self.source);
         self.encoder.forward(t, x, source, None, None, |_| {})
     }
 
@@ -150,7 +176,7 @@ impl EncoderDecoder {
         source: impl Into<Source<'a>>,
         caches: Option<&mut [KvCache]>,
     ) -> Var {
-        let x = self.embed(t, input, self.target_tokens);
+        let x = self.embed(t, input, &self.target);
         self.decoder.forward(t, x, input, Some(source.into()), caches, |_| {})
     }
 
@@ -160,17 +186,49 @@ impl EncoderDecoder {
         let encoded = self.encode(t, &batch.source);
         let source = Source::Encoded(&encoded, &batch.source.spans);
         let hidden = self.decode(t, &batch.input, source, None);
-        t.output_loss(&hidden, self.output, Some(self.output_bias), &batch.targets, spec)
+        let hidden = self.scaled(t, &hidden);
+        t.output_loss(&hidden, self.output, self.output_bias, &batch.targets, spec)
     }
 
     /// Logits over the target vocabulary: (n, c) -> (n, v).
     #[track_caller]
     pub fn logits(&self, t: &mut Tape, hidden: &Var) -> Var {
-        t.linear(hidden, self.output, Some(self.output_bias), Activation::None)
+        let hidden = self.scaled(t, hidden);
+        t.linear(&hidden, self.output, self.output_bias, Activation::None)
+    }
+
+    /// The decoder's output, as the output projection is given it.
+    #[track_caller]
+    fn scaled(&self, t: &mut Tape, hidden: &Var) -> Var {
+        match self.config.output_scale {
+            OutputScale::One => hidden.clone(),
+            OutputScale::InverseSqrtWidth => {
+                t.scale(hidden, 1.0 / (self.config.d_model as f32).sqrt())
+            }
+        }
     }
 
     /// Empty caches for `sequences` sequences of up to `capacity` tokens.
     pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
         self.decoder.caches(sequences, capacity)
+    }
+}
+
+/// The positions of source and target.
+fn positions(config: &EncoderDecoderConfig, builder: &mut ParamsBuilder) -> [PositionEncoding; 2] {
+    let (kind, shape) = (config.options.positions, [config.position_rows(), config.d_model]);
+    let mut new = |name: &str| match kind {
+        Positions::Sinusoidal => PositionEncoding::waves(config.sinusoids, shape),
+        // As large as waves of amplitude 1.
+        kind => PositionEncoding::new(kind, builder, name, shape, std::f32::consts::FRAC_1_SQRT_2),
+    };
+    match (kind, config.share_positions) {
+        (Positions::Learned, Tie::Separate) => {
+            ["encoder", "decoder"].map(|side| new(&format!("{side}.position_embedding.weight")))
+        }
+        _ => {
+            let both = new("position_embedding.weight");
+            [both.clone(), both]
+        }
     }
 }

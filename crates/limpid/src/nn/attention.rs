@@ -1,6 +1,6 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::{HeadNorm, LayerConfig, Linear};
+use super::{AttentionOptions, HeadNorm, LayerConfig, Linear};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span, Window};
 use limpid_tensor::kernels::rms_norm::Gain;
@@ -93,11 +93,11 @@ struct Heads {
 }
 
 impl Heads {
-    /// As many heads of keys and values as of queries, c/h wide.
+    /// As many heads of keys and values as of queries.
     fn cross(config: &LayerConfig) -> Self {
-        let LayerConfig { c, heads, .. } = *config;
+        let heads = config.heads;
         let (causality, window) = (Causality::Full, Window::Unlimited);
-        let d = c / heads;
+        let d = config.head_dim();
         let scale = config.options.scaling.factor(d, 0);
         Self { heads, kv_heads: heads, d, scale, causality, window }
     }
@@ -106,7 +106,6 @@ impl Heads {
     fn own(config: &LayerConfig, l: usize) -> Self {
         Self {
             kv_heads: config.kv_heads(),
-            d: config.head_dim(),
             scale: config.options.scaling.factor(config.head_dim(), l),
             causality: config.causality(),
             window: config.variant.attention.windows.of(l),
@@ -232,31 +231,36 @@ impl SelfAttention {
 /// Attention of the decoder to the encoder: q from the decoder, k and v from the encoder.
 #[derive(Clone, Copy, Debug)]
 pub struct CrossAttention {
-    /// (c, c), for the decoder's rows.
+    /// (h·d, c), for the decoder's rows.
     q: Linear,
-    /// (2c, c), for the encoder's rows.
+    /// (2h·d, c), for the encoder's rows.
     kv: Linear,
-    /// (c, c).
+    /// (c, h·d).
     out: Linear,
     heads: Heads,
 }
 
 impl CrossAttention {
-    /// Declares `name.q` (c, c), `name.kv` (2c, c) and `name.out` (c, c).
+    /// Declares `name.q` (h·d, c), `name.kv` (2h·d, c) and `name.out` (c, h·d).
     ///
     /// # Panics
     /// If the name is taken.
     pub fn new(builder: &mut ParamsBuilder, name: &str, config: &LayerConfig) -> Self {
         let (c, [init, stacked, into_stream]) = (config.c, config.inits());
+        let AttentionOptions { qkv_bias, out_bias, .. } = config.variant.attention;
+        let heads = Heads::cross(config);
+        let [width, _] = heads.widths();
+        let [q, kv, out] = ["q", "kv", "out"].map(|part| format!("{name}.{part}"));
         Self {
-            q: Linear::new(builder, &format!("{name}.q"), [c, c], init),
-            kv: Linear::new(builder, &format!("{name}.kv"), [2 * c, c], stacked),
-            out: Linear::new(builder, &format!("{name}.out"), [c, c], into_stream),
-            heads: Heads::cross(config),
+            q: Linear::with_bias(builder, &q, [width, c], init, qkv_bias),
+            kv: Linear::with_bias(builder, &kv, [2 * width, c], stacked, qkv_bias),
+            out: Linear::with_bias(builder, &out, [c, width], into_stream, out_bias),
+            heads,
         }
     }
 
-    /// Keys and values of the source, computed once per sentence: (n_source, c) -> (n_source, 2c).
+    /// Keys and values of the source, computed once per sentence: (n_source, c) ->
+    /// (n_source, 2h·d).
     #[track_caller]
     pub fn keys_values(&self, t: &mut Tape, memory: &Var) -> Var {
         self.kv.forward(t, memory, Activation::None)

@@ -82,11 +82,14 @@ impl LayerConfig {
         self.variant.attention.kv_heads.unwrap_or(self.heads)
     }
 
-    /// Initial weights of a projection, of several stacked ones (c rows each), and of one into the
-    /// residual stream.
+    /// Initial weights of a projection, of several stacked ones (h·d rows each), and of one into
+    /// the residual stream.
     pub(super) fn inits(&self) -> [Init; 3] {
         match self.init {
-            LayerInit::Xavier => [Init::Xavier, Init::XavierBlocks { rows: self.c }, Init::Xavier],
+            LayerInit::Xavier => {
+                let rows = self.heads * self.head_dim();
+                [Init::Xavier, Init::XavierBlocks { rows }, Init::Xavier]
+            }
             LayerInit::ScaledNormal(std) => {
                 let into_stream = Init::Normal(std / (2.0 * self.layers as f32).sqrt());
                 [Init::Normal(std), Init::Normal(std), into_stream]
@@ -127,7 +130,7 @@ impl LayerConfig {
 
 /// Keys and values of the source for each decoder layer, computed once per text.
 pub struct Memory {
-    /// (n_source, 2c) for each decoder layer.
+    /// (n_source, 2h·d) for each decoder layer.
     pub keys_values: Vec<Var>,
     /// The rows of each source sentence.
     pub spans: Arc<[Span]>,

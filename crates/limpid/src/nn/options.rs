@@ -319,7 +319,7 @@ impl LayerOptions {
 
 named!(NormPlacement, "norm placement", "pre" => Pre, "post" => Post);
 named!(Positions, "positions", "learned" => Learned, "sinusoidal" => Sinusoidal,
-    "one-hot" => OneHot, "rotary" => Rotary, "none" => None);
+    "one-hot" => OneHot, "rotary" => Rotary, "relative" => Relative, "none" => None);
 named!(Normalization, "normalization", "layer" => Layer, "layer-no-bias" => LayerNoBias,
     "rms" => Rms, "rms-one-plus" => RmsOnePlus, "batch" => Batch, "none" => None);
 named!(FeedForwardKind, "feed-forward network", "plain" => Plain, "gated" => Gated);
@@ -362,6 +362,7 @@ mod tests {
         use NormPlacement::{Post, Pre};
         all(&[Pre, Post]);
         all(&[Positions::Learned, Positions::Sinusoidal, Positions::OneHot, Positions::None]);
+        all(&[Positions::Rotary, Positions::Relative]);
         all(&[Normalization::Layer, Normalization::Batch, Normalization::None]);
         all(&[Residual::Added, Residual::None]);
         all(&[Scaling::SqrtWidth, Scaling::None]);

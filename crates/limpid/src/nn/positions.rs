@@ -54,6 +54,13 @@ impl PositionEncoding {
         Self::Fixed(table)
     }
 
+    /// Waves of amplitude 1 for positions 0 to `longest` - 1.
+    pub fn waves(layout: SinusoidLayout, [longest, c]: [usize; 2]) -> Self {
+        let mut table = Tensor::zeros([longest, c]);
+        sinusoid_table(table.data_mut(), c, layout);
+        Self::Fixed(table)
+    }
+
     /// `x + table[positions]`.
     #[track_caller]
     pub fn add(&self, t: &mut Tape, x: &Var, positions: &Arc<[u32]>) -> Var {

@@ -25,22 +25,20 @@ pub fn positions(args: &Arguments) -> Result<Walkthrough> {
         return Err(ExampleError::TooFewPositions { length: n, tokens: tokens.rows() }.into());
     }
     let words = args.labels("words", tokens.rows(), "token")?;
-    let layout = match args.choice("layout") {
-        "split" => SinusoidLayout::Split,
-        _ => SinusoidLayout::Interleaved,
+    let (layout, formula) = match args.choice("layout") {
+        "split" => (
+            SinusoidLayout::Split,
+            "PE(p, i) = sin(p / 10000^(2i/c))    PE(p, c/2+i) = cos(p / 10000^(2i/c))",
+        ),
+        _ => (
+            SinusoidLayout::Interleaved,
+            "PE(p, 2i) = sin(p / 10000^(2i/c))    PE(p, 2i+1) = cos(p / 10000^(2i/c))",
+        ),
     };
     let mut table = vec![0.0; n * c];
     sinusoid_table(&mut table, c, layout);
     let encoding = Matrix::new(n, c, table);
     let names: Vec<String> = (0..n).map(|p| format!("pos {p}")).collect();
-    let formula = match layout {
-        SinusoidLayout::Interleaved => {
-            "PE(p, 2i) = sin(p / 10000^(2i/c))    PE(p, 2i+1) = cos(p / 10000^(2i/c))"
-        }
-        SinusoidLayout::Split => {
-            "PE(p, i) = sin(p / 10000^(2i/c))    PE(p, c/2+i) = cos(p / 10000^(2i/c))"
-        }
-    };
 
     let mut steps = vec![
         waves(c),

@@ -9,7 +9,7 @@ use super::super::layout::{Constant, Layout, Presence};
 use super::{Family, gpt, seq2seq};
 use crate::error::{ModelError, Result};
 use crate::model::Stack;
-use crate::model::config::{DecoderConfig, EncoderDecoderConfig, StackConfig};
+use crate::model::config::{DecoderConfig, EmbeddingNorm, EncoderDecoderConfig, StackConfig};
 use crate::nn::{LayerOptions, LayerVariant, Named, NormPlacement};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
@@ -72,13 +72,15 @@ impl Family for LimpidSeq2Seq {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         let (norm, options) = read(keys, EncoderDecoderConfig::STANDARD)?;
-        let config = seq2seq::read(keys, norm)?;
+        let config = seq2seq::read(keys, norm, EmbeddingNorm::None)?;
         Ok(EncoderDecoderConfig { options, ..config }.into())
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::EncoderDecoder(c) = config else { return Ok(None) };
-        if c.options == EncoderDecoderConfig::STANDARD {
+        let (norm, options) = (c.norm, c.options);
+        let own = EncoderDecoderConfig { norm, options, ..seq2seq::standard(c) };
+        if options == EncoderDecoderConfig::STANDARD || *c != own {
             return Ok(None);
         }
         let mut value = seq2seq::write(c);

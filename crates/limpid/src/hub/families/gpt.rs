@@ -21,6 +21,7 @@ macro_rules! layers {
             ("layers.*.ffn.up", Transposed("h.*.mlp.c_fc")),
             ("layers.*.ffn.down", Transposed("h.*.mlp.c_proj")),
             ("final_norm", Same("ln_f")),
+            ("relative_bias", Same("relative_bias")),
         ]
     };
 }

@@ -5,7 +5,7 @@ use super::super::layout::{Constant, Layout, Presence};
 use super::{Family, seq2seq};
 use crate::error::Result;
 use crate::model::Stack;
-use crate::model::config::{EncoderDecoderConfig, StackConfig};
+use crate::model::config::{EmbeddingNorm, EncoderDecoderConfig, StackConfig};
 use crate::nn::NormPlacement;
 use serde_json::{Value, json};
 
@@ -18,12 +18,12 @@ impl Family for Marian {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MarianMTModel", "MarianModel"])?;
-        seq2seq::read(keys, NormPlacement::Post).map(StackConfig::from)
+        seq2seq::read(keys, NormPlacement::Post, EmbeddingNorm::None).map(StackConfig::from)
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::EncoderDecoder(c) = config else { return Ok(None) };
-        if c.norm != NormPlacement::Post || c.options != EncoderDecoderConfig::STANDARD {
+        if *c != (EncoderDecoderConfig { norm: NormPlacement::Post, ..seq2seq::standard(c) }) {
             return Ok(None);
         }
         let mut value = seq2seq::write(c);

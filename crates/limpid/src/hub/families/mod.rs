@@ -5,6 +5,8 @@
 //! [`FAMILIES`]; nothing else in the library knows which families there are.
 
 mod ablations;
+mod bart;
+mod bart_like;
 mod bert;
 mod camembert;
 mod distilbert;
@@ -17,7 +19,9 @@ mod gpt_neox;
 mod limpid_rnn;
 mod llama;
 mod llama_like;
+mod m2m_100;
 mod marian;
+mod mbart;
 mod mistral;
 mod modernbert;
 mod mpnet;
@@ -29,6 +33,7 @@ mod qwen3;
 mod roberta;
 mod rope;
 mod seq2seq;
+mod t5;
 mod xlm_roberta;
 
 pub(super) use ablations::check_foreign_keys;
@@ -61,6 +66,10 @@ static FAMILIES: &[&dyn Family] = &[
     &modernbert::ModernBert,
     &marian::Marian,
     &pegasus::Pegasus,
+    &bart::Bart,
+    &mbart::MBart,
+    &m2m_100::M2m100,
+    &t5::T5,
     &limpid_rnn::LimpidRnn,
     &ablations::LimpidGpt,
     &ablations::LimpidSeq2Seq,

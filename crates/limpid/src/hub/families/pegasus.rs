@@ -7,7 +7,7 @@ use super::super::layout::{Constant, Layout, Presence};
 use super::{Family, seq2seq};
 use crate::error::{ModelError, Result};
 use crate::model::Stack;
-use crate::model::config::{EncoderDecoderConfig, StackConfig, Tie};
+use crate::model::config::{EmbeddingNorm, EncoderDecoderConfig, StackConfig, Tie};
 use crate::nn::NormPlacement;
 use serde_json::{Value, json};
 
@@ -22,12 +22,12 @@ impl Family for Pegasus {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["PegasusForConditionalGeneration", "PegasusModel"])?;
-        seq2seq::read(keys, NormPlacement::Pre).map(StackConfig::from)
+        seq2seq::read(keys, NormPlacement::Pre, EmbeddingNorm::None).map(StackConfig::from)
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
         let StackConfig::EncoderDecoder(c) = config else { return Ok(None) };
-        if c.norm != NormPlacement::Pre || c.options != EncoderDecoderConfig::STANDARD {
+        if *c != (EncoderDecoderConfig { norm: NormPlacement::Pre, ..seq2seq::standard(c) }) {
             return Ok(None);
         }
         if c.share_encoder_decoder_embeddings == Tie::Separate {

@@ -1,10 +1,10 @@
-//! What marian, pegasus and limpid-seq2seq share.
+//! What encoder-decoders share whose files have the names of marian's tensors.
 
 use super::super::keys::Keys;
 use super::super::layout::{Constant, Layout, Presence, Row, Stored, TiedCopy};
 use crate::error::{Result, Tying};
 use crate::model::Stack;
-use crate::model::config::{EmbeddingScale, EncoderDecoderConfig, Tie};
+use crate::model::config::{EmbeddingNorm, EmbeddingScale, EncoderDecoderConfig, Tie};
 use crate::nn::{Named, NormPlacement};
 use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
@@ -14,30 +14,34 @@ const QKV: &[&str] = &["q_proj", "k_proj", "v_proj"];
 const KV: &[&str] = &["k_proj", "v_proj"];
 
 const MODULES: &[Row] = &[
-    ("shared_embedding", Same("model.shared")),
-    ("encoder.token_embedding", Same("model.encoder.embed_tokens")),
-    ("decoder.token_embedding", Same("model.decoder.embed_tokens")),
-    ("position_embedding", Same("model.positions")),
-    ("encoder.layers.*.self_attention.qkv", Stacked("model.encoder.layers.*.self_attn", QKV)),
-    ("encoder.layers.*.self_attention.out", Same("model.encoder.layers.*.self_attn.out_proj")),
-    ("encoder.layers.*.attention_norm", Same("model.encoder.layers.*.self_attn_layer_norm")),
-    ("encoder.layers.*.ffn.up", Same("model.encoder.layers.*.fc1")),
-    ("encoder.layers.*.ffn.down", Same("model.encoder.layers.*.fc2")),
-    ("encoder.layers.*.ffn_norm", Same("model.encoder.layers.*.final_layer_norm")),
-    ("encoder.final_norm", Same("model.encoder.layer_norm")),
-    ("decoder.layers.*.self_attention.qkv", Stacked("model.decoder.layers.*.self_attn", QKV)),
-    ("decoder.layers.*.self_attention.out", Same("model.decoder.layers.*.self_attn.out_proj")),
-    ("decoder.layers.*.attention_norm", Same("model.decoder.layers.*.self_attn_layer_norm")),
-    ("decoder.layers.*.cross_attention.q", Same("model.decoder.layers.*.encoder_attn.q_proj")),
-    ("decoder.layers.*.cross_attention.kv", Stacked("model.decoder.layers.*.encoder_attn", KV)),
-    ("decoder.layers.*.cross_attention.out", Same("model.decoder.layers.*.encoder_attn.out_proj")),
-    ("decoder.layers.*.cross_norm", Same("model.decoder.layers.*.encoder_attn_layer_norm")),
-    ("decoder.layers.*.ffn.up", Same("model.decoder.layers.*.fc1")),
-    ("decoder.layers.*.ffn.down", Same("model.decoder.layers.*.fc2")),
-    ("decoder.layers.*.ffn_norm", Same("model.decoder.layers.*.final_layer_norm")),
-    ("decoder.final_norm", Same("model.decoder.layer_norm")),
-    ("output", Same("lm_head")),
-    ("logits_bias", Same("final_logits_bias")),
+    ("shared_embedding", Same("shared")),
+    ("encoder.token_embedding", Same("encoder.embed_tokens")),
+    ("decoder.token_embedding", Same("decoder.embed_tokens")),
+    ("position_embedding", Same("positions")),
+    ("encoder.position_embedding", Same("encoder.embed_positions")),
+    ("decoder.position_embedding", Same("decoder.embed_positions")),
+    ("encoder.relative_bias", Same("encoder.relative_bias")),
+    ("decoder.relative_bias", Same("decoder.relative_bias")),
+    ("encoder.embedding_norm", Same("encoder.layernorm_embedding")),
+    ("decoder.embedding_norm", Same("decoder.layernorm_embedding")),
+    ("encoder.layers.*.self_attention.qkv", Stacked("encoder.layers.*.self_attn", QKV)),
+    ("encoder.layers.*.self_attention.out", Same("encoder.layers.*.self_attn.out_proj")),
+    ("encoder.layers.*.attention_norm", Same("encoder.layers.*.self_attn_layer_norm")),
+    ("encoder.layers.*.ffn.up", Same("encoder.layers.*.fc1")),
+    ("encoder.layers.*.ffn.down", Same("encoder.layers.*.fc2")),
+    ("encoder.layers.*.ffn_norm", Same("encoder.layers.*.final_layer_norm")),
+    ("encoder.final_norm", Same("encoder.layer_norm")),
+    ("decoder.layers.*.self_attention.qkv", Stacked("decoder.layers.*.self_attn", QKV)),
+    ("decoder.layers.*.self_attention.out", Same("decoder.layers.*.self_attn.out_proj")),
+    ("decoder.layers.*.attention_norm", Same("decoder.layers.*.self_attn_layer_norm")),
+    ("decoder.layers.*.cross_attention.q", Same("decoder.layers.*.encoder_attn.q_proj")),
+    ("decoder.layers.*.cross_attention.kv", Stacked("decoder.layers.*.encoder_attn", KV)),
+    ("decoder.layers.*.cross_attention.out", Same("decoder.layers.*.encoder_attn.out_proj")),
+    ("decoder.layers.*.cross_norm", Same("decoder.layers.*.encoder_attn_layer_norm")),
+    ("decoder.layers.*.ffn.up", Same("decoder.layers.*.fc1")),
+    ("decoder.layers.*.ffn.down", Same("decoder.layers.*.fc2")),
+    ("decoder.layers.*.ffn_norm", Same("decoder.layers.*.final_layer_norm")),
+    ("decoder.final_norm", Same("decoder.layer_norm")),
 ];
 
 /// The second and third copy of embeddings that are shared.
@@ -56,10 +60,11 @@ pub(super) const COPIES: &[TiedCopy] = &[
 
 pub(super) const LAYOUT: Layout = Layout {
     heads: [1, 1],
-    prefix: "",
-    other_prefixes: &[],
+    prefix: "model.",
+    // Files of the model without its output layer, such as BartModel.
+    other_prefixes: &[""],
     base: MODULES,
-    head: &[],
+    head: &[("output", Same("lm_head")), ("logits_bias", Same("final_logits_bias"))],
     old_suffixes: &[],
     copies: COPIES,
     // Also in files with separate embeddings, where nothing uses it.
@@ -70,22 +75,61 @@ pub(super) const LAYOUT: Layout = Layout {
 pub(super) fn positions(stack: &Stack, presence: Presence) -> Vec<Constant> {
     let Stack::EncoderDecoder(model) = stack else { return Vec::new() };
     let Some(table) = model.positions() else { return Vec::new() };
-    let constant = |side| Constant {
-        name: format!("model.{side}.embed_positions.weight"),
+    let constant = |prefix: &str, side: &str, presence| Constant {
+        name: format!("{prefix}{side}.embed_positions.weight"),
         value: table.clone(),
         presence,
     };
-    ["encoder", "decoder"].map(constant).into()
+    let both = |prefix, presence| ["encoder", "decoder"].map(|s| constant(prefix, s, presence));
+    [both("model.", presence), both("", Presence::Accepted)].into_iter().flatten().collect()
 }
 
-pub(super) fn read(keys: &mut Keys, norm: NormPlacement) -> Result<EncoderDecoderConfig> {
+/// The same sizes with everything else as in Marian: what its files cannot express.
+pub(super) fn standard(c: &EncoderDecoderConfig) -> EncoderDecoderConfig {
+    let new = EncoderDecoderConfig::new(1, 1, 1, 1, 1);
+    EncoderDecoderConfig {
+        position_offset: new.position_offset,
+        share_positions: new.share_positions,
+        sinusoids: new.sinusoids,
+        embedding_norm: new.embedding_norm,
+        norm: new.norm,
+        layer_norm_eps: new.layer_norm_eps,
+        output_scale: new.output_scale,
+        logits_bias: new.logits_bias,
+        options: new.options,
+        variant: new.variant,
+        ..c.clone()
+    }
+}
+
+/// Keys of the generation config in old files, which [`crate::hub::load_generation_config`] reads,
+/// and records of how a model was made.
+const HARMLESS: &[&str] = &[
+    "early_stopping",
+    "force_bos_token_to_be_generated",
+    "forced_bos_token_id",
+    "no_repeat_ngram_size",
+    "prefix",
+    "replacing_rate",
+    "save_step",
+    "student_decoder_layers",
+    "student_encoder_layers",
+    "tokenizer_class",
+];
+
+/// The keys that all have; norms on embeddings and in layers are each family's own.
+pub(super) fn read(
+    keys: &mut Keys,
+    norm: NormPlacement,
+    embedding_norm: EmbeddingNorm,
+) -> Result<EncoderDecoderConfig> {
     let vocab_size = keys.size("vocab_size")?;
-    keys.must_be("normalize_embedding", &json!(false))?;
+    keys.must_be("normalize_embedding", &json!(embedding_norm == EmbeddingNorm::Layer))?;
     keys.must_be("add_final_layer_norm", &json!(norm == NormPlacement::Pre))?;
     keys.must_be("normalize_before", &json!(norm == NormPlacement::Pre))?;
     keys.must_be("add_bias_logits", &json!(false))?;
     keys.must_be("is_decoder", &json!(false))?;
-    keys.must_be("forced_bos_token_id", &Value::Null)?;
+    HARMLESS.iter().for_each(|key| drop(keys.map.remove(*key)));
     let dropout = keys.rate("dropout")?.unwrap_or(0.1);
     // They act in training only, where one rate serves all.
     keys.rate("attention_dropout")?;
@@ -95,8 +139,9 @@ pub(super) fn read(keys: &mut Keys, norm: NormPlacement) -> Result<EncoderDecode
         _ => EmbeddingScale::One,
     };
     let activation = keys.optional_named("activation_function")?;
+    let config = EncoderDecoderConfig::new(vocab_size, 1, 1, 1, 1);
     Ok(EncoderDecoderConfig {
-        vocab_size,
+        embedding_norm,
         decoder_vocab_size: keys.optional_size("decoder_vocab_size")?.unwrap_or(vocab_size),
         d_model: keys.size("d_model")?,
         encoder_layers: keys.size("encoder_layers")?,
@@ -115,7 +160,7 @@ pub(super) fn read(keys: &mut Keys, norm: NormPlacement) -> Result<EncoderDecode
         pad_token_id: keys.size("pad_token_id")? as u32,
         eos_token_id: keys.size("eos_token_id")? as u32,
         decoder_start_token_id: keys.size("decoder_start_token_id")? as u32,
-        options: EncoderDecoderConfig::STANDARD,
+        ..config
     })
 }
 

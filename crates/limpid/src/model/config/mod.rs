@@ -20,7 +20,7 @@ mod recurrent;
 
 pub use decoder::DecoderConfig;
 pub use encoder::{EncoderConfig, EncoderHead, ModernLayers};
-pub use encoder_decoder::{EmbeddingScale, EncoderDecoderConfig};
+pub use encoder_decoder::{EmbeddingNorm, EmbeddingScale, EncoderDecoderConfig, OutputScale};
 pub use recurrent::{Cell, Directions, MAX_RECURRENT_LAYERS, RecurrentAttention, RecurrentConfig};
 
 use crate::error::Result;
