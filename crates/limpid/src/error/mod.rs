@@ -14,6 +14,7 @@
 //!
 //! Mistakes in calls between functions of one program are not here: those panic.
 
+mod chat;
 mod config;
 mod data;
 mod inference;
@@ -21,6 +22,7 @@ mod model;
 mod run;
 mod tokenizer;
 
+pub use chat::{ChatError, TemplateLimit};
 pub use config::{
     MemoryRemedy, ModelConfigError, PlanError, PretrainedError, SettingError, TokenizerOrigin,
 };
@@ -75,6 +77,9 @@ pub enum Error {
     /// Generating text.
     #[error(transparent)]
     Generation(#[from] GenerationError),
+    /// Chat templates.
+    #[error(transparent)]
+    Chat(#[from] ChatError),
     /// Embedding, mask filling and classification.
     #[error(transparent)]
     Encode(#[from] EncodeError),
