@@ -1,4 +1,4 @@
-//! Decoding options: the flags that `generate`, `translate` and `summarize` share.
+//! Decoding options: the flags that `generate`, `chat`, `translate` and `summarize` share.
 
 use clap::{Args as ClapArgs, ValueEnum};
 use limpid::generate::{EarlyStopping, GenerationOptions, Trace};

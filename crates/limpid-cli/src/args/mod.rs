@@ -1,6 +1,7 @@
 //! The command line: the commands here, their longer lists of flags in the files beside it.
 
 mod bench;
+mod chat;
 mod corpus;
 mod decoding;
 mod encode;
@@ -16,6 +17,7 @@ mod train;
 mod translate;
 
 pub use bench::*;
+pub use chat::*;
 pub use corpus::*;
 pub use decoding::*;
 pub use encode::*;
@@ -53,6 +55,8 @@ pub enum Command {
     Demo(Demo),
     /// Continue text with a language model
     Generate(Generate),
+    /// Talk with a language model that has a chat template
+    Chat(Chat),
     /// Train a model on your own text in a run folder; after Ctrl-C or a crash, --resume continues
     /// bit for bit
     Train(Train),

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 mod bench;
+mod chat;
 mod classify;
 mod compare;
 mod corpus;
@@ -85,6 +86,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::Demo(args) => demo::run(args)?,
         Command::Generate(args) => generate::run(args)?,
+        Command::Chat(args) => chat::run(args)?,
         Command::Train(args) => return train::run(args),
         Command::Translate(args) => translate::run(args)?,
         Command::FillMask(args) => fill_mask::run(&args)?,

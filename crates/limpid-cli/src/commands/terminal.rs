@@ -33,9 +33,22 @@ pub fn next_seed(decoding: &mut DecodingConfig, asked: Option<u64>) {
     }
 }
 
+/// What comes after an answer.
+pub enum Next {
+    /// Another line.
+    Line,
+    /// The end.
+    End,
+}
+
 /// Asks for lines and calls `answer` for each that is not empty. What is wrong with one line is
 /// reported, and the conversation continues.
 pub fn converse(mut answer: impl FnMut(String) -> Result<()>) -> Result<()> {
+    converse_until(|line| answer(line).map(|()| Next::Line))
+}
+
+/// The same, until an answer says that it was the last.
+pub fn converse_until(mut answer: impl FnMut(String) -> Result<Next>) -> Result<()> {
     on_each_interrupt(|| {
         if !ANSWERING.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
             // What the terminal shows as ^C stays on its line.
@@ -79,7 +92,8 @@ pub fn converse(mut answer: impl FnMut(String) -> Result<()>) -> Result<()> {
         match answered {
             Err(_) if stopped() => println!(),
             Err(error) => printer::print_error(&error),
-            Ok(()) => {}
+            Ok(Next::Line) => {}
+            Ok(Next::End) => return Ok(()),
         }
     }
 }

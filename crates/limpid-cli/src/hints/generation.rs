@@ -39,9 +39,10 @@ pub(super) fn hint(error: &E) -> Option<String> {
             "use a larger --no-repeat-ngram-size, or a smaller {}",
             available(&["--max-new-tokens", "--min-new-tokens"])
         ),
-        E::EmptyPrompt { .. } => {
-            "give it something to continue: --prompt \"Once upon a time\"".into()
-        }
+        E::EmptyPrompt { .. } => match available(&["--prompt"]).as_str() {
+            "" => "the chat template gives no text for this conversation".into(),
+            flag => format!("give it something to continue: {flag} \"Once upon a time\""),
+        },
         E::PromptTooLong { .. } => "shorten it, or use --slide to drop its beginning".into(),
         E::ContextExceeded { tokens, context, beam_search, .. } => {
             let available = (context + 1).saturating_sub(*tokens);

@@ -5,6 +5,7 @@
 pub mod flags;
 pub mod learn;
 
+mod chat;
 mod data;
 mod dataset;
 pub mod encode;
@@ -41,6 +42,7 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Report(error) => report::hint(error),
         Error::Tokenizer(error) => tokenizer::hint(error, verb()),
         Error::Generation(error) => generation::hint(error),
+        Error::Chat(error) => chat::hint(error),
         Error::Encode(error) => encode::hint(error),
         Error::Run(error) => run::hint(error),
         Error::Dataset(error) => dataset::hint(error),

@@ -1,6 +1,7 @@
 //! The command from outside: arguments, output and exit codes. One file per command.
 
 mod bench;
+mod chat;
 mod corpus;
 mod demo;
 mod encoder;

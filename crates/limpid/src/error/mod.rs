@@ -14,6 +14,7 @@
 //!
 //! Mistakes in calls between functions of one program are not here: those panic.
 
+mod chat;
 mod config;
 mod data;
 mod inference;
@@ -22,6 +23,7 @@ mod run;
 mod sentencepiece;
 mod tokenizer;
 
+pub use chat::{ChatError, TemplateLimit};
 pub use config::{
     MemoryRemedy, ModelConfigError, PlanError, PretrainedError, SettingError, TokenizerOrigin,
 };
@@ -77,6 +79,9 @@ pub enum Error {
     /// Generating text.
     #[error(transparent)]
     Generation(#[from] GenerationError),
+    /// Chat templates.
+    #[error(transparent)]
+    Chat(#[from] ChatError),
     /// Embedding, mask filling and classification.
     #[error(transparent)]
     Encode(#[from] EncodeError),

@@ -11,6 +11,7 @@
 //! | [`generate_tokens`] | token by token, greedily or by sampling |
 //! | [`beam_search`] | the most likely sequences |
 //! | [`LogitsProcessor`], [`sampling`] | what changes logits, and how a token is sampled |
+//! | [`chat`] | from the messages of a conversation to a prompt |
 //! | [`Observer`] | is called for every token and step |
 //!
 //! ```
@@ -27,6 +28,7 @@
 //! ```
 
 mod beam;
+pub mod chat;
 mod decoding;
 mod events;
 mod language_model;

@@ -1,8 +1,9 @@
 //! Text generation with a language model.
 
-use super::GenerationRequest;
 use super::loaded::{Loaded, loaded_accessors};
+use super::{Chat, GenerationRequest};
 use crate::error::{Result, Task};
+use crate::generate::chat::ChatTemplate;
 use crate::generate::{
     ContextOverflow, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent, Trace,
     generate,
@@ -60,6 +61,14 @@ impl Generator {
     /// A prompt, to set options of and to generate from.
     pub fn prompt(&self, text: impl Into<String>) -> GenerationRequest<'_> {
         GenerationRequest::new(self, text.into())
+    }
+
+    /// A conversation, by the chat template of the folder.
+    /// # Errors
+    /// [`ChatError::NoTemplate`](crate::error::ChatError::NoTemplate) if it has none, and other
+    /// errors if a file holds something else.
+    pub fn chat(&self) -> Result<Chat<'_>> {
+        Ok(Chat::new(self, ChatTemplate::load(&self.loaded.folder)?))
     }
 
     /// Continues a batch of prompts with the same options: `num_return_sequences` texts of each.

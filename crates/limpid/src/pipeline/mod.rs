@@ -2,7 +2,7 @@
 //!
 //! | | loads | gives |
 //! |---|---|---|
-//! | [`Generator`] | a decoder (GPT) | continuations of a prompt |
+//! | [`Generator`] | a decoder (GPT) | continuations of a prompt; a [`Chat`] |
 //! | [`Translator`] | an encoder-decoder | translations, summaries |
 //! | [`Embedder`] | an encoder (BERT) | one vector per text |
 //! | [`FillMask`] | an encoder with a masked-language-modelling head | tokens at `[MASK]` |
@@ -20,6 +20,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod chat;
 mod classifier;
 mod embedder;
 mod fill_mask;
@@ -29,6 +30,7 @@ mod request;
 mod scorer;
 mod translator;
 
+pub use chat::Chat;
 pub use classifier::{Classifier, LabelScore};
 pub use embedder::{Embedder, EmbedderOptions};
 pub use fill_mask::FillMask;
