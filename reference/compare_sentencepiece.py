@@ -99,7 +99,8 @@ def decode(limpid, folder, given):
 
 def report(name, differences):
     count = collections.Counter(kind for kind, *_ in differences)
-    print(f"{'FAILED' if differences else 'ok':6} limpid {name}: {STRINGS} texts {dict(count) or ''}")
+    verdict = "FAILED" if differences else "ok"
+    print(f"{verdict:6} limpid {name}: {STRINGS} texts {dict(count) or ''}")
     for kind, given, ours, theirs in differences[:4]:
         print(f"       {kind} of {given!r:.120}: {ours!r:.160} and {theirs!r:.160}")
     return not differences

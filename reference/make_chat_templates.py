@@ -374,7 +374,10 @@ CONVERSATIONS = {
         message("assistant", " Yes.\n"),
         message("user", "日本語 🙂\ttabs and {{ braces }} {% if x %}"),
     ],
-    "assistant_last": [message("user", "2 + 2?"), message("assistant", "<think>\nsum\n</think>\n\n4")],
+    "assistant_last": [
+        message("user", "2 + 2?"),
+        message("assistant", "<think>\nsum\n</think>\n\n4"),
+    ],
     "two_users": [message("user", "a"), message("user", "b")],
     "empty": [message("user", "")],
     "calls": [

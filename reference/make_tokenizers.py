@@ -1,6 +1,6 @@
-"""Makes fixtures/sentencepiece (models trained by the `sentencepiece` package, and what it computes)
-and fixtures/tokenizers (folders without tokenizer.json, and what `transformers` computes).
-`--check` computes the values of the committed models again and compares."""
+"""Makes fixtures/sentencepiece (models trained by the `sentencepiece` package, and what it
+computes) and fixtures/tokenizers (folders without tokenizer.json, and what `transformers`
+computes). `--check` computes the values of the committed models again and compares."""
 
 import json
 import shutil

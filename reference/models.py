@@ -76,7 +76,8 @@ from transformers import (
 DECODER_IDS = [[5, 17, 3, 30, 8, 8, 21], [12], [1, 36, 0, 9, 25, 14, 2, 2, 33, 7, 19, 4]]
 PROMPT = [11, 6, 28]
 # Families of encoders, by the prefix of their classes.
-ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet", "ModernBert"]
+ENCODERS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "DistilBert", "Electra", "MPNet"]
+ENCODERS += ["ModernBert"]
 # Sequences of an encoder: one text, one token, and two texts, None contains padding.
 ENCODER_IDS = [[2, 17, 4, 30, 8, 4, 3], [2], [2, 36, 1, 9, 3, 14, 4, 4, 33, 7, 3]]
 # MPNet's padding is token 1.
@@ -484,7 +485,9 @@ FIXTURES = [
         TRAINING,
     ),
     # Embeddings of the model's width are not projected.
-    Fixture("electra-bare", ElectraModel, bert_config(ElectraConfig, embedding_size=24), 37, FORWARD),
+    Fixture(
+        "electra-bare", ElectraModel, bert_config(ElectraConfig, embedding_size=24), 37, FORWARD
+    ),
     Fixture(
         "mpnet-mlm", MPNetForMaskedLM, mpnet_config(hidden_act="relu"), 38, TRAINING, MPNET_IDS
     ),

@@ -59,7 +59,8 @@ def texts(count, seed=1, words=None):
         elif kind < 0.95:
             text = list(line())
             for _ in range(r.randrange(1, 8)):
-                text.insert(r.randrange(len(text) + 1), r.choice([r.choice(SPECIALS), char(), "  "]))
+                at = r.randrange(len(text) + 1)
+                text.insert(at, r.choice([r.choice(SPECIALS), char(), "  "]))
             text = "".join(text)
         else:
             text = " " * r.randrange(4) + line().upper() + " " * r.randrange(4)

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
-                       oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n\
-                       size 12345\n";
+    oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n\
+    size 12345\n";
 
 /// A folder with a saved model, removed at the end.
 struct Folder(PathBuf);

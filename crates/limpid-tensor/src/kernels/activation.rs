@@ -344,7 +344,7 @@ mod tests {
             activate(&mut y, activation);
             for (y, z) in y.iter().zip(points()) {
                 let want = definition(activation, f64::from(z));
-                // ½(1 + erf) is known to half an ULP of 1, and z multiplies that; a square is large.
+                // ½(1 + erf) is known to half an ULP of 1, and z multiplies it; squares are large.
                 let bound = 2e-7 * f64::from(z.abs().max(1.0)).max(want);
                 assert!(
                     (f64::from(*y) - want).abs() < bound,

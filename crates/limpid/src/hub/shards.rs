@@ -2,7 +2,8 @@
 //! `model.safetensors.index.json` lists, read as one.
 //!
 //! ```text
-//! {"metadata": {"total_size": 288}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", …}}
+//! {"metadata": {"total_size": 288},
+//!  "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", …}}
 //! ```
 
 use super::WEIGHTS;

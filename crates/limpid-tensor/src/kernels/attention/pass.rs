@@ -18,8 +18,8 @@ const BLOCK: usize = 64;
 /// Multiply-adds that outweigh the cost of scheduling a task: about 20 µs.
 const TASK_WORK: usize = 1_000_000;
 
-/// z = softmax(scale·q·kᵀ + bias + mask)·v, and the log-sum-exp of each row of scores in `lse` (Σt, h),
-/// which is −∞ for a fully masked query. Rows outside the spans are not written.
+/// z = softmax(scale·q·kᵀ + bias + mask)·v, and the log-sum-exp of each row of scores in `lse`
+/// (Σt, h), which is −∞ for a fully masked query. Rows outside the spans are not written.
 ///
 /// # Panics
 /// If an operand does not have the shape that `spec` says.

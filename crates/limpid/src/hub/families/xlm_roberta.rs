@@ -1,5 +1,5 @@
 //! `xlm-roberta`: RoBERTa under another name (`XLMRobertaModel`, `XLMRobertaForMaskedLM`,
-//! `XLMRobertaForSequenceClassification`). Below a head the base model is called `roberta` here too.
+//! `XLMRobertaForSequenceClassification`). Below a head the base model is `roberta`, too.
 
 use super::roberta::Roberta;
 use crate::model::config::EncoderHead;
