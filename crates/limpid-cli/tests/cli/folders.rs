@@ -59,11 +59,15 @@ fn damaged_model_folders_are_refused_with_the_file_and_what_to_do() {
     let no_config = damaged("no-config", "config.json", |_| None);
     refused(&translate(&no_config), "has no config.json", "needs config.json");
     let no_tokenizer = damaged("no-tokenizer", "tokenizer.json", |_| None);
-    refused(&translate(&no_tokenizer), "tokenizer.json", "needs a tokenizer");
+    refused(
+        &translate(&no_tokenizer),
+        "no tokenizer: none of its files is one",
+        "needs a tokenizer",
+    );
     let other = edited_config("other-width", |config| config["d_model"] = 64.into());
     refused(&translate(&other), "has shape", "does config.json belong to these weights?");
-    let family = edited_config("family", |config| config["model_type"] = "llama".into());
-    refused(&translate(&family), "model_type 'llama' is not supported", "marian");
+    let family = edited_config("family", |config| config["model_type"] = "mamba".into());
+    refused(&translate(&family), "model_type 'mamba' is not supported", "marian");
 
     let not_a_number = damaged("nan", "model.safetensors", |mut bytes| {
         let end = bytes.len();
@@ -102,7 +106,7 @@ fn a_folder_in_another_format_is_refused_with_the_way_out() {
     refused(&translate(&quantized), "quantized with awq", "before it was quantized");
     let no_json = damaged("other-tokenizer", "tokenizer.json", |_| None);
     std::fs::write(no_json.join("source.spm"), "…").unwrap();
-    refused(&translate(&no_json), "has no tokenizer.json, only source.spm", "AutoTokenizer");
+    refused(&translate(&no_json), "not a valid SentencePiece model", "copy it again");
     let sharded = damaged("lost-shard", "model.safetensors", |_| None);
     let index = r#"{"weight_map": {"a": "model-1.safetensors"}}"#;
     std::fs::write(sharded.join("model.safetensors.index.json"), index).unwrap();
