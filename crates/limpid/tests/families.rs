@@ -56,6 +56,10 @@ fn is_task_name(text: &str, path: &Path) -> bool {
             .any(|part| ["hub", "model", "nn"].contains(&part.as_os_str().to_str().unwrap()))
 }
 
+/// The registry of tokenizer classes: a folder whose `tokenizer_config.json` names no class has the
+/// one of its `model_type`. `text` is below `hub`, so families cannot tell it.
+const TOKENIZER_CLASSES: &str = "text/formats/class.rs";
+
 /// "BertForMaskedLM", "GPT2LMHeadModel": a class of `transformers`.
 fn is_class(word: &str) -> bool {
     let ends = ["Model", "MTModel", "ForMaskedLM", "ForPreTraining", "ForConditionalGeneration"];
@@ -68,7 +72,7 @@ fn no_source_outside_the_families_names_a_family() {
     let (families, sources) = (model_types(), sources());
     assert!(sources.len() > 100, "only {} sources were found", sources.len());
     let mut named = Vec::new();
-    for path in &sources {
+    for path in sources.iter().filter(|path| !path.ends_with(TOKENIZER_CLASSES)) {
         let source = std::fs::read_to_string(path).unwrap();
         for (line, text) in literals(&source) {
             let words = || text.split(|c: char| !c.is_ascii_alphanumeric());

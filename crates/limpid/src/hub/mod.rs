@@ -76,7 +76,8 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 
 /// Loads a model folder. Returns the model, and what in the folder was ignored.
 /// # Errors
-/// [`ModelError`], if the folder holds no model, a model that is not supported, or damaged files.
+/// [`crate::error::ModelError`], if the folder holds no model, a model that is not supported, or
+/// damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     folder::check(folder)?;
     let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;

@@ -111,7 +111,7 @@ pub struct Model {
     /// Its parameters.
     pub params: Params,
     /// The `model_type` it was loaded with, and is saved with; `None` for a new model, which is
-    /// saved as the first family of [`crate::hub::families`] that can hold it.
+    /// saved as the first family of [`crate::hub`] that can hold it.
     pub model_type: Option<&'static str>,
 }
 

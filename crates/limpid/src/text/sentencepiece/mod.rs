@@ -1,8 +1,8 @@
 //! SentencePiece models (Kudo and Richardson 2018): `spiece.model`, `tokenizer.model`,
 //! `source.spm`. The same ids, offsets and decoded texts as the `sentencepiece` package.
 //!
-//! A text is normalized ([`normalizer`]: rules, whitespace), segmented into pieces ([`unigram`],
-//! [`bpe`], words or characters), and every piece becomes its id; what is out of vocabulary becomes
+//! A text is normalized (`normalizer`: rules, whitespace), segmented into pieces (`unigram`,
+//! `bpe`, words or characters), and every piece becomes its id; what is out of vocabulary becomes
 //! the unknown token, or bytes.
 
 mod bpe;
