@@ -89,6 +89,7 @@ impl Family for LimpidRnn {
     }
 
     fn layout(&self, _: &StackConfig) -> Layout {
-        Layout { base: MODULES, ignored: &[], ..seq2seq::LAYOUT }
+        let (prefix, other_prefixes) = ("", &[][..]);
+        Layout { prefix, other_prefixes, base: MODULES, ignored: &[], ..seq2seq::LAYOUT }
     }
 }
