@@ -22,7 +22,7 @@ fn a_smoke_test_writes_report_figures_and_json_without_verdicts() {
     let names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     assert!(!names.iter().any(|name| name == ".trainings"), "{names:?}");
-    let text = super::run(&args[..3]);
+    let text = super::run(&[&args[..3], &args[4..]].concat()); // without --json
     assert!(stdout(&text).contains("Smoke test: too small for a verdict"), "{}", stdout(&text));
     assert!(!stdout(&text).contains("confirmed"), "{}", stdout(&text));
 }
