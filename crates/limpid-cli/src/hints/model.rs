@@ -117,8 +117,8 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
 fn other_weights(format: WeightFormat) -> &'static str {
     match format {
         WeightFormat::Pickle => {
-            "convert them with `transformers`: \
-             AutoModel….from_pretrained(folder).save_pretrained(new) writes model.safetensors"
+            "convert them with `transformers`: from_pretrained(folder), then save_pretrained(new) \
+             writes model.safetensors"
         }
         WeightFormat::Gguf => {
             "download the original folder, or convert with `transformers`: \
