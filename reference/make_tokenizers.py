@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import sentencepiece as spm
+from sentencepiece import sentencepiece_model_pb2
 from tokenizer_texts import corpus, texts
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -63,6 +64,13 @@ def train(prefix, options, lines):
             hard_vocab_limit=False, **given,
         )  # fmt: skip
     Path(f"{prefix}.vocab").unlink()
+    # The trainer stores its arguments: paths of this machine.
+    model = sentencepiece_model_pb2.ModelProto.FromString(Path(f"{prefix}.model").read_bytes())
+    model.trainer_spec.ClearField("input")
+    model.trainer_spec.ClearField("model_prefix")
+    model.normalizer_spec.ClearField("normalization_rule_tsv")
+    model.denormalizer_spec.ClearField("normalization_rule_tsv")
+    Path(f"{prefix}.model").write_bytes(model.SerializeToString())
 
 
 def make_folder(folder, name):
