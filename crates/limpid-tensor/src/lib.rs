@@ -83,6 +83,7 @@ pub mod ops;
 pub mod params;
 pub mod pool;
 pub mod rng;
+pub mod row_pool;
 pub mod simd;
 pub mod tape;
 pub mod team;
