@@ -80,6 +80,7 @@ pub mod kernels;
 pub mod machine;
 pub mod mapped;
 pub mod ops;
+pub mod packed_weights;
 pub mod params;
 pub mod pool;
 pub mod rng;
