@@ -41,11 +41,11 @@ def save(model, folder, r):
     model.save_pretrained(folder, **shards)
     path = folder / "config.json"
     config = json.loads(path.read_text())
-    if r.random() < 0.4 and "rope_parameters" in config and "rope_theta" in config["rope_parameters"]:
+    if r.random() < 0.4 and "rope_theta" in config.get("rope_parameters", {}):
         rope = config.pop("rope_parameters")
-        config["rope_theta"] = rope.pop("rope_theta")
-        if "partial_rotary_factor" in rope:
-            config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
+        names = ["rope_theta", "partial_rotary_factor"]
+        older = {"gpt_neox": ["rotary_emb_base", "rotary_pct"]}.get(config["model_type"], names)
+        config |= {old: rope.pop(name) for name, old in zip(names, older) if name in rope}
         config["rope_scaling"] = rope if rope.pop("rope_type") != "default" else None
         if config["rope_scaling"] is not None:
             kind = model.config.rope_parameters["rope_type"]
@@ -59,15 +59,22 @@ def save(model, folder, r):
     path.write_text(json.dumps(config, indent=1))
 
 
+@torch.no_grad()
+def exact_positions(model):
+    """A file in half precision holds rounded sinusoids; limpid computes them anew, as `transformers`
+    does for Marian."""
+    for part in [model.model.encoder, model.model.decoder]:
+        part.embed_positions.weight.copy_(part.embed_positions.create_weight())
+
+
 def inputs(model, r):
     """What the model is fed: names of `transformers`, and flags of limpid."""
     config = model.config
-    longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", 30)
-    # RoBERTa and MPNet begin behind the padding token.
-    longest = min(24, longest - getattr(config, "pad_token_id", None) - 1) if (
-        type(model).__name__.startswith(("Roberta", "XLM", "Camembert", "MPNet"))
-    ) else min(24, longest)
     pad = getattr(config, "pad_token_id", None)
+    longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", 30)
+    if config.model_type in ["roberta", "xlm-roberta", "camembert", "mpnet"]:
+        longest -= pad + 1  # positions begin behind the padding token
+    longest = min(24, longest)
 
     def ids(vocabulary):
         length = r.randint(1, max(1, longest))
@@ -114,6 +121,8 @@ def compare(limpid, family, seed, folder):
     made = make_model(Fixture("", model_class, config, seed, FORWARD))
     save(made, folder, r)
     model = model_class.from_pretrained(folder, dtype=torch.float32).eval()
+    if family == "pegasus":
+        exact_positions(model)
     fed = inputs(model, r)
     answer = run(limpid, folder, fed)
     if answer.returncode:

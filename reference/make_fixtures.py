@@ -33,6 +33,7 @@ from models import (
 from quantities import (
     LABEL_SMOOTHING,
     adamw_run,
+    beam_search,
     bert_class_loss,
     bert_outputs,
     bert_word_loss,
@@ -73,6 +74,7 @@ def expected_gpt(fixture, model):
     if "greedy" in wanted:
         expected["prompt"] = torch.tensor(PROMPT)
         expected["greedy"] = gpt_greedy(model, PROMPT)
+        expected["beam"] = torch.tensor(beam_search(model, PROMPT))
     return expected
 
 
@@ -103,6 +105,8 @@ def expected_seq2seq(fixture, model):
     if "greedy" in wanted:
         outputs = [seq2seq_greedy(model, source) for source in sources]
         expected["greedy"], expected["greedy_lengths"] = packed(outputs)
+        outputs = [beam_search(model, source) for source in sources]
+        expected["beam"], expected["beam_lengths"] = packed(outputs)
     return expected
 
 

@@ -37,7 +37,7 @@ def decoder_sizes(r, even_heads=True):
     """Names of Llama's keys: heads that share keys and values, of any width."""
     groups, shared = r.size(1, 3), r.size(1, 3)
     heads = groups * shared
-    width = 2 * r.size(1, 5) if even_heads else r.size(1, 9)
+    width = 2 * r.size(2, 5) if even_heads else r.size(1, 9)
     return heads, groups, width, heads * width
 
 
@@ -84,7 +84,7 @@ def rotary_decoder(r, **more):
     )
     own_width = r.flag()
     if own_width:
-        config["head_dim"] = 2 * r.size(1, 6)
+        config["head_dim"] = 2 * r.size(2, 6)
         config["hidden_size"] = heads * r.size(1, 7)
     config["num_key_value_heads"] = groups
     options = dict(
@@ -109,7 +109,7 @@ def windows(r, layers):
     kinds = ["full_attention", "sliding_attention"]
     found = dict(sliding_window=r.size(1, 8), use_sliding_window=r.flag())
     found |= r.some(max_window_layers=r.size(0, layers))
-    if r.random() < 0.3:
+    if found["use_sliding_window"] and r.random() < 0.3:
         found["layer_types"] = [r.choice(kinds) for _ in range(layers)]
     return found if r.flag() else {}
 
@@ -118,21 +118,24 @@ def qwen2(r):
     config = rotary_decoder(r)
     # Its heads have the width c/h, whatever else the file says.
     if config.pop("head_dim", None):
-        config["hidden_size"] = config["num_attention_heads"] * 2 * r.size(1, 4)
+        config["hidden_size"] = config["num_attention_heads"] * 2 * r.size(2, 4)
     return config | windows(r, config["num_hidden_layers"])
 
 
 def qwen3(r):
     config = rotary_decoder(r)
-    config.setdefault("head_dim", 2 * r.size(1, 6))
+    config.setdefault("head_dim", 2 * r.size(2, 6))
     config |= r.some(attention_bias=r.flag())
     return config | windows(r, config["num_hidden_layers"])
 
 
 def gemma(r):
     config = rotary_decoder(r, **r.some(attention_bias=r.flag()))
-    config.setdefault("head_dim", 2 * r.size(1, 6))
+    config.setdefault("head_dim", 2 * r.size(2, 6))
+    # A key of older versions, which is read by none of today's.
     if r.flag():
+        config["hidden_activation"] = config.get("hidden_act", "gelu_pytorch_tanh")
+    elif r.rarely():
         config["hidden_activation"] = r.activation()
     if r.rarely():
         config["use_bidirectional_attention"] = True
@@ -154,7 +157,7 @@ def gpt_neox(r):
         eos_token_id=2,
     )
     # Without a choice a quarter of each head is turned.
-    partial = r.choice([None, 0.5, 1.0])
+    partial = r.choice([0.25, 0.5, 1.0]) if width == 16 else 1.0
     options = dict(
         hidden_act=r.activation(),
         layer_norm_eps=r.eps(),
@@ -162,15 +165,9 @@ def gpt_neox(r):
         use_parallel_residual=r.flag(),
         attention_bias=r.flag(),
     )
-    if partial or r.flag():
-        if width % 8:
-            partial = partial or 1.0
-        options["rope_parameters"] = rope(r, positions, partial or 0.25)
-    elif width % 8:
-        options["rope_parameters"] = rope(r, positions, 1.0)
     found = r.some(**options)
-    if width % 8:
-        found.setdefault("rope_parameters", rope(r, positions, 1.0))
+    if width != 16 or r.flag():
+        found["rope_parameters"] = rope(r, positions, partial)
     return {**config, **found}
 
 
@@ -318,7 +315,7 @@ def seq2seq(r, tokens):
     encoder, decoder = r.size(1, 3), r.size(1, 3)
     config = dict(
         vocab_size=r.size(12, 60),
-        d_model=encoder * decoder * 2 * r.size(1, 4),
+        d_model=encoder * decoder * 4 * r.size(1, 3),
         encoder_layers=r.size(1, 3),
         decoder_layers=r.size(1, 3),
         encoder_attention_heads=encoder,
