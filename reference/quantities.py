@@ -1,5 +1,5 @@
-"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, tokens of greedy
-and of beam search.
+"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, and tokens of
+greedy and of beam search.
 
 Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on
 how padding is masked, and their rows are concatenated ("packed") in the order of the batch."""
