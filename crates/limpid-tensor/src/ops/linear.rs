@@ -44,10 +44,9 @@ impl Tape<'_> {
             self.is_recording() && phi.saved_for_backward() == SavedForBackward::Derivative;
         let mut derivative = Tensor::uninit([if keep_derivative { n } else { 0 }, o]);
         let derivatives = Parts::new(derivative.data_mut());
-        product_on_team(
+        self.transposed(w).product_on_team(
             MatMut::new(y.data_mut(), n, o),
             Mat::new(x.data(), n, i),
-            Mat::new(self.param(w), o, i).t(),
             Accumulate::Overwrite,
             |row, first, part| {
                 if !bias.is_empty() {

@@ -16,7 +16,8 @@ mod step;
 
 pub use gradients::{BackwardPass, Gradients};
 
-use crate::kernels::matmul::Accumulate;
+use crate::kernels::matmul::{Accumulate, Mat, RightOperand};
+use crate::packed_weights::PackedWeights;
 use crate::params::{ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
@@ -107,6 +108,7 @@ impl Profile {
 /// One forward pass and, if it records, its backward pass.
 pub struct Tape<'a> {
     params: &'a Params,
+    packed: Option<&'a PackedWeights>,
     recording: Option<&'a mut Gradients>,
     dropout: Option<DropoutStream>,
     mask_count: u64,
@@ -120,6 +122,7 @@ impl<'a> Tape<'a> {
     pub fn inference(params: &'a Params) -> Self {
         Self {
             params,
+            packed: None,
             recording: None,
             dropout: None,
             mask_count: 0,
@@ -133,6 +136,24 @@ impl<'a> Tape<'a> {
     pub fn training(params: &'a Params, gradients: &'a mut Gradients) -> Self {
         gradients.clear_tape();
         Self { recording: Some(gradients), ..Self::inference(params) }
+    }
+
+    /// Reads the weights of linear layers as they are packed there. Without effect in training.
+    pub fn with_packed(mut self, packed: &'a PackedWeights) -> Self {
+        self.packed = Some(packed).filter(|_| self.recording.is_none());
+        self
+    }
+
+    /// The transpose of a weight (out, in), as the right operand (in, out) of a product.
+    #[track_caller]
+    pub(crate) fn transposed(&self, w: ParamId) -> RightOperand<'a> {
+        match self.packed {
+            Some(packed) => RightOperand::Packed(packed.get(self.params, w)),
+            None => {
+                let shape = self.param_shape(w);
+                RightOperand::Plain(Mat::new(self.param(w), shape.dim(0), shape.dim(1)).t())
+            }
+        }
     }
 
     /// Enables dropout, with masks from this stream. Without it, dropout is a no-op.
