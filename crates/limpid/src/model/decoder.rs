@@ -39,7 +39,7 @@ impl Decoder {
         config.validate()?;
         let (c, v, init) = (config.hidden_size, config.vocab_size, Init::Normal(STD));
         let tokens = builder.add("token_embedding.weight", [v, c], init);
-        let (kind, shape) = (config.options.positions, [config.max_position_embeddings, c]);
+        let (kind, shape) = (config.options.positions, [config.position_rows(), c]);
         let name = "position_embedding.weight";
         let positions = PositionEncoding::new(kind, builder, name, shape, STD);
         let layers = LayerConfig {
@@ -78,7 +78,7 @@ impl Decoder {
     pub fn hidden(&self, t: &mut Tape, input: &Packed, caches: Option<&mut [KvCache]>) -> Var {
         let scale = self.config.scale_embedding.factor(self.config.hidden_size);
         let x = t.embedding(&input.ids, self.tokens, scale);
-        let x = self.positions.add(t, &x, &input.positions);
+        let x = self.positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = t.dropout(&x, self.config.dropout);
         self.layers.forward(t, x, input, None, caches, |_| {})
     }

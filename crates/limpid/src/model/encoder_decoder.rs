@@ -142,13 +142,7 @@ impl EncoderDecoder {
         };
         let Embeddings { tokens, positions, norm } = embeddings;
         let x = t.embedding(&input.ids, *tokens, scale);
-        let x = match self.config.position_offset as u32 {
-            0 => positions.add(t, &x, &input.positions),
-            offset => {
-                let rows = input.positions.iter().map(|position| position + offset).collect();
-                positions.add(t, &x, &rows)
-            }
-        };
+        let x = positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = norm.forward(t, &x);
         t.dropout(&x, self.config.dropout)
     }
