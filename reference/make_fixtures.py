@@ -34,6 +34,7 @@ from quantities import (
     LABEL_SMOOTHING,
     adamw_run,
     bert_class_loss,
+    bert_hidden_states,
     bert_outputs,
     bert_word_loss,
     check_padded_batch,
@@ -120,6 +121,7 @@ def expected_encoder(fixture, model):
         hidden, pooled = (lambda o: o.last_hidden_state), (lambda o: o.pooler_output)
         check_padded_encoder(model, *batch, hidden)
         expected["hidden"] = bert_outputs(model, *batch, hidden)
+        expected["hidden_states"] = bert_hidden_states(model, *batch)
         if hasattr(model, "pooler"):
             expected["pooled"] = bert_outputs(model, *batch, lambda o: pooled(o).unsqueeze(0))
         return expected
