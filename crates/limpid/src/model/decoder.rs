@@ -80,7 +80,7 @@ impl Decoder {
         let x = t.embedding(&input.ids, self.tokens, scale);
         let x = self.positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = t.dropout(&x, self.config.dropout);
-        self.layers.forward(t, x, input, None, caches, |_| {})
+        self.layers.forward(t, x, input, None, caches, |_, _, _| {})
     }
 
     /// weight · Σ −ln p(next token), with optional label smoothing.

@@ -151,7 +151,7 @@ impl EncoderDecoder {
     #[track_caller]
     pub fn encode(&self, t: &mut Tape, source: &Packed) -> Var {
         let x = self.embed(t, source, &self.source);
-        self.encoder.forward(t, x, source, None, None, |_| {})
+        self.encoder.forward(t, x, source, None, None, |_, _, _| {})
     }
 
     /// Keys and values for every decoder layer, from the encoder's output.
@@ -171,7 +171,7 @@ impl EncoderDecoder {
         caches: Option<&mut [KvCache]>,
     ) -> Var {
         let x = self.embed(t, input, &self.target);
-        self.decoder.forward(t, x, input, Some(source.into()), caches, |_| {})
+        self.decoder.forward(t, x, input, Some(source.into()), caches, |_, _, _| {})
     }
 
     /// weight · Σ −ln p(target token), with optional label smoothing.

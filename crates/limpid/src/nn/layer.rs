@@ -275,8 +275,8 @@ impl Layers {
     }
 
     /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
-    /// continues their sequences. `after` sees the embeddings and the output of each layer; of a
-    /// pre-norm one without its last branch.
+    /// continues their sequences. `after` sees the residual stream of the embeddings and of each
+    /// layer: x, and of a pre-norm layer the branch that is still to be added to it.
     #[track_caller]
     pub fn forward(
         &self,
@@ -285,7 +285,7 @@ impl Layers {
         input: &Packed,
         source: Option<Source>,
         mut caches: Option<&mut [KvCache]>,
-        mut after: impl FnMut(&Var),
+        mut after: impl FnMut(&mut Tape, &Var, Option<&Var>),
     ) -> Var {
         let config = &self.config;
         let AttentionOptions { rotary, window_rotary, windows, .. } = config.variant.attention;
@@ -296,7 +296,7 @@ impl Layers {
         let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
         let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
-        after(stream.x());
+        after(t, stream.x(), stream.pending());
         for (l, layer) in self.layers.iter().enumerate() {
             let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
             let mut pass = pass;
@@ -306,7 +306,7 @@ impl Layers {
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
                 layer.forward(t, stream, pass, l, cache)
             });
-            after(stream.x());
+            after(t, stream.x(), stream.pending());
         }
         stream.finish(t, self.final_norm.as_ref())
     }

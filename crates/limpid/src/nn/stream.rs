@@ -30,6 +30,11 @@ impl<'a> Stream<'a> {
         &self.x
     }
 
+    /// The branch that is still to be added to x, after a pre-norm layer.
+    pub fn pending(&self) -> Option<&Var> {
+        self.pending.as_ref()
+    }
+
     /// Runs one sub-layer `f` with its norm, dropout on its output, and the residual around it.
     #[track_caller]
     pub fn sublayer(
