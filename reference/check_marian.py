@@ -93,13 +93,14 @@ def theirs(folder, tokenizer, sentences, beams):
 
 
 def ours(limpid, folder, sentences, beams):
+    # limpid ends a text after twice its source and ten tokens if nobody says otherwise.
+    limit = json.loads((folder / "generation_config.json").read_text())["max_length"] - 1
     command = [limpid, "translate", str(folder), "--num-beams", str(beams)]
+    command += ["--max-new-tokens", str(limit)]
     text = "".join(sentence + "\n" for sentence in sentences)
     answer = subprocess.run(command, input=text, capture_output=True, text=True)
     if answer.returncode:
         raise SystemExit(f"limpid translate failed:\n{answer.stderr}")
-    if answer.stderr:
-        print(f"limpid translate says: {answer.stderr.strip()}")
     return answer.stdout.splitlines()
 
 

@@ -61,8 +61,7 @@ def save(model, folder, r):
 
 @torch.no_grad()
 def exact_positions(model):
-    """A file in half precision holds rounded sinusoids; limpid computes them anew, as `transformers`
-    does for Marian."""
+    """A file in half precision holds rounded sinusoids; limpid computes them anew."""
     for part in [model.model.encoder, model.model.decoder]:
         part.embed_positions.weight.copy_(part.embed_positions.create_weight())
 

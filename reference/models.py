@@ -382,7 +382,7 @@ FIXTURES = [
         PegasusForConditionalGeneration,
         pegasus_config(),
         6,
-        GRADIENTS,
+        GRADIENTS | {"greedy"},
         PEGASUS_SOURCES,
         PEGASUS_TARGETS,
     ),

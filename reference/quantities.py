@@ -1,5 +1,5 @@
-"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, tokens of greedy
-and of beam search.
+"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, and tokens of
+greedy and of beam search.
 
 Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on
 how padding is masked, and their rows are concatenated ("packed") in the order of the batch."""
@@ -60,7 +60,9 @@ def clear_winner(logits):
 def beam_search(model, ids):
     """The new tokens of `generate` with three beams; the end token is kept where it came."""
     inputs, translates = torch.tensor([ids]), model.config.is_encoder_decoder
-    options = dict(num_beams=BEAMS, do_sample=False, attention_mask=torch.ones_like(inputs))
+    # Without a cache: T5's has as many layers as the encoder.
+    options = dict(num_beams=BEAMS, do_sample=False, use_cache=False)
+    options["attention_mask"] = torch.ones_like(inputs)
     options["max_new_tokens"] = TRANSLATION_LIMIT if translates else GREEDY_TOKENS
     found = []
     for variant in [model, copy.deepcopy(model).double()]:

@@ -16,7 +16,7 @@ const HARMFUL: [&str; 12] = [
      {% endfor %}{{ ns.x }}",
     "{% macro f(x, n) %}{{ f(x ~ x, n - 1) if n else x }}{% endmacro %}{{ f('abcdef', 40) }}",
     "{% for a in range(99999) %}{% for b in range(99999) %}xxxxxxxx{% endfor %}{% endfor %}",
-    "{% set x %}{% for a in range(9999) %}{{ messages | tojson(indent=4) }}{% endfor %}{% endset %}",
+    "{% set x %}{% for a in range(999) %}{{ messages | tojson(indent=4) }}{% endfor %}{% endset %}",
     "{{ ('abc' * 9999) | replace('a', 'abc' * 9999) | upper | trim | length }}",
     "{{ [1, 2] | join('x' * 99999) ~ ('%9d' | format(1)) ~ 'y'.join(['a', 'b'] * 99) }}",
     "{% set x = 'a' * 9999999 %}{% for i in range(9999) %}{{ x == x ~ '' and x in x }}{% endfor %}",

@@ -141,6 +141,53 @@ fn settings_of_sentence_transformers_survive_any_bytes() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A LoRA adapter of rank 2 on the attention of `gpt2-tiny`, as PEFT writes it.
+fn adapter() -> [(&'static str, Vec<u8>); 2] {
+    let config = serde_json::json!({
+        "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "gpt2-tiny",
+        "r": 2, "lora_alpha": 4, "lora_dropout": 0.0, "target_modules": ["c_attn"], "bias": "none",
+        "fan_in_fan_out": true, "inference_mode": true, "use_rslora": false, "use_dora": false,
+        "modules_to_save": null, "layers_to_transform": null, "rank_pattern": {},
+        "alpha_pattern": {},
+    });
+    let (a, b) = (vec![0u8; 2 * 24 * 4], vec![0u8; 72 * 2 * 4]);
+    let view = |shape: [usize; 2], bytes| {
+        safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes)
+    };
+    let name = |layer: usize, side: &str| {
+        format!("base_model.model.transformer.h.{layer}.attn.c_attn.lora_{side}.weight")
+    };
+    let tensors = (0..2).flat_map(|layer| {
+        [
+            (name(layer, "A"), view([2, 24], &a).unwrap()),
+            (name(layer, "B"), view([72, 2], &b).unwrap()),
+        ]
+    });
+    let weights = safetensors::serialize(tensors.collect::<Vec<_>>(), None).unwrap();
+    [
+        ("adapter_config.json", config.to_string().into_bytes()),
+        ("adapter_model.safetensors", weights),
+    ]
+}
+
+#[test]
+fn adapters_survive_any_bytes() {
+    let folder = scratch("adapter");
+    copy(&fixtures().join("gpt2-tiny"), &folder);
+    for (file, good) in adapter() {
+        fs::write(folder.join(file), good).unwrap();
+    }
+    for (file, good) in adapter() {
+        let path = folder.join(file);
+        never_panics(file, std::slice::from_ref(&good), CASES, |bytes| {
+            fs::write(&path, bytes).unwrap();
+            let _ = hub::load(&folder);
+        });
+        fs::write(&path, good).unwrap();
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The beginning of a GGUF file: magic, version, no tensors, one key.
 fn gguf() -> Vec<u8> {
     let mut bytes = b"GGUF".to_vec();
@@ -168,8 +215,6 @@ fn weights_of_other_formats_survive_any_bytes() {
         "model.safetensors",
         "pytorch_model.bin",
         "model.onnx",
-        "adapter_config.json",
-        "adapter_model.safetensors",
         "pytorch_model.bin.index.json",
     ];
     for file in files {

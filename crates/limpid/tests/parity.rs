@@ -361,7 +361,7 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_encoder_decoders() {
 
 #[test]
 fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
-    for name in SEQ2SEQ {
+    for name in SEQ2SEQ.into_iter().chain(["prenorm-seq2seq"]) {
         let fixture = Fixture::load(name);
         let (model, params) = (fixture.seq2seq(), &fixture.model.params);
         let sources = fixture.sequences("source_ids", "source_lengths");

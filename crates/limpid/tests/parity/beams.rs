@@ -61,7 +61,7 @@ fn beam_search_gives_the_tokens_of_transformers() {
 
 #[test]
 fn beam_search_gives_the_translations_of_transformers_in_a_batch_and_alone() {
-    for name in SEQ2SEQ {
+    for name in SEQ2SEQ.into_iter().chain(["prenorm-seq2seq"]) {
         let (fixture, ends) = (Fixture::load(name), ends(name));
         let (model, params) = (fixture.seq2seq(), &fixture.model.params);
         let sources = fixture.sequences("source_ids", "source_lengths");
