@@ -73,8 +73,7 @@ pub fn score_translator(
     let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
     let options = TranslateOptions::default();
-    let found =
-        translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;
+    let found = translate_with((model, params), tokenizer, &sources, decoding, &options, None)?;
     // One line each, as in a file of translations: scoring that file gives the same result.
     let translations: Vec<String> = found.into_iter().map(|best| one_line(&best[0].text)).collect();
     let texts: Vec<&str> = translations.iter().map(String::as_str).collect();

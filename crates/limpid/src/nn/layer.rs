@@ -2,8 +2,9 @@
 //! stack of them. The three Transformers of [`crate::model`] are made of these.
 
 use super::{
-    AttentionOptions, Block, CrossAttention, FeedForward, FirstNorm, KvCache, LayerOptions,
-    LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions, SelfAttention, Stream,
+    AttentionOptions, Block, CachedPast, CachedSource, CrossAttention, FeedForward, FirstNorm,
+    KvCache, LayerOptions, LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions,
+    SelfAttention, Stream,
 };
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
@@ -141,8 +142,16 @@ pub struct Memory {
 pub enum Source<'a> {
     /// The encoder's output (n_source, c): each layer projects keys and values itself. Training.
     Encoded(&'a Var, &'a Arc<[Span]>),
-    /// Keys and values computed once for many steps. Generation.
+    /// Keys and values computed once for many steps.
     Remembered(&'a Memory),
+    /// The same in a cache. Generation.
+    Cached(CachedSource<'a>),
+}
+
+impl<'a> From<CachedSource<'a>> for Source<'a> {
+    fn from(source: CachedSource<'a>) -> Self {
+        Source::Cached(source)
+    }
 }
 
 impl<'a> From<&'a Memory> for Source<'a> {
@@ -208,12 +217,13 @@ impl Layer {
         stream: Stream<'a>,
         pass: Pass,
         l: usize,
-        cache: Option<&mut KvCache>,
+        past: Option<&mut CachedPast>,
     ) -> Stream<'a> {
         let Pass { input, source, relations } = pass;
         let Sublayer { norm, f: attention } = &self.attention;
         let attend = |t: &mut Tape, x: &Var| {
-            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, cache))
+            let past = past.map(|past| (past, l));
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, past))
         };
         let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
         let second = match self.block {
@@ -235,6 +245,7 @@ impl Layer {
                     Source::Remembered(Memory { keys_values, spans }) => {
                         cross.forward(t, x, &input.spans, &keys_values[l], spans)
                     }
+                    Source::Cached(source) => cross.forward_cached(t, x, source, l),
                 })
             });
         }
@@ -274,9 +285,9 @@ impl Layers {
         Self { config, scope: part.unwrap_or("layers"), layers, final_norm, relative_bias }
     }
 
-    /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
-    /// continues their sequences. `after` sees the residual stream of the embeddings and of each
-    /// layer: x, and of a pre-norm layer the branch that is still to be added to it.
+    /// Runs all layers over embeddings: (n, c) -> (n, c). With a past, `input` continues its
+    /// sequences. `after` sees the residual stream of the embeddings and of each layer: x, and of a
+    /// pre-norm layer the branch that is still to be added to it.
     #[track_caller]
     pub fn forward(
         &self,
@@ -284,7 +295,7 @@ impl Layers {
         x: Var,
         input: &Packed,
         source: Option<Source>,
-        mut caches: Option<&mut [KvCache]>,
+        mut past: Option<&mut CachedPast>,
         mut after: impl FnMut(&mut Tape, &Var, Option<&Var>),
     ) -> Var {
         let config = &self.config;
@@ -298,13 +309,13 @@ impl Layers {
         let mut stream = Stream::new(x, config);
         after(t, stream.x(), stream.pending());
         for (l, layer) in self.layers.iter().enumerate() {
-            let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
+            let past = past.as_deref_mut();
             let mut pass = pass;
             if let (Window::Sliding(_), Some(angles)) = (windows.of(l), &window_angles) {
                 pass.relations.angles = Some(angles);
             }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
-                layer.forward(t, stream, pass, l, cache)
+                layer.forward(t, stream, pass, l, past)
             });
             after(t, stream.x(), stream.pending());
         }
@@ -319,9 +330,20 @@ impl Layers {
         Memory { keys_values, spans: spans.clone() }
     }
 
-    /// Empty caches for `sequences` sequences of up to `capacity` tokens.
-    pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
-        let width = self.config.kv_heads() * self.config.head_dim();
-        self.layers.iter().map(|_| KvCache::new(sequences, capacity, width)).collect()
+    /// An empty cache of the tokens of these layers.
+    pub fn cache(&self) -> KvCache {
+        KvCache::new(self.layers.len(), self.config.kv_heads() * self.config.head_dim())
+    }
+
+    /// An empty cache of the tokens of sources, whose heads are as many as the queries'.
+    pub fn source_cache(&self) -> KvCache {
+        KvCache::new(self.layers.len(), self.config.heads * self.config.head_dim())
+    }
+
+    /// Puts keys and values of a source, as [`Layers::memory`] gives them, into these rows.
+    pub fn remember(&self, cache: &mut KvCache, memory: &Memory, rows: &[u32]) {
+        for (l, keys_values) in memory.keys_values.iter().enumerate() {
+            cache.write(l, keys_values, rows);
+        }
     }
 }
