@@ -4,6 +4,7 @@ use super::summarize::print_scores;
 use crate::args::Eval;
 use crate::error::{Error, Result};
 use crate::printer::{self, perplexity, say};
+use limpid::data::parallel::PairFiles;
 use limpid::data::sequences::{chunks, documents};
 use limpid::data::table::{Column, TableFormat};
 use limpid::eval::Case;
@@ -15,7 +16,7 @@ use limpid::hub;
 use limpid::model::{Decoder, Model, Seq2Seq, Stack};
 use limpid::text::{Blocks, TextReader, Tokenizer, nonblank_lines};
 use limpid::train::RunConfig;
-use limpid::train::config::{PairFiles, PairTable, Task, Unit};
+use limpid::train::config::{PairTable, Task, Unit};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

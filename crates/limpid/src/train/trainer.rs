@@ -1,30 +1,5 @@
 //! The training loop: micro-batches, gradients, one optimizer step, a callback; again.
 //!
-//! ```
-//! use limpid::model::{Model, config::DecoderConfig};
-//! use limpid::optim::{AdamConfig, LearningRate, Schedule};
-//! use limpid::train::dataset::{Batching, InMemoryDataset};
-//! use limpid::train::{Control, Outcome, Trainer, TrainerConfig};
-//!
-//! // A language model that is to count: 0 1 2 3 0 1 2 3 …
-//! let sequences = vec![vec![0, 1, 2, 3, 0, 1, 2, 3]; 4];
-//! let model = Model::new(&DecoderConfig::gpt2(4, 8, 1, 1, 8), 1)?;
-//! let dataset = InMemoryDataset::language_model(&sequences, Batching { tokens: 16, seed: 1 })?;
-//! let schedule = Schedule::Constant;
-//! let lr = LearningRate { schedule, peak: 0.02, floor: 0.0, warmup: 0, total: 50 };
-//! let mut trainer = Trainer::new(model, dataset, TrainerConfig::new(lr, 1));
-//!
-//! let mut losses = Vec::new();
-//! let outcome = trainer.train(|_, step| {
-//!     losses.push(step.loss);
-//!     Ok(Control::Continue) // or Control::Stop
-//! })?;
-//! assert_eq!(outcome, Outcome::Completed);
-//! assert!(losses[49] < 0.5 * losses[0]);
-//! let model = trainer.into_model();
-//! # Ok::<(), limpid::error::Error>(())
-//! ```
-//!
 //! A step is a function of its number: its micro-batches come from the dataset by number, its
 //! dropout masks from the seed and its number. So training that is resumed from a checkpoint (see
 //! [`Run`](super::Run)) continues bit for bit.
