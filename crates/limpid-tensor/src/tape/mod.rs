@@ -14,9 +14,8 @@
 mod gradients;
 mod step;
 
-pub use gradients::{BackwardPass, Gradients};
+pub use gradients::{BackwardPass, Gradients, Slot};
 
-use crate::kernels::matmul::Accumulate;
 use crate::params::{ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
@@ -175,9 +174,9 @@ impl<'a> Tape<'a> {
 
     /// The gradient of a parameter, to be written, for the one operation that computes gradients in
     /// the forward pass: the loss.
-    pub(crate) fn slot(&mut self, id: ParamId) -> Option<(&mut [f32], Accumulate)> {
+    pub(crate) fn slot(&mut self, id: ParamId) -> Option<Slot<'_>> {
         let params = self.params;
-        self.recording.as_deref_mut().map(|gradients| gradients.slot(params, id))
+        self.recording.as_deref_mut().and_then(|gradients| gradients.slot(params, id))
     }
 
     /// Seed and stream of the next dropout mask, if dropout is enabled.
