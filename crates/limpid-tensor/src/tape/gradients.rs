@@ -18,8 +18,8 @@ pub struct Gradients {
     flat: ParamBuffer,
     /// Whether a parameter has received a gradient since `clear`.
     reached: Vec<bool>,
-    steps: Vec<Step>,
-    by_var: Vec<Option<Tensor>>,
+    pub(super) steps: Vec<Step>,
+    pub(super) by_var: Vec<Option<Tensor>>,
 }
 
 impl Gradients {
@@ -101,6 +101,14 @@ impl Gradients {
         BackwardPass { params, gradients: self }
     }
 
+    /// Runs the steps that were recorded after the first `count`, in reverse.
+    pub(super) fn run_down_to(&mut self, params: &Params, count: usize) {
+        while self.steps.len() > count {
+            let step = self.steps.pop().expect("more than count");
+            step.call(&mut self.pass(params));
+        }
+    }
+
     pub(super) fn run(
         &mut self,
         params: &Params,
@@ -121,8 +129,8 @@ impl Gradients {
 
 /// The running backward pass, as a recorded operation sees it (PyTorch's `ctx`).
 pub struct BackwardPass<'a> {
-    params: &'a Params,
-    gradients: &'a mut Gradients,
+    pub(super) params: &'a Params,
+    pub(super) gradients: &'a mut Gradients,
 }
 
 impl<'a> BackwardPass<'a> {

@@ -11,6 +11,7 @@
 //! backward:  dx ◀───────── dh ◀───────────── dy ◀────────────── 1      the steps in reverse
 //! ```
 
+mod checkpoint;
 mod gradients;
 mod step;
 
@@ -112,6 +113,11 @@ pub struct Tape<'a> {
     probe: Option<&'a mut dyn Probe>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
+    /// Whether layers are computed again in the backward pass.
+    checkpoints: bool,
+    /// Whether this is the first pass of what is computed again: nothing is recorded, but
+    /// operations do what they do when they are.
+    discards: bool,
 }
 
 impl<'a> Tape<'a> {
@@ -125,6 +131,8 @@ impl<'a> Tape<'a> {
             probe: None,
             path: String::new(),
             profile: None,
+            checkpoints: false,
+            discards: false,
         }
     }
 
@@ -169,7 +177,7 @@ impl<'a> Tape<'a> {
 
     /// Whether a backward pass may follow, so that operations save what it needs.
     pub fn is_recording(&self) -> bool {
-        self.recording.is_some()
+        self.recording.is_some() || self.discards
     }
 
     /// The gradient of a parameter, to be written, for the one operation that computes gradients in
