@@ -123,8 +123,7 @@ fn a_translation_is_the_same_alone_and_among_hundreds_for_every_strategy() {
         early_stopping: EarlyStopping::Heuristic,
         num_return_sequences: 2,
     };
-    let samples =
-        Sampling { filter: SamplingFilter::default(), num_return_sequences: 2, seed: 4 };
+    let samples = Sampling { filter: SamplingFilter::default(), num_return_sequences: 2, seed: 4 };
     let strategies = [Strategy::Greedy, Strategy::BeamSearch(beams), Strategy::Sample(samples)];
     for strategy in strategies {
         let config = DecodingConfig::with_strategy(strategy, &[m.end()]);
@@ -150,8 +149,7 @@ fn a_translation_is_the_same_alone_and_among_hundreds_for_every_strategy() {
         };
         let options = TranslateOptions::default();
         let model = (m, &translator.params);
-        let heard =
-            translate_with(model, &tokenizer, &texts, &config, &options, Some(&mut listen));
+        let heard = translate_with(model, &tokenizer, &texts, &config, &options, Some(&mut listen));
         assert_eq!(heard.unwrap(), one);
         assert_eq!(seen > 0, !matches!(strategy, Strategy::BeamSearch(_)));
     }

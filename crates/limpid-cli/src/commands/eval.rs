@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Evaluates a model by the metrics of its task.
 pub fn run(args: Eval) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
+    let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
     check_flags(&args, &model.stack)?;
     let tokenizer = super::tokenizer_of(&args.model, &model)?;

@@ -9,6 +9,15 @@ use std::path::PathBuf;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum RunError {
+    /// A part to freeze that the model does not have.
+    #[error(
+        "train.freeze: the model has no part '{pattern}' (it has {})",
+        parts.join(", ")
+    )]
+    NothingToFreeze { pattern: String, parts: Vec<String> },
+    /// Every parameter is frozen.
+    #[error("train.freeze leaves nothing to train")]
+    AllFrozen,
     /// A loss or gradient that is infinite or not a number.
     #[error("the {quantity} of step {step} is {value}: training diverged (learning rate {lr:.1e})")]
     Diverged { quantity: Quantity, step: u64, value: f64, lr: f32 },

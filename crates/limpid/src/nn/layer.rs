@@ -251,6 +251,42 @@ impl Layer {
         }
         stream.sublayer(t, &self.ffn.norm, ffn)
     }
+
+    /// The same, computed again in the backward pass: only the stream is kept, and the source.
+    #[track_caller]
+    fn checkpointed<'a>(
+        &self,
+        t: &mut Tape,
+        stream: Stream<'a>,
+        pass: Pass,
+        l: usize,
+    ) -> Stream<'a> {
+        let (layer, config) = (*self, *stream.config());
+        let mut inputs = stream.vars();
+        let count = inputs.len();
+        let spans = match pass.source {
+            Some(Source::Encoded(encoded, spans)) => {
+                inputs.push(encoded.clone());
+                Some(spans.clone())
+            }
+            Some(Source::Remembered(_) | Source::Cached(_)) => {
+                return self.forward(t, stream, pass, l, None);
+            }
+            None => None,
+        };
+        let (input, bias) = (pass.input.clone(), pass.relations.bias);
+        let angles = pass.relations.angles.cloned();
+        let outputs: [Var; 2] = t.checkpoint(inputs, move |t, vars| {
+            let source = spans.as_ref().map(|spans| Source::Encoded(&vars[count], spans));
+            let relations = Relations { angles: angles.as_ref(), bias };
+            let stream = Stream::from_vars(&vars[..count], &config);
+            let pass = Pass { input: &input, source, relations };
+            let after = layer.forward(t, stream, pass, l, None).vars();
+            [after[0].clone(), after[after.len() - 1].clone()]
+        });
+        let count = if stream.leaves_pending() { 2 } else { 1 };
+        Stream::from_vars(&outputs[..count], stream.config())
+    }
 }
 
 /// A stack of layers, followed by a norm if it is pre-norm.
@@ -315,7 +351,10 @@ impl Layers {
                 pass.relations.angles = Some(angles);
             }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
-                layer.forward(t, stream, pass, l, past)
+                match t.checkpoints_activations() && past.is_none() {
+                    true => layer.checkpointed(t, stream, pass, l),
+                    false => layer.forward(t, stream, pass, l, past),
+                }
             });
             after(t, stream.x(), stream.pending());
         }

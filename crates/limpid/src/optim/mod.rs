@@ -31,5 +31,5 @@ mod optimizer;
 mod schedule;
 
 pub use adam::{Adam, AdamConfig};
-pub use optimizer::{Optimizer, StepOutput};
+pub use optimizer::{Activations, Optimizer, StepOutput};
 pub use schedule::{LearningRate, Schedule};

@@ -62,7 +62,7 @@ impl Loaded {
     /// Loads a folder whose model `suits` the task.
     pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Self> {
         let folder = model_folder(path);
-        let (model, mut warnings) = hub::load(&folder)?;
+        let (model, mut warnings) = hub::load_mapped(&folder)?;
         if !suits(&model.stack) {
             let (found, made_for) = (model.stack.kind(), task_of(&model.stack));
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };

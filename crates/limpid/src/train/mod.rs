@@ -40,6 +40,7 @@ pub mod config;
 pub mod dataset;
 mod disk;
 pub mod evaluate;
+mod freeze;
 pub mod lr_finder;
 mod metrics;
 pub mod plan;

@@ -192,18 +192,22 @@ fn prepare(
         }
     };
     let pretrained = match &config.pretrained {
-        Some(from) if checkpoint.is_none() => {
-            let (model, noticed) = hub::load(from)?;
+        // A checkpoint has only what is trained, so its weights are needed when it is resumed, too.
+        Some(from) => {
+            let (model, noticed) = hub::load_mapped(from)?;
             let warning = |message: String| RunWarning::Pretrained { message };
-            warnings.extend(noticed.iter().map(|noticed| warning(noticed.to_string())));
+            if checkpoint.is_none() {
+                warnings.extend(noticed.iter().map(|noticed| warning(noticed.to_string())));
+            }
             Some(model)
         }
-        _ => None,
+        None => None,
     };
+    let is_new = checkpoint.is_none();
     let mut run =
         Run::new(config, folder, tokenizer, dataset, sources, checkpoint, pretrained.as_ref())?;
     run.check_disk_space()?;
-    if let Some(pretrained) = &pretrained {
+    if let Some(pretrained) = pretrained.as_ref().filter(|_| is_new) {
         warnings.extend(new_heads(run.model(), pretrained));
     }
     for (path, source) in damaged {

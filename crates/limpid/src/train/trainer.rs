@@ -8,7 +8,7 @@ use super::checkpoint::Checkpoint;
 use super::dataset::{Batch, Dataset};
 use crate::error::{Result, RunError};
 use crate::model::Model;
-use crate::optim::{AdamConfig, LearningRate, Optimizer};
+use crate::optim::{Activations, AdamConfig, LearningRate, Optimizer};
 use limpid_tensor::kernels::elementwise::move_towards;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::ParamBuffer;
@@ -47,13 +47,16 @@ pub struct TrainerConfig {
     pub ema_decay: Option<f32>,
     /// Seed of dropout.
     pub seed: u64,
+    /// What of a forward pass is kept for its backward pass.
+    pub activations: Activations,
 }
 
 impl TrainerConfig {
     /// AdamW with its defaults, no label smoothing, no moving average.
     pub fn new(learning_rate: LearningRate, seed: u64) -> Self {
         let adam = AdamConfig::default();
-        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed }
+        let activations = Activations::Kept;
+        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed, activations }
     }
 }
 
@@ -91,7 +94,8 @@ pub struct Trainer<D> {
 impl<D: Dataset> Trainer<D> {
     /// Training from step 0, with the weights that `model` has.
     pub fn new(model: Model, dataset: D, config: TrainerConfig) -> Self {
-        let optimizer = Optimizer::new(&model.params, config.adam, config.seed);
+        let optimizer = Optimizer::new(&model.params, config.adam, config.seed)
+            .with_activations(config.activations);
         let ema = config.ema_decay.map(|_| {
             let mut ema = ParamBuffer::zeros_like(&model.params);
             ema.flat_mut().copy_from_slice(model.params.flat());
