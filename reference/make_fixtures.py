@@ -35,6 +35,7 @@ from quantities import (
     adamw_run,
     beam_search,
     bert_class_loss,
+    bert_hidden_states,
     bert_outputs,
     bert_word_loss,
     check_padded_batch,
@@ -124,6 +125,7 @@ def expected_encoder(fixture, model):
         hidden, pooled = (lambda o: o.last_hidden_state), (lambda o: o.pooler_output)
         check_padded_encoder(model, *batch, hidden)
         expected["hidden"] = bert_outputs(model, *batch, hidden)
+        expected["hidden_states"] = bert_hidden_states(model, *batch)
         if hasattr(model, "pooler"):
             expected["pooled"] = bert_outputs(model, *batch, lambda o: pooled(o).unsqueeze(0))
         return expected

@@ -132,8 +132,9 @@ def check_padded_batch(model, sources, targets):
 # --- encoder: BERT --------------------------------------------------------------------------------
 
 
-def bert_run(model, ids, types):
-    return model(input_ids=torch.tensor([ids]), **type_inputs(model, torch.tensor([types])))
+def bert_run(model, ids, types, **options):
+    inputs = type_inputs(model, torch.tensor([types]))
+    return model(input_ids=torch.tensor([ids]), **inputs, **options)
 
 
 def type_inputs(model, types):
@@ -144,6 +145,15 @@ def type_inputs(model, types):
 def bert_outputs(model, sequences, types, of):
     """A packed output of the sequences, run one at a time; `of` picks it."""
     return torch.cat([of(bert_run(model, ids, kinds))[0] for ids, kinds in zip(sequences, types)])
+
+
+def bert_hidden_states(model, sequences, types):
+    """Packed states after the embeddings and after each layer: (layers + 1, n, c)."""
+    states = [
+        torch.cat(bert_run(model, ids, kinds, output_hidden_states=True).hidden_states)
+        for ids, kinds in zip(sequences, types)
+    ]
+    return torch.cat(states, dim=1)
 
 
 def bert_word_loss(model, sequences, types, masked, of):

@@ -183,7 +183,8 @@ fn gpt2_with_scores_divided_by_layer_gives_pytorchs_logits_loss_and_gradients() 
 /// Rotary positions, RMS norms, gates, grouped heads, windows, parallel blocks.
 #[test]
 fn later_decoders_give_pytorchs_logits_loss_and_gradients() {
-    for name in LATER.into_iter().chain(["llama-options", "qwen2-window", "neox-sequential"]) {
+    let more = ["llama-options", "qwen2-window", "neox-sequential", "opt-post-norm"];
+    for name in LATER.into_iter().chain(more) {
         gpt_forward_and_gradients(name);
     }
 }
@@ -196,7 +197,7 @@ fn rotary_scalings_give_pytorchs_logits() {
 }
 
 /// The later decoders with every quantity.
-const LATER: [&str; 7] = [
+const LATER: [&str; 8] = [
     "llama-tiny",
     "mistral-tiny",
     "qwen2-tiny",
@@ -204,6 +205,7 @@ const LATER: [&str; 7] = [
     "gemma-tiny",
     "neox-tiny",
     "phi-tiny",
+    "opt-tiny",
 ];
 
 fn adamw() -> AdamConfig {

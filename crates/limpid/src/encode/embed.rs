@@ -3,6 +3,7 @@
 use super::TextEncoder;
 use crate::error::Result;
 use crate::hub::{Pooling, SentenceModule};
+use limpid_tensor::kernels::attention::Span;
 
 /// The length of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +41,8 @@ pub fn embed_with_modules(
 ) -> Result<Vec<Vec<f32>>> {
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
-    let mut vectors = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |_, input, hidden, _| {
-        for span in input.tokens.spans.iter() {
+    Ok(encoder.map_batches(&encoded, |input, hidden| {
+        let embedding = |span: &Span| {
             let rows = match pooling {
                 Pooling::Cls => span.start..span.start + 1,
                 Pooling::Mean => span.start..span.start + span.len,
@@ -59,11 +59,10 @@ pub fn embed_with_modules(
             if normalization == Normalization::UnitLength {
                 normalize(&mut vector);
             }
-            vectors.push(vector.into_iter().map(|x| x as f32).collect());
-        }
-        Ok(())
-    })?;
-    Ok(vectors)
+            vector.into_iter().map(|x| x as f32).collect()
+        };
+        input.tokens.spans.iter().map(embedding).collect()
+    }))
 }
 
 fn normalize(vector: &mut [f64]) {

@@ -1,16 +1,16 @@
 //! Text continuation by a language model: tokenize, generate, detokenize piece by piece.
 
-use super::DecoderSession;
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::OnEvent;
 use super::stream::TextStream;
 use super::texts::{Generated, Input, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
+use super::{Batch, DecoderSlots};
 use crate::error::{GenerationError, Result};
 use crate::model::Decoder;
 use crate::text::Tokenizer;
-use limpid_tensor::params::Params;
+use limpid_tensor::packed_weights::Weights;
 
 /// Sequences per batch.
 const BATCH_SIZE: usize = 32;
@@ -45,8 +45,8 @@ pub struct GenerateOptions {
 /// # Errors
 /// A [`GenerationError`] for a prompt that does not fit or settings that cannot work, and every
 /// error of `on_event`.
-pub fn generate<S: AsRef<str>>(
-    (model, params): (&Decoder, &Params),
+pub fn generate<'a, S: AsRef<str>>(
+    (model, weights): (&'a Decoder, impl Into<Weights<'a>>),
     tokenizer: &Tokenizer,
     prompts: &[S],
     config: &DecodingConfig,
@@ -63,18 +63,20 @@ pub fn generate<S: AsRef<str>>(
         Ok(Input { source: Vec::new(), prompt, stream, limit })
     };
     let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
+    let weights = weights.into();
     let generator = TextGenerator {
-        session: &|inputs, capacity| {
-            Box::new(DecoderSession::new(model, params, inputs.len(), capacity))
+        session: &|capacity| {
+            Box::new(Batch::over::<[u32; 0]>(DecoderSlots::new(model, weights, capacity), &[]))
         },
+        weights,
         config,
         inputs,
         overflow: options.overflow,
         trace: options.trace,
+        sequences: BATCH_SIZE,
     };
-    let names = generator.names(0..generator.inputs.len());
-    let (_, beams) = config.samples_and_beams();
-    generator.run(names.chunks((BATCH_SIZE / beams).max(1)).map(<[_]>::to_vec), on_event)
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
 }
 
 /// Prompts, and how many tokens may follow them.

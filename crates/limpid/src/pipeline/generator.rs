@@ -108,7 +108,7 @@ impl Generator {
         options: &GenerateOptions,
         on_event: OnEvent,
     ) -> Result<Vec<Vec<Generated>>> {
-        let model = (self.decoder(), &self.loaded.model.params);
+        let model = (self.decoder(), self.loaded.weights());
         generate(model, &self.loaded.tokenizer, prompts, config, options, on_event)
     }
 

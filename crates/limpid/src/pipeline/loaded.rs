@@ -6,6 +6,7 @@ use crate::hub::{self, Warning};
 use crate::model::config::EncoderHead;
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
+use limpid_tensor::packed_weights::{PackedWeights, Weights};
 use std::path::{Path, PathBuf};
 
 /// The model folder that a path stands for: the folder of a run stands for the model in it, and one
@@ -50,13 +51,18 @@ pub(super) struct Loaded {
     pub model: Model,
     pub tokenizer: Tokenizer,
     pub warnings: Vec<Warning>,
+    /// Small weights are packed on first use.
+    packed: Option<PackedWeights>,
 }
+
+/// Bytes of weights that are packed, which takes as many bytes again.
+const PACKED_BYTES: usize = 128 << 20;
 
 impl Loaded {
     /// Loads a folder whose model `suits` the task.
     pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Self> {
         let folder = model_folder(path);
-        let (model, mut warnings) = hub::load(&folder)?;
+        let (model, mut warnings) = hub::load_mapped(&folder)?;
         if !suits(&model.stack) {
             let (found, made_for) = (model.stack.kind(), task_of(&model.stack));
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };
@@ -65,7 +71,14 @@ impl Loaded {
         let tokenizer = Tokenizer::load(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
-        Ok(Self { folder, model, tokenizer, warnings })
+        let small = 4 * model.params.count() <= PACKED_BYTES;
+        let packed = small.then(|| PackedWeights::new(&model.params));
+        Ok(Self { folder, model, tokenizer, warnings, packed })
+    }
+
+    /// The parameters, for inference.
+    pub fn weights(&self) -> Weights<'_> {
+        Weights { params: &self.model.params, packed: self.packed.as_ref() }
     }
 
     /// The encoder.
@@ -73,7 +86,7 @@ impl Loaded {
     /// If it was loaded for another stack.
     pub fn encoder(&self, truncation: Truncation) -> TextEncoder<'_> {
         let Stack::Encoder(model) = &self.model.stack else { unreachable!("checked by new") };
-        TextEncoder { model, params: &self.model.params, tokenizer: &self.tokenizer, truncation }
+        TextEncoder { model, weights: self.weights(), tokenizer: &self.tokenizer, truncation }
     }
 
     /// By how many tokens a text, or a pair, is too long for the encoder.

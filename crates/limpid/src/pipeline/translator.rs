@@ -73,8 +73,8 @@ impl Translator {
         options.resolve_in(&self.loaded.folder, &self.config, vocab_size)
     }
 
-    /// Translates texts and reports text and steps as they appear: [`translate_with`] with this
-    /// model. A text of white space is empty.
+    /// Translates texts and reports text and steps as they appear, if `on_event` is given:
+    /// [`translate_with`] with this model. A text of white space is empty.
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
     pub fn run<S: AsRef<str>>(
@@ -82,14 +82,14 @@ impl Translator {
         texts: &[S],
         config: &DecodingConfig,
         options: &TranslateOptions,
-        on_event: OnEvent,
+        on_event: Option<OnEvent>,
     ) -> Result<Vec<Vec<Translation>>> {
         let blank = |text: &str| text.trim().is_empty();
         let texts: Vec<&str> = texts
             .iter()
             .map(|text| if blank(text.as_ref()) { "" } else { text.as_ref() })
             .collect();
-        let model = (self.seq2seq(), &self.loaded.model.params);
+        let model = (self.seq2seq(), self.loaded.weights());
         translate_with(model, &self.loaded.tokenizer, &texts, config, options, on_event)
     }
 

@@ -75,6 +75,7 @@ impl Family for GptNeoX {
         Ok(DecoderConfig {
             vocab_size: keys.size("vocab_size")?,
             max_position_embeddings: positions,
+            position_offset: 0,
             hidden_size: keys.size("hidden_size")?,
             num_hidden_layers: keys.size("num_hidden_layers")?,
             num_attention_heads: keys.size("num_attention_heads")?,
