@@ -18,6 +18,10 @@ impl Family for Bart {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("RobertaTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["BartForConditionalGeneration", "BartModel"])?;
         let config = bart_like::read(keys, NormPlacement::Post, EmbeddingNorm::Layer)?;
