@@ -20,6 +20,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod adapter;
 mod config;
 mod dense;
 mod families;
@@ -34,6 +35,9 @@ mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
+pub use adapter::{
+    ALL_LINEAR, AdapterConfig, ModulePattern, load_adapted, merge, merge_adapters, save_adapter,
+};
 pub use config::{Warning, check_can_save, read_config, write_config};
 pub use dense::{Dense, DenseActivation};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
@@ -49,10 +53,12 @@ pub use weights::write_weights;
 use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
-use limpid_tensor::params::Params;
+use crate::text::Tokenizer;
+use adapter::AdapterFile;
+use limpid_tensor::params::{ParamId, ParamSpec, Params};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weights::Weights;
 
 /// In a run folder: where the run that is to be replaced waits.
@@ -72,7 +78,14 @@ pub fn model_types() -> Vec<&'static str> {
 /// If no family of files can hold the model.
 pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
     let layout = families::of_model(model)?.layout(&model.stack.config());
-    Ok(layout.tensors(model.params.iter()))
+    Ok(layout.tensors(own_params(model)))
+}
+
+/// The parameters of the model itself, without those of its adapters.
+fn own_params(model: &Model) -> impl Iterator<Item = (ParamId, &ParamSpec)> {
+    let adapters = model.params.all_adapters().map(|(_, adapter)| adapter.a.index()).min();
+    // Adapters were added last.
+    model.params.iter().take(adapters.unwrap_or(usize::MAX))
 }
 
 /// Loads a model folder. Returns the model, and what in the folder was ignored.
@@ -93,6 +106,15 @@ pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     load_into(folder, Memory::Mapped)
 }
 
+/// The folder that has the tokenizer of a model folder: that of its base, if it holds an adapter
+/// without one.
+pub fn tokenizer_folder(folder: &Path) -> PathBuf {
+    match (Tokenizer::main_file(folder), folder::base_and_adapter(folder)) {
+        (None, Ok((base, Some(_)))) => base,
+        _ => folder.to_path_buf(),
+    }
+}
+
 /// Where weights are loaded to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Memory {
@@ -103,10 +125,20 @@ enum Memory {
 }
 
 fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
-    folder::check(folder)?;
-    let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
-    folder::check_weights(folder)?;
-    let file = Weights::open(folder)?;
+    let (base, adapter) = folder::base_and_adapter(folder)?;
+    load_from(&base, adapter, memory)
+}
+
+/// Loads the model in `base`, with the adapter in another folder, or in the same.
+fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Model, Vec<Warning>)> {
+    folder::check(base)?;
+    // An adapter's own configuration has its head.
+    let own = adapter.map(|adapter| adapter.join(CONFIG)).filter(|path| path.is_file());
+    let path = own.unwrap_or_else(|| base.join(CONFIG));
+    let (family, config, mut warnings) = config::read_family(&path)?;
+    folder::check_weights(base)?;
+    let adapter = adapter.map(AdapterFile::open).transpose()?;
+    let file = Weights::open(base, adapter.as_ref())?;
     let config = family.complete(config, &|name| file.has(name));
     let mut builder = Params::builder();
     let stack = Stack::new(&config, &mut builder)?;
@@ -122,7 +154,17 @@ fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
     };
     let mut params = builder.build_mapped(|id| in_place.remove(&id));
     file.read(&tensors, &mut params)?;
-    Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
+    let mut model = Model { stack, params, model_type: Some(family.model_type()) };
+    if let Some(adapter) = &adapter {
+        adapter.attach(&mut model)?;
+    }
+    Ok((model, warnings))
+}
+
+/// The `generation_config.json` of a folder, as it is.
+fn generation_of(folder: &Path) -> Result<Option<Value>> {
+    let path = folder.join(GENERATION_CONFIG);
+    path.is_file().then(|| read_object(&path).map(Value::Object)).transpose()
 }
 
 /// Writes a model folder, each file atomically, with the default `generation_config.json`.

@@ -103,6 +103,10 @@ impl<'a> StoredTensor<'a> {
         self.file
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn shape(&self) -> &[usize] {
         &self.info.shape
     }

@@ -62,7 +62,7 @@ impl Loaded {
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };
             return Err(error.into());
         }
-        let tokenizer = Tokenizer::load(&folder)?;
+        let tokenizer = Tokenizer::load(&hub::tokenizer_folder(&folder))?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         Ok(Self { folder, model, tokenizer, warnings })
