@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the fixtures of LoRA adapters with PEFT, or with --check compares them with what it computes
-now: an adapter on the model of another fixture, its logits, the gradients of its matrices, ten
-losses of AdamW, and the weights after merging."""
+"""Makes the fixtures of LoRA adapters with PEFT, or with --check compares them with what it
+computes now: an adapter on the model of another fixture, its logits, the gradients of its
+matrices, ten losses of AdamW, and the weights after merging."""
 
 import argparse
 import json

@@ -178,6 +178,8 @@ fn refuse_others(keys: &mut Keys) -> Result<()> {
         "alora_invocation_tokens",
         "arrow_config",
         "velora_config",
+        "kasa_config",
+        "monteclora_config",
     ] {
         keys.must_be_one_of(key, &[none.clone(), empty.clone()])?;
     }
