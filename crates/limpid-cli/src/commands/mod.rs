@@ -22,6 +22,7 @@ mod heat_map;
 mod info;
 mod inputs;
 mod logits;
+mod merge;
 mod quiz;
 mod report;
 mod score;
@@ -97,6 +98,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Info(args) => info::run(args)?,
+        Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,

@@ -26,6 +26,7 @@ mod embedding;
 mod gated;
 mod layer_norm;
 mod linear;
+mod lora;
 mod output_loss;
 mod positions;
 mod recurrent;

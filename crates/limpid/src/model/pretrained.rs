@@ -1,6 +1,7 @@
 //! Pretrained weights: parameters that one model loads from another.
 
 use super::{Model, Stack};
+use limpid_tensor::params::ParamId;
 
 /// A head that keeps its initial weights, because the pretrained model has none that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,23 +13,35 @@ pub enum NewHead {
 }
 
 impl Model {
-    /// Copies every parameter that `pretrained` has under the same name and with the same shape,
-    /// and takes its family. A classification head is copied only if the labels are the same.
+    /// Takes every parameter that `pretrained` has under the same name and with the same shape,
+    /// and its family. A classification head is taken only if the labels are the same. What is not
+    /// trained here and lies in a mapped file there is used in place.
     pub fn load_matching(&mut self, pretrained: &Model) {
-        let new_heads = self.new_heads(pretrained);
-        let ids: Vec<_> = self.params.iter().map(|(id, spec)| (id, spec.name.clone())).collect();
-        for (id, name) in ids {
-            let is_classifier = name.starts_with(Self::CLASSIFIER);
-            if is_classifier && new_heads.contains(&NewHead::Classifier) {
-                continue;
-            }
-            if let Some(other) = pretrained.params.find(&name)
-                && pretrained.params.shape(other) == self.params.shape(id)
-            {
-                self.params.get_mut(id).copy_from_slice(pretrained.params.get(other));
+        let ids: Vec<_> = self.params.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(other) = self.matching(pretrained, id) {
+                self.params.take_values(id, &pretrained.params, other);
             }
         }
         self.model_type = pretrained.model_type;
+    }
+
+    /// The names of the parameters that [`Model::load_matching`] leaves as they are.
+    pub fn unmatched(&self, pretrained: &Model) -> Vec<String> {
+        let all = self.params.iter();
+        let left = all.filter(|(id, _)| self.matching(pretrained, *id).is_none());
+        left.map(|(_, spec)| spec.name.clone()).collect()
+    }
+
+    /// The parameter of `pretrained` that one of this model is loaded from.
+    fn matching(&self, pretrained: &Model, id: ParamId) -> Option<ParamId> {
+        let name = &self.params.spec(id).name;
+        let is_classifier = name.starts_with(Self::CLASSIFIER);
+        if is_classifier && self.new_heads(pretrained).contains(&NewHead::Classifier) {
+            return None;
+        }
+        let other = pretrained.params.find(name)?;
+        (pretrained.params.shape(other) == self.params.shape(id)).then_some(other)
     }
 
     /// The heads that [`Model::load_matching`] does not load although the model has them. A
