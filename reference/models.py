@@ -136,9 +136,9 @@ def rotary_config(config_class, **changes):
     return config_class(**{**heads, **sizes, **tokens, **rest, **changes})
 
 
-def wide_heads(config_class):
+def wide_heads(config_class, **changes):
     """Four heads of ten columns in a model of 24."""
-    return rotary_config(config_class, head_dim=10)
+    return rotary_config(config_class, head_dim=10, **changes)
 
 
 def neox_config(**changes):

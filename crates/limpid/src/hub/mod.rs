@@ -21,6 +21,7 @@
 //! ```
 
 mod config;
+mod cross_encoder;
 mod dense;
 mod families;
 mod folder;
@@ -35,6 +36,7 @@ mod weights;
 
 pub use crate::model::config::StackConfig;
 pub use config::{Warning, check_can_save, read_config, write_config};
+pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub(crate) use keys::read_object;
