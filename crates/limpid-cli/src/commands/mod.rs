@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod answer;
 mod bench;
 mod chat;
 mod classify;
@@ -24,9 +25,11 @@ mod inputs;
 mod logits;
 mod quiz;
 mod report;
+mod rerank;
 mod score;
 mod signals;
 mod summarize;
+mod tag;
 mod terminal;
 mod tokenizer;
 mod train;
@@ -93,6 +96,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Embed(args) => embed::run(&args)?,
         Command::Similarity(args) => embed::similarity(&args)?,
         Command::Classify(args) => classify::run(&args)?,
+        Command::Tag(args) => tag::run(&args)?,
+        Command::Answer(args) => answer::run(&args)?,
+        Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
