@@ -8,6 +8,7 @@ mod encode;
 mod eval;
 mod experiment;
 mod generate;
+mod heads;
 mod quiz;
 mod report;
 mod score;
@@ -24,6 +25,7 @@ pub use encode::*;
 pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
+pub use heads::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
@@ -70,6 +72,12 @@ pub enum Command {
     Similarity(Similarity),
     /// Classify text
     Classify(Classify),
+    /// Label words: named entities, parts of speech
+    Tag(Tag),
+    /// Answer questions by a part of a given text
+    Answer(Answer),
+    /// Rank texts by their relevance to a query, with a cross-encoder
+    Rerank(Rerank),
     /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod answer;
 mod bench;
 mod chat;
 mod classify;
@@ -25,9 +26,11 @@ mod logits;
 mod merge;
 mod quiz;
 mod report;
+mod rerank;
 mod score;
 mod signals;
 mod summarize;
+mod tag;
 mod terminal;
 mod tokenizer;
 mod train;
@@ -94,6 +97,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Embed(args) => embed::run(&args)?,
         Command::Similarity(args) => embed::similarity(&args)?,
         Command::Classify(args) => classify::run(&args)?,
+        Command::Tag(args) => tag::run(&args)?,
+        Command::Answer(args) => answer::run(&args)?,
+        Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,

@@ -71,7 +71,6 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
             format!("remove {key}, or use \"model_type\": \"{}\"", known_to.join("\" or \""))
         }
         ModelError::DuplicateLabel { .. } => "give each label a name of its own".into(),
-        ModelError::Regression => "a classifier has at least two labels in id2label".into(),
         ModelError::DecoderStartMismatch { .. } => "make them equal".into(),
         ModelError::EndTokenOutOfRange { .. } => {
             "set it to the id of the token that ends a text, or to null".into()

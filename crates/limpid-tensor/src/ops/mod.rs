@@ -35,6 +35,8 @@ mod relative_bias;
 mod rms_norm;
 mod rotary;
 mod softmax;
+mod span_loss;
+mod span_mean;
 mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};

@@ -126,9 +126,6 @@ pub enum ModelError {
     /// Two labels of a classifier have the same name.
     #[error("two labels of id2label are both called '{label}'")]
     DuplicateLabel { label: String },
-    /// A classifier with one label.
-    #[error("id2label has one label: regression is not supported")]
-    Regression,
     /// `generation_config.json` and `config.json` disagree.
     #[error("decoder_start_token_id is {found}, in config.json it is {expected}")]
     DecoderStartMismatch { found: String, expected: String },

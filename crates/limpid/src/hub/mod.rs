@@ -23,6 +23,7 @@
 mod adapter;
 mod config;
 mod convert;
+mod cross_encoder;
 mod dense;
 mod describe;
 mod families;
@@ -44,6 +45,7 @@ pub use adapter::{
 };
 pub use config::{Warning, check_can_save, read_config, write_config};
 pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
+pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};

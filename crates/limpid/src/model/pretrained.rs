@@ -36,7 +36,7 @@ impl Model {
     /// The parameter of `pretrained` that one of this model is loaded from.
     fn matching(&self, pretrained: &Model, id: ParamId) -> Option<ParamId> {
         let name = &self.params.spec(id).name;
-        let is_classifier = name.starts_with(Self::CLASSIFIER);
+        let is_classifier = Self::CLASSIFIERS.iter().any(|head| name.starts_with(head));
         if is_classifier && self.new_heads(pretrained).contains(&NewHead::Classifier) {
             return None;
         }
@@ -47,20 +47,30 @@ impl Model {
     /// The heads that [`Model::load_matching`] does not load although the model has them. A
     /// classifier on an encoder that had none is not listed: a new head is what is asked for.
     pub fn new_heads(&self, pretrained: &Model) -> Vec<NewHead> {
-        let (Stack::Encoder(now), Stack::Encoder(then)) = (&self.stack, &pretrained.stack) else {
-            return Vec::new();
+        let (now, then) = (&self.stack, &pretrained.stack);
+        let other_classes = matches!(
+            (now.labels(), then.labels()),
+            (Some(a), Some(b)) if a.names != b.names || a.problem() != b.problem()
+        );
+        let tags = |stack: &Stack| match stack {
+            Stack::Encoder(encoder) => encoder.token_labels().map(<[String]>::to_vec),
+            _ => None,
         };
-        let other_labels = matches!((now.labels(), then.labels()), (Some(a), Some(b)) if a != b);
-        let fills_masks = |model: &super::Encoder| model.config().head.fills_masks();
+        let other_tags = matches!((tags(now), tags(then)), (Some(a), Some(b)) if a != b);
+        let fills_masks =
+            |stack: &Stack| matches!(stack, Stack::Encoder(e) if e.config().head.fills_masks());
+        // The output layers of heads of different kinds have one name.
+        let other_kind = now.labels().is_some() != then.labels().is_some()
+            && tags(now).is_some() != tags(then).is_some();
         let heads = [
-            (NewHead::Classifier, other_labels),
+            (NewHead::Classifier, other_classes || other_tags || other_kind),
             (NewHead::MaskedLm, fills_masks(now) && !fills_masks(then)),
         ];
         heads.into_iter().filter(|(_, is_new)| *is_new).map(|(head, _)| head).collect()
     }
 
-    /// The parameters of a classification head.
-    const CLASSIFIER: &str = "classifier.";
+    /// The parameters of classification heads.
+    const CLASSIFIERS: [&str; 2] = ["classifier.", "score."];
 }
 
 #[cfg(test)]
@@ -73,7 +83,7 @@ mod tests {
     }
 
     fn labels(names: [&str; 2]) -> EncoderHead {
-        EncoderHead::Classifier(names.map(String::from).to_vec())
+        EncoderHead::Classifier(names.map(String::from).to_vec().into())
     }
 
     fn values<'a>(model: &'a Model, name: &str) -> &'a [f32] {
