@@ -2,6 +2,7 @@
 
 mod bench;
 mod chat;
+mod convert;
 mod corpus;
 mod decoding;
 mod encode;
@@ -18,6 +19,7 @@ mod translate;
 
 pub use bench::*;
 pub use chat::*;
+pub use convert::*;
 pub use corpus::*;
 pub use decoding::*;
 pub use encode::*;
@@ -79,6 +81,9 @@ pub enum Command {
     Eval(Box<Eval>),
     /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
+    /// Write a model folder anew, with weights of another type or in shards, or as a GGUF file for
+    /// llama.cpp
+    Convert(Convert),
     /// Write an HTML report of a run: curves, samples, configuration
     Report(Report),
     /// Compare runs side by side
