@@ -13,7 +13,8 @@ pub struct Convert {
     /// What to write: a model folder, or a GGUF file for llama.cpp
     #[arg(long, default_value = "folder")]
     pub to: ConvertTarget,
-    /// Type of the weights [default: as stored; f16 for gguf]
+    /// Type of the weights; q8_0 (bytes with a scale per 32) for gguf only [default: as stored; f16
+    /// for gguf]
     #[arg(long)]
     pub dtype: Option<WeightType>,
     /// Most bytes of a weight file; a model that is larger is written in shards
@@ -37,7 +38,6 @@ pub enum WeightType {
     F32,
     F16,
     Bf16,
-    /// Bytes with a scale per 32 weights, for gguf
     #[value(name = "q8_0")]
     Q8,
 }
