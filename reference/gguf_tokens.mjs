@@ -6,7 +6,8 @@
 import readline from "node:readline";
 import {getLlama} from "node-llama-cpp";
 
-const llama = await getLlama({build: "never", gpu: false, logLevel: "error", skipDownload: true});
+const options = {build: "never", gpu: false, logLevel: "error", skipDownload: true, maxThreads: 1};
+const llama = await getLlama(options);
 const models = new Map();
 
 async function open(path) {
@@ -17,17 +18,17 @@ async function open(path) {
 async function answer(request) {
     const model = await open(request.model);
     if (request.embed !== undefined) {
-        const context = await model.createEmbeddingContext();
+        const context = await model.createEmbeddingContext({threads: 1});
         const {vector} = await context.getEmbeddingFor(request.embed);
         await context.dispose();
         return {embedding: vector};
     }
     if (request.text !== undefined) return {tokens: model.tokenize(request.text)};
-    const context = await model.createContext({contextSize: 128, flashAttention: false});
+    const context = await model.createContext({contextSize: 128, threads: 1, flashAttention: false});
     const sequence = context.getSequence();
     const ids = [];
-    const options = {temperature: 0, yieldEogToken: true};
-    for await (const id of sequence.evaluate(request.ids, options)) {
+    const sampling = {temperature: 0, yieldEogToken: true};
+    for await (const id of sequence.evaluate(request.ids, sampling)) {
         ids.push(id);
         if (ids.length >= request.steps) break;
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod chat;
+mod convert;
 mod corpus;
 mod decoding;
 mod encode;
@@ -19,6 +20,7 @@ mod translate;
 
 pub use bench::*;
 pub use chat::*;
+pub use convert::*;
 pub use corpus::*;
 pub use decoding::*;
 pub use encode::*;
@@ -87,6 +89,9 @@ pub enum Command {
     Eval(Box<Eval>),
     /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
+    /// Write a model folder anew, with weights of another type or in shards, or as a GGUF file for
+    /// llama.cpp
+    Convert(Convert),
     /// Merge a LoRA adapter into its base model and save the result as a model folder
     Merge(Merge),
     /// Write an HTML report of a run: curves, samples, configuration

@@ -5,6 +5,7 @@ mod bench;
 mod chat;
 mod classify;
 mod compare;
+mod convert;
 mod corpus;
 mod decoding;
 mod demo;
@@ -21,6 +22,7 @@ mod find_lr;
 mod generate;
 mod heat_map;
 mod info;
+mod info_folder;
 mod inputs;
 mod logits;
 mod merge;
@@ -40,7 +42,7 @@ mod translate;
 use crate::args::{Args, Command};
 use crate::error::{Error, Result};
 use crate::printer;
-use limpid::hub::Warning;
+use limpid::hub::{self, Warning};
 use limpid::model::Model;
 use limpid::text::Tokenizer;
 use limpid_tensor::simd::{self, Level};
@@ -50,7 +52,7 @@ use std::process::ExitCode;
 
 /// The tokenizer beside a model, with a warning if it is another's.
 fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
-    let tokenizer = Tokenizer::load(folder)?;
+    let tokenizer = hub::load_tokenizer(folder)?;
     let (tokens, known) = (tokenizer.vocab_size(), model.stack.vocab_size());
     printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
     Ok(tokenizer)
@@ -103,6 +105,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
+        Command::Convert(args) => convert::run(&args)?,
         Command::Info(args) => info::run(args)?,
         Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,

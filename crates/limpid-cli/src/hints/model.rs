@@ -99,6 +99,13 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         ModelError::NotFinite { .. } => {
             "training had diverged when the model was saved: use an earlier checkpoint".into()
         }
+        ModelError::Overflow { .. } => {
+            "use --dtype bf16, which has the range of f32, or --dtype f32".into()
+        }
+        ModelError::NotInGguf { .. } => {
+            "docs/formats.md lists what is exported; the folder itself opens in `transformers`"
+                .into()
+        }
         ModelError::UnsupportedDtype { .. } => {
             "save the weights as f32, f16 or bf16 with `transformers`".into()
         }

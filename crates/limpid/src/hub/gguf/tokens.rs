@@ -121,7 +121,7 @@ fn byte_level(json: &Json) -> Result<Vec<(String, Value)>, GgufProblem> {
     if !normalizer.is_null() && normalizer["type"] != "NFC" {
         return Err(unsupported(format!("the normalizer {}", normalizer["type"])));
     }
-    let pre = pre_tokenizer(&json["pre_tokenizer"])?;
+    let pre = pre_tokenizer(&json["pre_tokenizer"], merges(json).next().is_some())?;
     let ignores = json["model"]["ignore_merges"].as_bool().unwrap_or(false);
     if ignores != (pre == "llama-bpe") {
         return Err(unsupported("this value of ignore_merges"));
@@ -135,8 +135,8 @@ fn byte_level(json: &Json) -> Result<Vec<(String, Value)>, GgufProblem> {
     ])
 }
 
-/// llama.cpp's name of a pre-tokenizer.
-fn pre_tokenizer(json: &Json) -> Result<&'static str, GgufProblem> {
+/// llama.cpp's name of a pre-tokenizer. Where nothing is merged, words are no matter.
+fn pre_tokenizer(json: &Json, has_merges: bool) -> Result<&'static str, GgufProblem> {
     let steps: Vec<&Json> = match &json["pretokenizers"] {
         Json::Array(steps) => steps.iter().collect(),
         _ => vec![json],
@@ -153,7 +153,7 @@ fn pre_tokenizer(json: &Json) -> Result<&'static str, GgufProblem> {
         found.map(|(name, _)| *name)
     };
     match steps[..] {
-        [bytes] if is_bytes(bytes, true) => Ok("gpt-2"),
+        [bytes] if is_bytes(bytes, true) || (!has_merges && is_bytes(bytes, false)) => Ok("gpt-2"),
         [split, bytes] if is_bytes(bytes, false) => {
             known(split).ok_or_else(|| unsupported("the pattern of this pre-tokenizer"))
         }
