@@ -74,11 +74,11 @@ pub struct Rerank {
     /// Model folder or run folder of a cross-encoder: a classifier with one label
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
+    /// Texts [default: lines of standard input]
+    pub text: Vec<String>,
     /// What the texts are ranked by
     #[arg(long)]
     pub query: String,
-    /// Texts [default: lines of standard input]
-    pub text: Vec<String>,
     /// Number of texts to show, most relevant first [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
