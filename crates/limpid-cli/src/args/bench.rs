@@ -12,6 +12,8 @@ pub enum Bench {
     Decode(BenchDecode),
     /// An encoder over a batch
     Encode(BenchEncode),
+    /// Translation or embedding of the lines of a file with a model
+    Texts(BenchTexts),
     /// Limits of this machine: multiply-adds, memory bandwidth, matrix products
     Machine(BenchMachine),
     /// Plot measurements as an SVG
@@ -97,6 +99,37 @@ pub struct BenchEncode {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Read `run SECONDS` and `quit` from standard input, for side-by-side benchmarks (bench/)
+    #[arg(long)]
+    pub interactive: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchTexts {
+    /// Model folder: a translator or an embedder
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Texts, one per line
+    #[arg(value_name = "FILE")]
+    pub texts: PathBuf,
+    /// Use the first N lines
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub lines: usize,
+    /// Beams of a translation; 1 is greedy search
+    #[arg(long, default_value_t = 1)]
+    pub num_beams: usize,
+    /// Largest number of new tokens of a translation
+    #[arg(long, default_value_t = 64)]
+    pub max_new_tokens: usize,
+    /// One text at a time: the times of single calls
+    #[arg(long)]
+    pub one_by_one: bool,
+    /// Duration of the measurement in seconds
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Write the translations, or the embeddings as JSON, to this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Read `run SECONDS` and `quit` from standard input, for side-by-side benchmarks (bench/)
     #[arg(long)]
     pub interactive: bool,

@@ -1,8 +1,8 @@
 //! Attention to cached keys and values, given by their row numbers: inference only.
 //!
-//! Shapes: q (n_q, h·d_k), z (n_q, h·d_v), as in [`Tape::attention`]; keys and values are columns of
-//! the rows of a cache, and key j of a sequence is the row with the number `rows[start + j]` of its
-//! span. Nothing is saved: there is no backward pass.
+//! Shapes: q (n_q, h·d_k), z (n_q, h·d_v), as in [`Tape::attention`]; keys and values are columns
+//! of the rows of a cache, and key j of a sequence is the row with the number `rows[start + j]` of
+//! its span. Nothing is saved: there is no backward pass.
 
 use super::attention::{AttentionPlan, Columns, first_weights};
 use crate::kernels::attention::{Heads, HeadsMut, attention_forward};

@@ -19,8 +19,8 @@ pub struct Slot(usize);
 /// Sequences that an autoregressive model generates, each by itself: the logits of one have the
 /// same bits whatever the others are, and however its tokens are cut into chunks.
 pub trait Slots {
-    /// Opens an empty sequence for each source, and encodes the sources in one pass; those of a
-    /// decoder are empty.
+    /// Opens an empty sequence for each source, and encodes the sources; those of a decoder are
+    /// empty.
     fn open(&mut self, sources: &[&[u32]]) -> Vec<Slot>;
 
     /// Appends tokens to some sequences (any number of tokens, at least one each) in one pass, and
@@ -229,6 +229,10 @@ struct Target {
     source: Arc<[u32]>,
 }
 
+/// Source tokens that are encoded in one pass: what a layer computes of them is still in the cache
+/// when the next one reads it, and memory does not grow with the number of sources.
+const SOURCE_TOKENS: usize = 512;
+
 /// Target sequences that an encoder-decoder generates.
 pub struct EncoderDecoderSlots<'a> {
     model: &'a EncoderDecoder,
@@ -252,14 +256,8 @@ impl<'a> EncoderDecoderSlots<'a> {
         Self { model, weights, cache, sources, slots: SlotTable::new(), capacity }
     }
 
-    /// The number of source and target tokens in memory: those that sequences share count once.
-    pub fn tokens_in_use(&self) -> [usize; 2] {
-        [self.sources.rows_in_use(), self.cache.rows_in_use()]
-    }
-}
-
-impl Slots for EncoderDecoderSlots<'_> {
-    fn open(&mut self, sources: &[&[u32]]) -> Vec<Slot> {
+    /// Encodes sources in one pass, and opens a sequence for each.
+    fn encode(&mut self, sources: &[&[u32]]) -> Vec<Slot> {
         let packed = Packed::new(sources);
         let rows: Vec<u32> = packed.ids.iter().map(|_| self.sources.take()).collect();
         let mut tape = self.weights.tape();
@@ -269,6 +267,28 @@ impl Slots for EncoderDecoderSlots<'_> {
             self.slots.insert(Target { rows: Vec::new(), source })
         };
         packed.spans.iter().map(&mut open).collect()
+    }
+
+    /// The number of source and target tokens in memory: those that sequences share count once.
+    pub fn tokens_in_use(&self) -> [usize; 2] {
+        [self.sources.rows_in_use(), self.cache.rows_in_use()]
+    }
+}
+
+impl Slots for EncoderDecoderSlots<'_> {
+    fn open(&mut self, sources: &[&[u32]]) -> Vec<Slot> {
+        let (mut slots, mut rest) = (Vec::with_capacity(sources.len()), sources);
+        while !rest.is_empty() {
+            let mut tokens = 0;
+            let fits = |source: &&&[u32]| {
+                tokens += source.len();
+                tokens <= SOURCE_TOKENS
+            };
+            let (chunk, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            slots.extend(self.encode(chunk));
+            rest = later;
+        }
+        slots
     }
 
     #[track_caller]

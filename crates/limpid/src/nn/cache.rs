@@ -1,7 +1,7 @@
 //! The past of many sequences: keys and values by token, in rows that sequences share.
 //!
 //! ```text
-//! rows        0   1   2   3   4   5   6   7        one row per token, the same number in all layers
+//! rows        0   1   2   3   4   5   6   7        a row per token, the same number in all layers
 //! sequence a  0   1   2       4                    a list of row numbers
 //! sequence b  0   1   2   3                        forked from a: the shared past is not copied
 //! ```

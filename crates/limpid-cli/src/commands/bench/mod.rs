@@ -8,6 +8,7 @@ mod machine;
 mod models;
 mod recurrent;
 mod step;
+mod texts;
 
 use crate::args::Bench;
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ pub fn run(args: Bench) -> Result<()> {
         Bench::Step(args) => step::run(args),
         Bench::Decode(args) => decode::run(&args),
         Bench::Encode(args) => encode::run(&args),
+        Bench::Texts(args) => texts::run(&args),
         Bench::Machine(args) => machine::run(&args),
         Bench::Chart(args) => chart::run(&args),
     }

@@ -73,7 +73,8 @@ pub(super) fn right<'a>(
     RightView { data: scratch, stride }
 }
 
-/// The transpose of `count` rows, times `scale`, as a right operand with rows `stride` apart.
+/// The transpose of `count` rows, times `scale`, as a right operand with rows `stride` apart: at
+/// least `count`, rounded up to eights.
 pub(super) fn transposed<'a>(
     rows: Rows,
     count: usize,
@@ -87,20 +88,21 @@ pub(super) fn transposed<'a>(
     RightView { data: scratch, stride }
 }
 
-/// Transposes whole groups of eight keys, if the level has the registers; returns how many keys.
+/// Transposes all keys in groups of eight, if the level has the registers; returns how many keys.
 fn transpose_eights(to: &mut [f32], rows: Rows, count: usize, scale: f32, stride: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     if crate::simd::level() >= crate::simd::Level::Avx2 {
-        let (keys, cols) = (count / 8 * 8, rows.width / 8 * 8);
-        for i in (0..keys).step_by(8) {
-            let eight = std::array::from_fn(|j| rows.row(i + j));
+        let cols = rows.width / 8 * 8;
+        for i in (0..count).step_by(8) {
+            // A last group that is not whole repeats its last key, in columns that are never used.
+            let eight = std::array::from_fn(|j| rows.row((i + j).min(count - 1)));
             for p in (0..cols).step_by(8) {
                 // SAFETY: this CPU has AVX2.
                 unsafe { transpose_8x8(&mut to[p * stride + i..], stride, &eight, p, scale) };
             }
         }
-        transpose_plain(to, rows, 0..keys, cols..rows.width, scale, stride);
-        return keys;
+        transpose_plain(to, rows, 0..count, cols..rows.width, scale, stride);
+        return count;
     }
     0
 }

@@ -95,8 +95,8 @@ fn the_future_cannot_change_the_past() {
     }
 }
 
-/// Decoding with cached keys: queries a..b with the keys up to b are rows a..b of the whole, bit for
-/// bit, wherever a prompt is cut; a chunk of one query included.
+/// Decoding with cached keys: queries a..b with the keys up to b are rows a..b of the whole, bit
+/// for bit, wherever a prompt is cut; a chunk of one query included.
 #[test]
 fn a_prompt_cut_anywhere_has_the_bits_of_the_whole() {
     let mut rng = Stream::new(23, 4);
