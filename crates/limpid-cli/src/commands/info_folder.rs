@@ -5,6 +5,7 @@ use crate::args::Info;
 use crate::printer::{counted, size, thousands};
 use limpid::hub::{AdapterDescription, WeightSummary};
 use limpid::model::Stack;
+use limpid::model::config::EncoderHead;
 use limpid::text::Tokenizer;
 use serde_json::json;
 use std::path::Path;
@@ -14,6 +15,7 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
     let always = ["convert", "logits"];
     let of_text: &[&'static str] = match stack {
         _ if !has_tokenizer => &[],
+        Stack::Decoder(decoder) if decoder.labels().is_some() => &["classify"],
         Stack::Decoder(_) => match has_chat_template(folder) {
             true => &["generate", "chat", "eval", "train"],
             false => &["generate", "eval", "train"],
@@ -23,10 +25,15 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
         Stack::Encoder(encoder) if encoder.config().head.fills_masks() => {
             &["fill-mask", "embed", "similarity", "eval", "train"]
         }
-        Stack::Encoder(encoder) if encoder.labels().is_some() => {
-            &["classify", "embed", "similarity", "eval", "train"]
-        }
-        Stack::Encoder(_) => &["embed", "similarity", "train"],
+        Stack::Encoder(encoder) => match &encoder.config().head {
+            EncoderHead::Classifier(labels) if labels.names.len() == 1 => {
+                &["rerank", "classify", "embed", "similarity", "train"]
+            }
+            EncoderHead::Classifier(_) => &["classify", "embed", "similarity", "eval", "train"],
+            EncoderHead::TokenClassifier(_) => &["tag", "embed", "similarity", "train"],
+            EncoderHead::QuestionAnswering => &["answer", "embed", "similarity", "train"],
+            _ => &["embed", "similarity", "train"],
+        },
     };
     of_text.iter().chain(&always).copied().collect()
 }
