@@ -62,10 +62,12 @@ fn recomputed_layers_give_the_same_bits_in_less_memory_in_every_stack() {
     }
 
     let texts: Vec<_> = sequences(8, 64).into_iter().map(|ids| (ids, vec![0; 64])).collect();
-    let batch =
-        LabelledBatch { input: EncoderInput::new(&texts), labels: vec![0, 1, 0, 1, 1, 0, 0, 1] };
+    let batch = LabelledBatch {
+        input: EncoderInput::new(&texts),
+        labels: vec![0, 1, 0, 1, 1, 0, 0, 1].into(),
+    };
     let labels = ["no", "yes"].map(String::from).to_vec();
-    let head = EncoderHead::Classifier(labels);
+    let head = EncoderHead::Classifier(labels.into());
     let config = EncoderConfig { head, dropout: 0.1, ..EncoderConfig::new(64, 64, 8, 2, 32) };
     let model = Model::new(config, 1).unwrap();
     let Stack::Encoder(encoder) = model.stack.clone() else { unreachable!() };
