@@ -1,19 +1,21 @@
-//! `limpid info`: the architecture and parameters of a model.
+//! `limpid info`: what a folder is, what can be done with it, and the parameters of a model.
 
+use super::info_folder::{kind, print_adapter, verbs, vocabularies, weights_json, weights_text};
 use crate::args::Info;
 use crate::error::Result;
 use crate::printer::{self, counted, thousands};
 use limpid::data::labelled::label_list;
-use limpid::hub;
+use limpid::hub::{self, Description, ModelDescription, Warning};
+use limpid::model::Stack;
 use limpid::model::config::{DecoderConfig, Directions};
-use limpid::model::{Model, Stack};
 use limpid::nn::{
     Block, FeedForwardKind, HeadNorm, LayerOptions, LayerVariant, Named, NormPlacement,
     Normalization, Positions, Residual, Scaling, Windows,
 };
 use limpid::text::Tokenizer;
-use limpid_tensor::params::Role;
+use limpid_tensor::params::{ParamSpec, Role};
 use serde_json::json;
+use std::path::Path;
 
 /// A module of a model: the common prefix of its parameters' names.
 struct Part {
@@ -52,73 +54,127 @@ impl Part {
     }
 }
 
-/// Prints the parameter tree of a model.
+/// A folder, described without reading a weight.
+struct About {
+    described: ModelDescription,
+    tokenizer: Option<Tokenizer>,
+    /// What the folder lacks, one sentence each.
+    missing: Vec<String>,
+    /// Commands that work with it.
+    verbs: Vec<&'static str>,
+}
+
+/// Prints what a folder is, what can be done with it, and the parameter tree of a model.
 pub fn run(args: Info) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
-    printer::warnings(&warnings);
-    let tokenizer = match Tokenizer::exists_in(&args.model) {
-        true => Some(super::tokenizer_of(&args.model, &model)?),
-        false => None,
-    };
-    let kind =
-        |tokenizer: &Tokenizer| tokenizer.kind().map_or("of unknown kind", |kind| kind.name());
-    if args.json {
-        let parts: Vec<_> = model
-            .params
-            .iter()
-            .map(|(_, spec)| {
-                let shape: Vec<usize> = spec.shape.dims().collect();
-                let trained = spec.role == Role::Trained;
-                json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(),
-                    "trained": trained })
-            })
-            .collect();
-        let tokenizer =
-            tokenizer.map(|t| json!({ "kind": kind(&t), "vocab_size": t.vocab_size() }));
-        println!(
-            "{}",
-            json!({
-                "kind": model.stack.kind(), "parameters": model.params.count(),
-                "tokenizer": tokenizer, "parts": parts,
-                "labels": labels(&model), "variant": variant(&model),
-            })
-        );
-        return Ok(());
-    }
-    let count = thousands(model.params.count());
-    println!("{}: {} with {count} parameters", args.model.display(), model.stack.kind());
-    println!("{}", sizes(&model));
-    match tokenizer {
-        Some(tokenizer) => {
-            println!("tokenizer {}, {} tokens", kind(&tokenizer), thousands(tokenizer.vocab_size()))
+    match hub::describe(&args.model)? {
+        Description::Adapter(adapter) => print_adapter(&args, &adapter),
+        Description::Model(described) => {
+            printer::warnings(&described.warnings);
+            let about = About::new(&args.model, *described);
+            match args.json {
+                true => println!("{}", about.json()),
+                false => about.print(&args),
+            }
         }
-        None => println!("no tokenizer in the folder"),
     }
-    println!("\n{:<40}{:>16}{:>16}", "part", "shape", "parameters");
-    let mut root = Part::new("all");
-    for (_, spec) in model.params.iter() {
-        let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
-        // Only trained parameters count.
-        let (trained, shape) = match spec.role {
-            Role::Trained => (spec.shape.len(), shape),
-            Role::Fixed => (0, format!("{shape}, fixed")),
-            Role::Statistic => (0, format!("{shape}, statistic")),
-        };
-        root.add(&spec.name.split('.').collect::<Vec<_>>(), trained, &shape);
-    }
-    root.print(0, args.depth);
     Ok(())
 }
 
-fn labels(model: &Model) -> Option<&[String]> {
-    match &model.stack {
-        Stack::Encoder(bert) => bert.labels(),
-        _ => None,
+impl About {
+    fn new(folder: &Path, described: ModelDescription) -> Self {
+        let mut missing = Vec::new();
+        if let Err(problem) = &described.weights {
+            missing.push(problem.to_string());
+        }
+        let tokenizer = match Tokenizer::exists_in(folder).then(|| hub::load_tokenizer(folder)) {
+            Some(Ok(tokenizer)) => Some(tokenizer),
+            Some(Err(problem)) => {
+                missing.push(problem.to_string());
+                None
+            }
+            None => {
+                missing.push("no tokenizer in the folder".into());
+                None
+            }
+        };
+        if let Some(tokenizer) = &tokenizer {
+            let (tokens, known) = (tokenizer.vocab_size(), described.stack.vocab_size());
+            printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
+        }
+        let verbs = match described.weights.is_ok() {
+            true => verbs(&described.stack, folder, tokenizer.is_some()),
+            false => Vec::new(),
+        };
+        Self { described, tokenizer, missing, verbs }
+    }
+
+    fn parameters(&self) -> usize {
+        let trained = self.described.params.iter().filter(|spec| spec.role == Role::Trained);
+        trained.map(|spec| spec.shape.len()).sum()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let stack = &self.described.stack;
+        let part = |spec: &ParamSpec| {
+            let shape: Vec<usize> = spec.shape.dims().collect();
+            let trained = spec.role == Role::Trained;
+            json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(),
+                "trained": trained })
+        };
+        let tokenizer = self.tokenizer.as_ref().map(|tokenizer| {
+            json!({ "kind": kind(tokenizer), "vocab_size": tokenizer.vocab_size(),
+                "target_vocab_size": tokenizer.target_vocab_size() })
+        });
+        json!({
+            "kind": stack.kind(), "model_type": self.described.model_type,
+            "parameters": self.parameters(), "tokenizer": tokenizer,
+            "weights": self.described.weights.as_ref().ok().map(weights_json),
+            "verbs": self.verbs, "missing": self.missing,
+            "parts": self.described.params.iter().map(part).collect::<Vec<_>>(),
+            "labels": labels(stack), "variant": variant(stack),
+        })
+    }
+
+    fn print(&self, args: &Info) {
+        let stack = &self.described.stack;
+        let count = thousands(self.parameters());
+        println!("{}: {} with {count} parameters", args.model.display(), stack.kind());
+        println!("family {}, {}", self.described.model_type, sizes(stack));
+        if let Ok(weights) = &self.described.weights {
+            println!("weights {}", weights_text(weights));
+        }
+        if let Some(tokenizer) = &self.tokenizer {
+            println!("tokenizer {}, {}", kind(tokenizer), vocabularies(tokenizer));
+        }
+        if !self.verbs.is_empty() {
+            println!("works with {}", self.verbs.join(", "));
+        }
+        self.missing.iter().for_each(|sentence| println!("missing: {sentence}"));
+        println!("\n{:<40}{:>16}{:>16}", "part", "shape", "parameters");
+        let mut root = Part::new("all");
+        for spec in &self.described.params {
+            let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
+            // Only trained parameters count.
+            let (trained, shape) = match spec.role {
+                Role::Trained => (spec.shape.len(), shape),
+                Role::Fixed => (0, format!("{shape}, fixed")),
+                Role::Statistic => (0, format!("{shape}, statistic")),
+            };
+            root.add(&spec.name.split('.').collect::<Vec<_>>(), trained, &shape);
+        }
+        root.print(0, args.depth);
     }
 }
 
-fn sizes(model: &Model) -> String {
-    match &model.stack {
+fn labels(stack: &Stack) -> Option<&[String]> {
+    match stack {
+        Stack::Encoder(bert) => bert.labels().or(bert.token_labels()),
+        stack => stack.labels().map(|labels| &labels.names[..]),
+    }
+}
+
+fn sizes(stack: &Stack) -> String {
+    match stack {
         Stack::Decoder(gpt) => {
             let c = gpt.config();
             format!(
@@ -153,7 +209,7 @@ fn sizes(model: &Model) -> String {
         }
         Stack::Encoder(bert) => {
             let c = bert.config();
-            let labels = labels(model).map(|labels| format!("\nlabels {}", label_list(labels)));
+            let labels = labels(stack).map(|labels| format!("\nlabels {}", label_list(labels)));
             format!(
                 "{}, hidden size {}, {}, feed-forward size {}, context {}, post-norm, vocabulary \
                  {}{}",
@@ -248,8 +304,8 @@ fn ablations(variant: LayerOptions, usual: Positions) -> String {
 }
 
 /// The layer options as JSON, for stacks that have them.
-fn variant(model: &Model) -> Option<serde_json::Value> {
-    let (norm, variant) = match &model.stack {
+fn variant(stack: &Stack) -> Option<serde_json::Value> {
+    let (norm, variant) = match stack {
         Stack::Decoder(gpt) => (gpt.config().norm, gpt.config().options),
         Stack::EncoderDecoder(model) => (model.config().norm, model.config().options),
         Stack::Encoder(_) | Stack::Recurrent(_) => return None,

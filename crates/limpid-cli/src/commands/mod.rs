@@ -1,9 +1,11 @@
 //! One file per verb.
 
+mod answer;
 mod bench;
 mod chat;
 mod classify;
 mod compare;
+mod convert;
 mod corpus;
 mod decoding;
 mod demo;
@@ -20,13 +22,17 @@ mod find_lr;
 mod generate;
 mod heat_map;
 mod info;
+mod info_folder;
 mod inputs;
 mod logits;
+mod merge;
 mod quiz;
 mod report;
+mod rerank;
 mod score;
 mod signals;
 mod summarize;
+mod tag;
 mod terminal;
 mod tokenizer;
 mod train;
@@ -36,7 +42,7 @@ mod translate;
 use crate::args::{Args, Command};
 use crate::error::{Error, Result};
 use crate::printer;
-use limpid::hub::Warning;
+use limpid::hub::{self, Warning};
 use limpid::model::Model;
 use limpid::text::Tokenizer;
 use limpid_tensor::simd::{self, Level};
@@ -46,7 +52,7 @@ use std::process::ExitCode;
 
 /// The tokenizer beside a model, with a warning if it is another's.
 fn tokenizer_of(folder: &Path, model: &Model) -> Result<Tokenizer> {
-    let tokenizer = Tokenizer::load(folder)?;
+    let tokenizer = hub::load_tokenizer(folder)?;
     let (tokens, known) = (tokenizer.vocab_size(), model.stack.vocab_size());
     printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
     Ok(tokenizer)
@@ -93,10 +99,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Embed(args) => embed::run(&args)?,
         Command::Similarity(args) => embed::similarity(&args)?,
         Command::Classify(args) => classify::run(&args)?,
+        Command::Tag(args) => tag::run(&args)?,
+        Command::Answer(args) => answer::run(&args)?,
+        Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
+        Command::Convert(args) => convert::run(&args)?,
         Command::Info(args) => info::run(args)?,
+        Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,

@@ -136,7 +136,7 @@ fn join(ids: &[u32]) -> String {
 }
 
 fn encode(args: &TokenizerEncode) -> Result<()> {
-    let tokenizer = Tokenizer::load(&args.model)?;
+    let tokenizer = limpid::hub::load_tokenizer(&args.model)?;
     for_each_text(&args.text, "lines to encode", |text| {
         let ids = if args.special {
             tokenizer.encode_with_special(text)?
@@ -154,7 +154,7 @@ fn encode(args: &TokenizerEncode) -> Result<()> {
 }
 
 fn decode(args: &TokenizerDecode) -> Result<()> {
-    let tokenizer = Tokenizer::load(&args.model)?;
+    let tokenizer = limpid::hub::load_tokenizer(&args.model)?;
     let size = tokenizer.vocab_size();
     // `decode DIR 5 3 9` is one sequence, as `decode DIR 5,3,9` is.
     let given = if args.ids.is_empty() { Vec::new() } else { vec![args.ids.join(" ")] };
@@ -222,7 +222,7 @@ fn measure(tokenizer: &Tokenizer, files: &[PathBuf]) -> Result<Fit> {
 }
 
 fn info(args: &TokenizerInfo) -> Result<()> {
-    let tokenizer = Tokenizer::load(&args.model)?;
+    let tokenizer = limpid::hub::load_tokenizer(&args.model)?;
     let fit = if args.data.is_empty() { None } else { Some(measure(&tokenizer, &args.data)?) };
     let kind = tokenizer.kind().map_or("BPE", TokenizerKind::name);
     let special = tokenizer.special_tokens();

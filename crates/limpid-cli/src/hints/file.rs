@@ -19,6 +19,7 @@ pub(super) fn hint(error: &FileError) -> Option<String> {
         FileError::Occupied { .. } => "choose another name, or remove the file",
         FileError::NoFolder { .. } => "create the folder first, or choose another one",
         FileError::IsFolder { .. } => "give the name of a file",
+        FileError::NotEmpty { .. } => "choose another folder, or empty it first",
         FileError::IsFile { .. } => "give the name of a folder",
         _ => return None,
     };

@@ -2,6 +2,7 @@
 
 mod bench;
 mod chat;
+mod convert;
 mod corpus;
 mod demo;
 mod encoder;
@@ -9,6 +10,7 @@ mod experiment;
 mod explain;
 mod folders;
 mod generate;
+mod heads;
 mod quiz;
 mod readme;
 mod report;

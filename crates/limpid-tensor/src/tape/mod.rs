@@ -11,14 +11,15 @@
 //! backward:  dx ◀───────── dh ◀───────────── dy ◀────────────── 1      the steps in reverse
 //! ```
 
+mod checkpoint;
 mod gradients;
 mod step;
 
-pub use gradients::{BackwardPass, Gradients};
+pub use gradients::{BackwardPass, Gradients, Slot};
 
-use crate::kernels::matmul::{Accumulate, Mat, RightOperand};
+use crate::kernels::matmul::{Mat, RightOperand};
 use crate::packed_weights::PackedWeights;
-use crate::params::{ParamId, Params, Role};
+use crate::params::{Adapter, ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
 use step::Step;
@@ -115,6 +116,11 @@ pub struct Tape<'a> {
     probe: Option<&'a mut dyn Probe>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
+    /// Whether layers are computed again in the backward pass.
+    checkpoints: bool,
+    /// Whether this is the first pass of what is computed again: nothing is recorded, but
+    /// operations do what they do when they are.
+    discards: bool,
 }
 
 impl<'a> Tape<'a> {
@@ -129,6 +135,8 @@ impl<'a> Tape<'a> {
             probe: None,
             path: String::new(),
             profile: None,
+            checkpoints: false,
+            discards: false,
         }
     }
 
@@ -184,6 +192,11 @@ impl<'a> Tape<'a> {
         self.params.shape(id)
     }
 
+    /// The adapters of a weight.
+    pub(crate) fn adapters(&self, weight: ParamId) -> &'a [Adapter] {
+        self.params.adapters(weight)
+    }
+
     /// Whether a parameter receives a gradient (PyTorch's `requires_grad`).
     pub fn trains(&self, id: ParamId) -> bool {
         self.params.spec(id).role == Role::Trained
@@ -191,14 +204,14 @@ impl<'a> Tape<'a> {
 
     /// Whether a backward pass may follow, so that operations save what it needs.
     pub fn is_recording(&self) -> bool {
-        self.recording.is_some()
+        self.recording.is_some() || self.discards
     }
 
     /// The gradient of a parameter, to be written, for the one operation that computes gradients in
     /// the forward pass: the loss.
-    pub(crate) fn slot(&mut self, id: ParamId) -> Option<(&mut [f32], Accumulate)> {
+    pub(crate) fn slot(&mut self, id: ParamId) -> Option<Slot<'_>> {
         let params = self.params;
-        self.recording.as_deref_mut().map(|gradients| gradients.slot(params, id))
+        self.recording.as_deref_mut().and_then(|gradients| gradients.slot(params, id))
     }
 
     /// Seed and stream of the next dropout mask, if dropout is enabled.

@@ -1,6 +1,7 @@
 //! The keys of a JSON file, removed one by one as they are read: what is left is unknown.
 
 use crate::error::{Error, KeyScope, ModelError, Result};
+use crate::files::write_atomic;
 use crate::model::config::Tie;
 use crate::nn::Named;
 use serde_json::{Map, Value};
@@ -15,6 +16,11 @@ pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>> {
         Value::Object(map) => Ok(map),
         _ => Err(Error::from(ModelError::NotAnObject).in_file(path)),
     }
+}
+
+/// Writes an object as a JSON file.
+pub(super) fn write_object(path: &Path, map: Map<String, Value>) -> Result<()> {
+    write_atomic(path, format!("{:#}\n", Value::Object(map)).as_bytes())
 }
 
 /// The value in a JSON file.
@@ -133,6 +139,13 @@ impl Keys<'_> {
             value => value.as_array()?.iter().map(text).collect(),
         };
         Ok(self.take(key, "a text or a list of texts", texts)?.unwrap_or_default())
+    }
+
+    /// Gives missing keys the values that `transformers` has for them.
+    pub(super) fn defaults(&mut self, defaults: &[(&str, Value)]) {
+        for (key, value) in defaults {
+            self.map.entry(*key).or_insert_with(|| value.clone());
+        }
     }
 
     /// Missing means shared, as in `transformers`.

@@ -20,26 +20,40 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod adapter;
 mod config;
+mod convert;
+mod cross_encoder;
 mod dense;
+mod describe;
 mod families;
 mod folder;
 mod generation;
+mod gguf;
 mod keys;
 mod layout;
 mod pooling;
+mod precision;
 mod sentence;
 mod shards;
 mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
+pub use adapter::{
+    ALL_LINEAR, AdapterConfig, ModulePattern, load_adapted, merge, merge_adapters, save_adapter,
+};
 pub use config::{Warning, check_can_save, read_config, write_config};
+pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
+pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
+pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
+pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
 pub use pooling::{Pooling, TextCase};
+pub use precision::Precision;
 pub use sentence::{
     SentenceConfig, SentenceModule, SentenceOrigin, load_pooling, load_sentence_config,
     transformer_folder,
@@ -49,9 +63,12 @@ pub use weights::write_weights;
 use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
-use limpid_tensor::params::Params;
+use crate::text::Tokenizer;
+use adapter::AdapterFile;
+use limpid_tensor::params::{ParamId, ParamSpec, Params, ParamsBuilder};
 use serde_json::Value;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use weights::Weights;
 
 /// In a run folder: where the run that is to be replaced waits.
@@ -71,7 +88,14 @@ pub fn model_types() -> Vec<&'static str> {
 /// If no family of files can hold the model.
 pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
     let layout = families::of_model(model)?.layout(&model.stack.config());
-    Ok(layout.tensors(model.params.iter()))
+    Ok(layout.tensors(own_params(model)))
+}
+
+/// The parameters of the model itself, without those of its adapters.
+fn own_params(model: &Model) -> impl Iterator<Item = (ParamId, &ParamSpec)> {
+    let adapters = model.params.all_adapters().map(|(_, adapter)| adapter.a.index()).min();
+    // Adapters were added last.
+    model.params.iter().take(adapters.unwrap_or(usize::MAX))
 }
 
 /// Loads a model folder. Returns the model, and what in the folder was ignored.
@@ -79,22 +103,118 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 /// [`crate::error::ModelError`], if the folder holds no model, a model that is not supported, or
 /// damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
-    folder::check(folder)?;
-    let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
-    folder::check_weights(folder)?;
-    let file = Weights::open(folder)?;
-    let config = family.complete(config, &|name| file.has(name));
-    let mut builder = Params::builder();
-    let stack = Stack::new(&config, &mut builder)?;
-    let layout = family.layout(&config);
-    let tensors = layout.tensors(builder.iter());
-    let constants = family.constants(&stack);
+    load_into(folder, Memory::Owned)
+}
+
+/// Loads a model folder for inference: weights that can be used as they lie in the file are not
+/// copied, and processes that use one file share its memory. The file must not be written in place
+/// as long as the model is used. The model cannot be trained before its parameters are moved into
+/// memory ([`Params::set_roles`]).
+/// # Errors
+/// Those of [`load`].
+pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
+    load_into(folder, Memory::Mapped)
+}
+
+/// The folder that has the tokenizer of a model folder: that of its base, if it holds an adapter
+/// without one.
+pub fn tokenizer_folder(folder: &Path) -> PathBuf {
+    match (Tokenizer::main_file(folder), folder::base_and_adapter(folder)) {
+        (None, Ok((base, Some(_)))) => base,
+        _ => folder.to_path_buf(),
+    }
+}
+
+/// Where weights are loaded to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// All of them to memory of the process.
+    Owned,
+    /// Those that can be used as they are stay in the file.
+    Mapped,
+}
+
+fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
+    let (base, adapter) = folder::base_and_adapter(folder)?;
+    load_from(&base, adapter, memory)
+}
+
+/// Loads the model in `base`, with the adapter in another folder, or in the same.
+fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Model, Vec<Warning>)> {
+    let adapter = adapter.map(AdapterFile::open).transpose()?;
     // Before memory is allocated for a model that the file does not hold.
-    let unused = file.check(&layout, &tensors, &constants, &builder)?;
+    let opened = Opened::new(base, adapter.as_ref())?;
+    let mut warnings = opened.warnings.clone();
+    let unused = opened.check()?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
-    let mut params = builder.build_zeroed();
+    let Opened { family, stack, builder, tensors, file, .. } = opened;
+    let mut in_place = match memory {
+        Memory::Owned => HashMap::new(),
+        Memory::Mapped => file.in_place(&tensors)?,
+    };
+    let mut params = builder.build_mapped(|id| in_place.remove(&id));
     file.read(&tensors, &mut params)?;
-    Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
+    let mut model = Model { stack, params, model_type: Some(family.model_type()) };
+    if let Some(adapter) = &adapter {
+        adapter.attach(&mut model)?;
+    }
+    Ok((model, warnings))
+}
+
+/// The `generation_config.json` of a folder, as it is.
+fn generation_of(folder: &Path) -> Result<Option<Value>> {
+    let path = folder.join(GENERATION_CONFIG);
+    path.is_file().then(|| read_object(&path).map(Value::Object)).transpose()
+}
+
+/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family.
+/// # Errors
+/// Those of [`Tokenizer::load`].
+pub fn load_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    // An error in config.json is reported where the model is loaded.
+    let config = read_object(&folder.join(CONFIG)).unwrap_or_default();
+    let model_type = config.get("model_type").and_then(Value::as_str);
+    let family = model_type.and_then(families::find);
+    Tokenizer::load_as(folder, family.and_then(|family| family.tokenizer_class()))
+}
+
+/// A model folder of which the configuration and the tables of contents were read, and no weight.
+struct Opened<'a> {
+    family: &'static dyn families::Family,
+    stack: Stack,
+    builder: ParamsBuilder,
+    tensors: Vec<FileTensor>,
+    file: Weights<'a>,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Opened<'a> {
+    /// The model in `folder`, with an adapter: its own configuration, if it has one, has its head.
+    fn new(folder: &Path, adapter: Option<&'a AdapterFile>) -> Result<Self> {
+        folder::check(folder)?;
+        let own = adapter.map(|adapter| adapter.folder().join(CONFIG));
+        let path = own.filter(|path| path.is_file()).unwrap_or_else(|| folder.join(CONFIG));
+        let (family, config, warnings) = config::read_family(&path)?;
+        folder::check_weights(folder)?;
+        let file = Weights::open(folder, adapter)?;
+        let config = family.complete(config, &|name| file.has(name));
+        let mut builder = Params::builder();
+        let stack = Stack::new(&config, &mut builder)?;
+        let tensors = family.layout(&config).tensors(builder.iter());
+        Ok(Self { family, stack, builder, tensors, file, warnings })
+    }
+
+    /// Checks that every parameter has a tensor of its shape.
+    fn check_shapes(&self) -> Result<()> {
+        self.tensors.iter().try_for_each(|tensor| self.file.check_shape(tensor, &self.builder))
+    }
+
+    /// Checks that the files hold the model. Returns the names of tensors that nothing uses.
+    fn check(&self) -> Result<Vec<String>> {
+        let layout = self.family.layout(&self.stack.config());
+        let constants = self.family.constants(&self.stack);
+        self.file.check(&layout, &self.tensors, &constants, &self.builder)
+    }
 }
 
 /// Writes a model folder, each file atomically, with the default `generation_config.json`.

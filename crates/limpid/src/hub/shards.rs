@@ -57,6 +57,11 @@ impl WeightFiles {
         Ok(all)
     }
 
+    /// Whether a folder has weight files.
+    pub(super) fn exist_in(folder: &Path) -> bool {
+        folder.join(WEIGHTS).exists() || folder.join(INDEX).exists()
+    }
+
     fn new(list: PathBuf, files: Vec<WeightFile>) -> Result<Self> {
         let mut places = BTreeMap::new();
         for (i, file) in files.iter().enumerate() {
@@ -70,6 +75,11 @@ impl WeightFiles {
         Ok(Self { list, files, places })
     }
 
+    /// The pages of all files will be used again and again, in any order.
+    pub(super) fn expect_use(&self) {
+        self.files.iter().for_each(WeightFile::expect_use);
+    }
+
     /// The file that lists the tensors.
     pub(super) fn list(&self) -> &Path {
         &self.list
@@ -78,6 +88,11 @@ impl WeightFiles {
     /// The names of all tensors, sorted.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.places.keys()
+    }
+
+    /// The weight files.
+    pub(super) fn files(&self) -> &[WeightFile] {
+        &self.files
     }
 
     /// A tensor by its name.

@@ -1,25 +1,33 @@
 //! `model.safetensors`: tensors with a table of contents, and nothing that could run.
 
-use super::families;
+use super::adapter::AdapterFile;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
 use super::shards::WeightFiles;
-use super::weight_file::StoredTensor;
+use super::weight_file::{StoredTensor, WeightFile};
+use super::{families, own_params};
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
-use limpid_tensor::params::{Params, ParamsBuilder, Role};
+use limpid_tensor::params::{MappedFloats, ParamId, Params, ParamsBuilder, Role};
 use safetensors::tensor::{Dtype, SafeTensorError, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// The weights of a folder, to be read into the parameters of a model.
-pub(super) struct Weights {
+pub(super) struct Weights<'a> {
     files: WeightFiles,
+    /// What it holds as a whole takes the place of the base's tensors.
+    adapter: Option<&'a AdapterFile>,
 }
 
-impl Weights {
+impl<'a> Weights<'a> {
     /// Maps the weight files of a folder.
-    pub(super) fn open(folder: &Path) -> Result<Self> {
-        Ok(Self { files: WeightFiles::open(folder)? })
+    pub(super) fn open(folder: &Path, adapter: Option<&'a AdapterFile>) -> Result<Self> {
+        Ok(Self { files: WeightFiles::open(folder)?, adapter })
+    }
+
+    /// The weight files.
+    pub(super) fn files(&self) -> &[WeightFile] {
+        self.files.files()
     }
 
     /// Whether there is a tensor of this name.
@@ -29,8 +37,9 @@ impl Weights {
 
     /// A tensor, under any of its names.
     fn find(&self, tensor: &FileTensor) -> Option<StoredTensor<'_>> {
-        let mut names = std::iter::once(&tensor.name).chain(&tensor.aliases);
-        names.find_map(|name| self.files.tensor(name))
+        let names = || std::iter::once(&tensor.name).chain(&tensor.aliases);
+        let adapted = self.adapter.and_then(|file| names().find_map(|name| file.whole(name)));
+        adapted.or_else(|| names().find_map(|name| self.files.tensor(name)))
     }
 
     /// Checks that every tensor of the model is there with its shape, that tied copies are copies,
@@ -61,7 +70,7 @@ impl Weights {
         Ok(unused)
     }
 
-    fn check_shape(&self, tensor: &FileTensor, params: &ParamsBuilder) -> Result<()> {
+    pub(super) fn check_shape(&self, tensor: &FileTensor, params: &ParamsBuilder) -> Result<()> {
         let (spec, name) = (params.spec(tensor.param), || tensor.name.clone());
         let Some(stored) = self.find(tensor) else {
             // A fixed bias that a file does not hold is zero.
@@ -110,17 +119,46 @@ impl Weights {
         }
     }
 
-    /// Fills the parameters from a file that [`Weights::check`] has passed. Every number must be
-    /// finite.
+    /// The parameters that can be used as they lie in a file that [`Weights::check`] has passed:
+    /// in the same order, aligned, f32. Every number must be finite.
+    pub(super) fn in_place(
+        &self,
+        tensors: &[FileTensor],
+    ) -> Result<HashMap<ParamId, MappedFloats>> {
+        let mut found = HashMap::new();
+        for parts in tensors.chunk_by(|a, b| a.param == b.param) {
+            let stored: Vec<StoredTensor> = parts.iter().filter_map(|t| self.find(t)).collect();
+            let is_plain = parts.iter().all(|part| part.form == FileForm::Same);
+            let Some((first, following)) = stored.split_first() else { continue };
+            if !is_plain || stored.len() < parts.len() {
+                continue;
+            }
+            if let Some(floats) = first.in_place(following)? {
+                found.insert(parts[0].param, floats);
+            }
+        }
+        self.files.expect_use();
+        Ok(found)
+    }
+
+    /// Fills the parameters that are not in place from a file that [`Weights::check`] has passed.
+    /// Every number must be finite.
     pub(super) fn read(&self, tensors: &[FileTensor], params: &mut Params) -> Result<()> {
         for tensor in tensors {
+            if params.is_mapped(tensor.param) {
+                continue;
+            }
             let row: usize = params.shape(tensor.param).dims().skip(1).product();
-            let Some(stored) = self.find(tensor) else { continue };
             let rows = tensor.rows.start * row..tensor.rows.end * row;
-            let to = &mut params.get_mut(tensor.param)[rows];
-            tensor.fill(to, |start, part| stored.read(start, part))?;
+            self.read_rows(tensor, &mut params.get_mut(tensor.param)[rows])?;
         }
         Ok(())
+    }
+
+    /// Fills the rows of a parameter that one tensor holds; leaves them if the file has none.
+    pub(super) fn read_rows(&self, tensor: &FileTensor, to: &mut [f32]) -> Result<()> {
+        let Some(stored) = self.find(tensor) else { return Ok(()) };
+        tensor.fill(to, |start, part| stored.read(start, part))
     }
 }
 
@@ -130,16 +168,16 @@ impl Weights {
 pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     let family = families::of_model(model)?;
     let mut tensors = Tensors::new();
-    for file in family.layout(&model.stack.config()).tensors(model.params.iter()) {
+    for file in family.layout(&model.stack.config()).tensors(own_params(model)) {
         let spec = model.params.spec(file.param);
         let row: usize = spec.shape.dims().skip(1).product();
         let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
         let bytes = match file.form {
-            FileForm::Same => to_bytes(values),
+            FileForm::Same => tensor_bytes(values),
             _ => {
                 let mut ordered = vec![0.0; values.len()];
                 file.to_file(&mut ordered, values);
-                to_bytes(&ordered)
+                tensor_bytes(&ordered)
             }
         };
         let shape = file.shape(spec);
@@ -148,19 +186,24 @@ pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     for constant in family.constants(&model.stack) {
         if constant.presence == Presence::Written {
             let shape = constant.value.shape().dims().collect();
-            tensors.insert(constant.name, (shape, to_bytes(constant.value.data())));
+            tensors.insert(constant.name, (shape, tensor_bytes(constant.value.data())));
         }
     }
+    serialize_tensors(&tensors)
+}
+
+/// The bytes of a file of these tensors.
+pub(super) fn serialize_tensors(tensors: &Tensors) -> Result<Vec<u8>> {
     // `transformers` refuses files without it.
     let metadata = Some([("format".to_string(), "pt".to_string())].into());
-    serialize(&tensors, metadata)
+    serialize(tensors, metadata)
         .map_err(|e| ModelError::NotWritable { reason: e.to_string() }.into())
 }
 
 /// Tensors to be written, by name: shape and bytes of f32 values.
-type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
+pub(super) type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
 
-fn to_bytes(values: &[f32]) -> Vec<u8> {
+pub(super) fn tensor_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 

@@ -143,13 +143,7 @@ impl EncoderDecoder {
         };
         let Embeddings { tokens, positions, norm } = embeddings;
         let x = t.embedding(&input.ids, *tokens, scale);
-        let x = match self.config.position_offset as u32 {
-            0 => positions.add(t, &x, &input.positions),
-            offset => {
-                let rows = input.positions.iter().map(|position| position + offset).collect();
-                positions.add(t, &x, &rows)
-            }
-        };
+        let x = positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = norm.forward(t, &x);
         t.dropout(&x, self.config.dropout)
     }
@@ -158,7 +152,7 @@ impl EncoderDecoder {
     #[track_caller]
     pub fn encode(&self, t: &mut Tape, source: &Packed) -> Var {
         let x = self.embed(t, source, &self.source);
-        self.encoder.forward(t, x, source, None, None, |_| {})
+        self.encoder.forward(t, x, source, None, None, |_, _, _| {})
     }
 
     /// Keys and values for every decoder layer, from the encoder's output.
@@ -177,7 +171,7 @@ impl EncoderDecoder {
         past: Option<&mut CachedPast>,
     ) -> Var {
         let x = self.embed(t, input, &self.target);
-        self.decoder.forward(t, x, input, Some(source.into()), past, |_| {})
+        self.decoder.forward(t, x, input, Some(source.into()), past, |_, _, _| {})
     }
 
     /// weight · Σ −ln p(target token), with optional label smoothing.

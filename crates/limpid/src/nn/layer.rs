@@ -251,6 +251,42 @@ impl Layer {
         }
         stream.sublayer(t, &self.ffn.norm, ffn)
     }
+
+    /// The same, computed again in the backward pass: only the stream is kept, and the source.
+    #[track_caller]
+    fn checkpointed<'a>(
+        &self,
+        t: &mut Tape,
+        stream: Stream<'a>,
+        pass: Pass,
+        l: usize,
+    ) -> Stream<'a> {
+        let (layer, config) = (*self, *stream.config());
+        let mut inputs = stream.vars();
+        let count = inputs.len();
+        let spans = match pass.source {
+            Some(Source::Encoded(encoded, spans)) => {
+                inputs.push(encoded.clone());
+                Some(spans.clone())
+            }
+            Some(Source::Remembered(_) | Source::Cached(_)) => {
+                return self.forward(t, stream, pass, l, None);
+            }
+            None => None,
+        };
+        let (input, bias) = (pass.input.clone(), pass.relations.bias);
+        let angles = pass.relations.angles.cloned();
+        let outputs: [Var; 2] = t.checkpoint(inputs, move |t, vars| {
+            let source = spans.as_ref().map(|spans| Source::Encoded(&vars[count], spans));
+            let relations = Relations { angles: angles.as_ref(), bias };
+            let stream = Stream::from_vars(&vars[..count], &config);
+            let pass = Pass { input: &input, source, relations };
+            let after = layer.forward(t, stream, pass, l, None).vars();
+            [after[0].clone(), after[after.len() - 1].clone()]
+        });
+        let count = if stream.leaves_pending() { 2 } else { 1 };
+        Stream::from_vars(&outputs[..count], stream.config())
+    }
 }
 
 /// A stack of layers, followed by a norm if it is pre-norm.
@@ -286,8 +322,8 @@ impl Layers {
     }
 
     /// Runs all layers over embeddings: (n, c) -> (n, c). With a past, `input` continues its
-    /// sequences. `after` sees the embeddings and the output of each layer; of a
-    /// pre-norm one without its last branch.
+    /// sequences. `after` sees the residual stream of the embeddings and of each layer: x, and of a
+    /// pre-norm layer the branch that is still to be added to it.
     #[track_caller]
     pub fn forward(
         &self,
@@ -296,7 +332,7 @@ impl Layers {
         input: &Packed,
         source: Option<Source>,
         mut past: Option<&mut CachedPast>,
-        mut after: impl FnMut(&Var),
+        mut after: impl FnMut(&mut Tape, &Var, Option<&Var>),
     ) -> Var {
         let config = &self.config;
         let AttentionOptions { rotary, window_rotary, windows, .. } = config.variant.attention;
@@ -307,7 +343,7 @@ impl Layers {
         let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
         let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
-        after(stream.x());
+        after(t, stream.x(), stream.pending());
         for (l, layer) in self.layers.iter().enumerate() {
             let past = past.as_deref_mut();
             let mut pass = pass;
@@ -315,9 +351,12 @@ impl Layers {
                 pass.relations.angles = Some(angles);
             }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
-                layer.forward(t, stream, pass, l, past)
+                match t.checkpoints_activations() && past.is_none() {
+                    true => layer.checkpointed(t, stream, pass, l),
+                    false => layer.forward(t, stream, pass, l, past),
+                }
             });
-            after(stream.x());
+            after(t, stream.x(), stream.pending());
         }
         stream.finish(t, self.final_norm.as_ref())
     }

@@ -1,21 +1,24 @@
 //! Classification of texts and pairs of texts.
 
-use super::loaded::{Loaded, LongText, Overlength, loaded_accessors};
+use super::loaded::{Loaded, LongText, Overlength, loaded_accessors, overlength};
 use crate::encode::{Truncation, classify};
 use crate::error::{Result, Task};
 use crate::model::Stack;
+use crate::model::config::Labels;
 use std::path::Path;
 
-/// A label and its probability.
+/// A label and its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelScore {
     /// The label.
     pub label: String,
-    /// Its probability.
-    pub probability: f32,
+    /// Its probability; of a regression, its value.
+    pub score: f32,
 }
 
-/// An encoder (BERT) with a classification head.
+/// An encoder (BERT) or a decoder (GPT) with a classification head. Scores are those of the
+/// pipeline of `transformers`: probabilities that add up to 1, one by one where several labels may
+/// apply, values of a regression.
 ///
 /// ```
 /// # use limpid::model::{Model, config::{EncoderConfig, EncoderHead}};
@@ -23,7 +26,7 @@ pub struct LabelScore {
 /// # let folder = format!("limpid-doc-classifier-{}", std::process::id());
 /// # let folder = std::env::temp_dir().join(folder);
 /// # let tokenizer = word_tokenizer_for(["so good", "so bad"], Purpose::Encoder)?;
-/// # let head = EncoderHead::Classifier(vec!["negative".into(), "positive".into()]);
+/// # let head = EncoderHead::Classifier(vec!["negative".into(), "positive".into()].into());
 /// # let config = EncoderConfig::new(tokenizer.vocab_size(), 16, 1, 2, 8);
 /// # let config = EncoderConfig { head, ..config };
 /// # limpid::hub::save(&Model::new(config, 1)?, &folder)?;
@@ -31,7 +34,7 @@ pub struct LabelScore {
 /// let classifier = limpid::Classifier::load(&folder)?;
 /// for labels in classifier.classify(&["so good", "so bad"])? {
 ///     // All labels, the most likely first.
-///     assert!(labels[0].probability >= labels[1].probability);
+///     assert!(labels[0].score >= labels[1].score);
 /// }
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), limpid::error::Error>(())
@@ -47,7 +50,7 @@ impl Classifier {
     /// If the folder is not complete, or its model has no classification head
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let suits = |stack: &Stack| matches!(stack, Stack::Encoder(m) if m.labels().is_some());
+        let suits = |stack: &Stack| stack.labels().is_some();
         let loaded = Loaded::new(path.as_ref(), Task::Classification, suits)?;
         Ok(Self { loaded, truncation: Truncation::Error })
     }
@@ -63,10 +66,15 @@ impl Classifier {
 
     /// The labels, in the order of the model.
     pub fn labels(&self) -> &[String] {
-        self.loaded.encoder(self.truncation).model.labels().expect("checked by load")
+        &self.classes().names
     }
 
-    /// For each text all labels, the most likely first. A text gives the same in any batch.
+    /// The labels, and what they are to each other.
+    pub fn classes(&self) -> &Labels {
+        self.loaded.model.stack.labels().expect("checked by load")
+    }
+
+    /// For each text all labels, the largest score first. A text gives the same in any batch.
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
     pub fn classify<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<LabelScore>>> {
@@ -87,17 +95,14 @@ impl Classifier {
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
     pub fn overlength(&self, text: &str, second: Option<&str>) -> Result<Option<Overlength>> {
-        self.loaded.overlength(self.truncation, text, second)
+        overlength(self.loaded.classifier(self.truncation).tokenize(0, text, second))
     }
 
     fn run(&self, texts: Vec<(String, Option<String>)>) -> Result<Vec<Vec<LabelScore>>> {
         let labels = self.labels();
-        let found = classify(&self.loaded.encoder(self.truncation), &texts)?;
+        let found = classify(&self.loaded.classifier(self.truncation), &texts)?;
         let ranked = |found: crate::encode::Classification| {
-            let score = |i: usize| LabelScore {
-                label: labels[i].clone(),
-                probability: found.probabilities[i],
-            };
+            let score = |i: usize| LabelScore { label: labels[i].clone(), score: found.scores[i] };
             found.ranked().into_iter().map(score).collect()
         };
         Ok(found.into_iter().map(ranked).collect())

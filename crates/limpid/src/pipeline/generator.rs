@@ -51,7 +51,7 @@ impl Generator {
     /// If the folder is not complete, or its model cannot generate text
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let suits = |stack: &Stack| matches!(stack, Stack::Decoder(_));
+        let suits = |stack: &Stack| stack.language_model().is_some();
         let mut loaded = Loaded::new(path.as_ref(), Task::Generation, suits)?;
         let (config, warnings) = load_generation_config(&loaded.folder)?;
         loaded.warnings.extend(warnings);

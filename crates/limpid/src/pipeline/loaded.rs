@@ -1,6 +1,7 @@
 //! Loading: from a path to a model, its tokenizer and what was ignored on the way.
 
-use crate::encode::{TextEncoder, Truncation};
+use crate::data::batch::EncodedText;
+use crate::encode::{TextClassifier, TextEncoder, Truncation};
 use crate::error::{EncodeError, Error, InputProblem, PipelineError, Result, Task};
 use crate::hub::{self, Warning};
 use crate::model::config::EncoderHead;
@@ -41,7 +42,7 @@ pub enum LongText {
     /// It is an error.
     #[default]
     Error,
-    /// Its beginning is used. A pair of texts is an error all the same.
+    /// Its beginning is used. Of a pair of texts, the longer one is cut.
     Truncate,
 }
 
@@ -62,13 +63,13 @@ impl Loaded {
     /// Loads a folder whose model `suits` the task.
     pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Self> {
         let folder = model_folder(path);
-        let (model, mut warnings) = hub::load(&folder)?;
+        let (model, mut warnings) = hub::load_mapped(&folder)?;
         if !suits(&model.stack) {
             let (found, made_for) = (model.stack.kind(), task_of(&model.stack));
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };
             return Err(error.into());
         }
-        let tokenizer = Tokenizer::load(&folder)?;
+        let tokenizer = hub::load_tokenizer(&hub::tokenizer_folder(&folder))?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;
@@ -89,6 +90,12 @@ impl Loaded {
         TextEncoder { model, weights: self.weights(), tokenizer: &self.tokenizer, truncation }
     }
 
+    /// The sequence classifier.
+    pub fn classifier(&self, truncation: Truncation) -> TextClassifier<'_> {
+        let Model { stack, params, .. } = &self.model;
+        TextClassifier { model: stack, params, tokenizer: &self.tokenizer, truncation }
+    }
+
     /// By how many tokens a text, or a pair, is too long for the encoder.
     pub fn overlength(
         &self,
@@ -96,24 +103,32 @@ impl Loaded {
         text: &str,
         second: Option<&str>,
     ) -> Result<Option<Overlength>> {
-        match self.encoder(truncation).tokenize(0, text, second) {
-            Ok(_) => Ok(None),
-            Err(Error::Encode(EncodeError::Input {
-                problem: InputProblem::TooLong { tokens, max_tokens },
-                ..
-            })) => Ok(Some(Overlength { tokens, max_tokens })),
-            Err(error) => Err(error),
-        }
+        overlength(self.encoder(truncation).tokenize(0, text, second))
+    }
+}
+
+/// By how many tokens a text is too long that was tokenized.
+pub(super) fn overlength(tokenized: Result<EncodedText>) -> Result<Option<Overlength>> {
+    match tokenized {
+        Ok(_) => Ok(None),
+        Err(Error::Encode(EncodeError::Input {
+            problem: InputProblem::TooLong { tokens, max_tokens },
+            ..
+        })) => Ok(Some(Overlength { tokens, max_tokens })),
+        Err(error) => Err(error),
     }
 }
 
 /// What a model was made for.
 fn task_of(stack: &Stack) -> Task {
     match stack {
+        Stack::Decoder(decoder) if decoder.labels().is_some() => Task::Classification,
         Stack::Decoder(_) => Task::Generation,
         Stack::EncoderDecoder(_) | Stack::Recurrent(_) => Task::Translation,
         Stack::Encoder(encoder) => match encoder.config().head {
             EncoderHead::Classifier(_) => Task::Classification,
+            EncoderHead::TokenClassifier(_) => Task::TokenClassification,
+            EncoderHead::QuestionAnswering => Task::QuestionAnswering,
             EncoderHead::MaskedLm | EncoderHead::PreTraining => Task::FillMask,
             EncoderHead::Bare | EncoderHead::Pooler => Task::Embedding,
         },

@@ -3,7 +3,7 @@
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use crate::error::{Result, Tying};
-use crate::model::config::{DecoderConfig, EmbeddingScale, Tie};
+use crate::model::config::{DecoderConfig, DecoderHead, EmbeddingScale, Tie};
 use crate::nn::{Bias, LayerVariant, NormPlacement};
 use Stored::{Same, Transposed};
 use limpid_tensor::kernels::activation::Activation;
@@ -70,6 +70,7 @@ pub(super) fn read(
     Ok(DecoderConfig {
         vocab_size: keys.size("vocab_size")?,
         max_position_embeddings: keys.size("n_positions")?,
+        position_offset: 0,
         hidden_size,
         num_hidden_layers: keys.size("n_layer")?,
         num_attention_heads: keys.size("n_head")?,
@@ -83,12 +84,14 @@ pub(super) fn read(
         output_bias: Bias::None,
         options: DecoderConfig::STANDARD,
         variant: LayerVariant::STANDARD,
+        head: DecoderHead::LanguageModel,
     })
 }
 
 /// Whether a decoder has what GPT-2's keys can say, whatever its norms and options are.
 pub(super) fn fits(c: &DecoderConfig) -> bool {
     c.variant == LayerVariant::STANDARD
+        && c.position_offset == 0
         && c.scale_embedding == EmbeddingScale::One
         && c.output_bias == Bias::None
 }

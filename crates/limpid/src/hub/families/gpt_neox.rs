@@ -1,19 +1,27 @@
 //! `gpt_neox`: GPT-NeoX and Pythia, with attention and feed-forward network side by side and rotary
-//! positions on a quarter of each head (`GPTNeoXForCausalLM`).
+//! positions on a quarter of each head (`GPTNeoXForCausalLM`,
+//! `GPTNeoXForSequenceClassification`).
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::heads::{DecoderClasses, with_decoder_head};
 use super::{Family, rope};
 use crate::error::{Result, Tying};
 use crate::model::config::{DecoderConfig, EmbeddingScale, StackConfig, Tie};
 use crate::nn::{
     AttentionOptions, Bias, Block, LayerOptions, LayerVariant, Named, NormPlacement, Positions,
+    RotaryOptions,
 };
 use Stored::{ByHead, Same};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct GptNeoX;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["GPTNeoXForCausalLM", "GPTNeoXModel", "GPTNeoXForSequenceClassification"],
+    pad_token_id: None,
+};
 
 const MODULES: &[Row] = &[
     ("token_embedding", Same("embed_in")),
@@ -32,19 +40,34 @@ const COPIES: &[TiedCopy] = &[TiedCopy {
     tying: Tying::Optional,
 }];
 
+/// Rotary positions. This family's keys have names of their own; those of the others may repeat
+/// them, and where they say something else `transformers` does not follow.
+fn read_rotary(keys: &mut Keys, positions: usize) -> Result<RotaryOptions> {
+    let partial = keys.number("rotary_pct")?.map_or(0.25, f64::from);
+    let repeated = ["rope_theta", "partial_rotary_factor"].map(|key| (key, keys.map.remove(key)));
+    if let Some(theta) = keys.map.remove("rotary_emb_base") {
+        keys.map.insert("rope_theta".into(), theta);
+    }
+    let rotary = rope::read(keys, positions, partial)?;
+    let read = [rotary.rope_theta, rotary.partial_rotary_factor];
+    for ((key, found), read) in repeated.into_iter().zip(read) {
+        let found = found.filter(|found| !found.is_null() && found.as_f64() != Some(read));
+        if let Some(found) = found {
+            return Err(keys.wrong(key, &found, "the value of rotary_emb_base or rotary_pct"));
+        }
+    }
+    Ok(rotary)
+}
+
 impl Family for GptNeoX {
     fn model_type(&self) -> &'static str {
         "gpt_neox"
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["GPTNeoXForCausalLM", "GPTNeoXModel"])?;
+        let head = CLASSES.read(keys)?;
         let positions = keys.optional_size("max_position_embeddings")?.unwrap_or(2048);
-        let partial = keys.number("rotary_pct")?.map_or(0.25, f64::from);
-        if let Some(theta) = keys.map.remove("rotary_emb_base") {
-            keys.map.entry("rope_theta").or_insert(theta);
-        }
-        let rotary = rope::read(keys, positions, partial)?;
+        let rotary = read_rotary(keys, positions)?;
         let is_parallel = keys.flag("use_parallel_residual")?.unwrap_or(true);
         let bias = keys.flag("attention_bias")?.unwrap_or(true);
         let bias = if bias { Bias::Added } else { Bias::None };
@@ -59,6 +82,7 @@ impl Family for GptNeoX {
         Ok(DecoderConfig {
             vocab_size: keys.size("vocab_size")?,
             max_position_embeddings: positions,
+            position_offset: 0,
             hidden_size: keys.size("hidden_size")?,
             num_hidden_layers: keys.size("num_hidden_layers")?,
             num_attention_heads: keys.size("num_attention_heads")?,
@@ -81,6 +105,7 @@ impl Family for GptNeoX {
                 block: if is_parallel { Block::Parallel } else { Block::Sequential },
                 ..LayerVariant::STANDARD
             },
+            head,
         }
         .into())
     }
@@ -102,7 +127,6 @@ impl Family for GptNeoX {
             return Ok(None);
         }
         let mut value = json!({
-            "architectures": ["GPTNeoXForCausalLM"],
             "vocab_size": c.vocab_size,
             "hidden_size": c.hidden_size,
             "intermediate_size": c.intermediate_size,
@@ -123,11 +147,12 @@ impl Family for GptNeoX {
             "torch_dtype": "float32",
         });
         rope::write(&mut value, &rotary);
+        CLASSES.write(&mut value, c);
         Ok(Some(value))
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
-        Layout {
+        let layout = Layout {
             heads: super::llama_like::heads(config),
             prefix: "gpt_neox.",
             other_prefixes: &[""],
@@ -137,6 +162,7 @@ impl Family for GptNeoX {
             copies: COPIES,
             // Causal masks and frequencies, which old files hold.
             ignored: &["attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"],
-        }
+        };
+        with_decoder_head(layout, config)
     }
 }

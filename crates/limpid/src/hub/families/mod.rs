@@ -16,6 +16,7 @@ mod gemma;
 mod gpt;
 mod gpt2;
 mod gpt_neox;
+mod heads;
 mod limpid_rnn;
 mod llama;
 mod llama_like;
@@ -26,6 +27,7 @@ mod mistral;
 mod modernbert;
 mod mpnet;
 mod openai_gpt;
+mod opt;
 mod pegasus;
 mod phi;
 mod qwen2;
@@ -56,6 +58,7 @@ static FAMILIES: &[&dyn Family] = &[
     &gemma::Gemma,
     &gpt_neox::GptNeoX,
     &phi::Phi,
+    &opt::Opt,
     &bert::Bert,
     &roberta::ROBERTA,
     &xlm_roberta::XLM_ROBERTA,
@@ -79,6 +82,12 @@ static FAMILIES: &[&dyn Family] = &[
 pub(super) trait Family: Sync {
     /// Its name in `config.json`.
     fn model_type(&self) -> &'static str;
+
+    /// The tokenizer class of `transformers` that reads the tokenizer files of a folder that names
+    /// none; `None`: there is only `tokenizer.json`.
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Reads the keys of a `config.json`.
     /// # Errors

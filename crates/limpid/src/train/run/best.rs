@@ -23,24 +23,38 @@ impl Session {
         let folder = self.model_folder();
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        hub::save_with_generation(model, &folder, self.generation(&model.stack).as_ref())?;
+        let generation = self.generation(&model.stack);
+        match (&self.config.lora, &self.config.pretrained) {
+            (Some(lora), Some(base)) => {
+                hub::save_adapter(model, lora, base, &folder)?;
+                hub::save_config(model, &folder, generation.as_ref())?;
+            }
+            _ => hub::save_with_generation(model, &folder, generation.as_ref())?,
+        }
         self.saved_hash()
+    }
+
+    /// The file of the saved weights.
+    fn weights_file(&self) -> PathBuf {
+        let is_adapter = self.config.lora.is_some();
+        let name = if is_adapter { "adapter_model.safetensors" } else { "model.safetensors" };
+        self.model_folder().join(name)
     }
 
     /// The hash of the saved weights' file.
     pub(super) fn saved_hash(&self) -> Result<u64> {
-        Ok(hash_file(&self.model_folder().join("model.safetensors"), 0)?.1)
+        Ok(hash_file(&self.weights_file(), 0)?.1)
     }
 
     /// Why the folder does not hold a model of this run's kind, sizes and vocabulary, if so.
     fn check_saved(&self, folder: &Path, model: &Model) -> Result<Option<String>> {
-        let (saved, _) = hub::load(folder)?;
+        let (saved, _) = hub::load_mapped(folder)?;
         let other = |what: &str| Ok(Some(format!("{} contains {what}", folder.display())));
         if hub::write_config(&saved)?.0 != hub::write_config(model)?.0 {
             return other("another model than this run's");
         }
         let own = Tokenizer::load(&self.folder.join("tokenizer"))?;
-        if Tokenizer::load(folder)?.fingerprint()? != own.fingerprint()? {
+        if hub::load_tokenizer(folder)?.fingerprint()? != own.fingerprint()? {
             return other("another tokenizer than this run's");
         }
         // The generation config may be edited by hand, as long as it can be read.
@@ -79,7 +93,7 @@ impl Run {
             return Ok(None);
         }
         let folder = session.model_folder();
-        let problem = if folder.join("model.safetensors").is_file() {
+        let problem = if session.weights_file().is_file() {
             let found = session.check_saved(&folder, model);
             if matches!(found, Ok(None)) {
                 return Ok(None);

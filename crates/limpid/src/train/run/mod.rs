@@ -23,18 +23,20 @@ use super::config::RunConfig;
 use super::dataset::RunDataset;
 use super::disk::check_disk_space;
 use super::evaluate::{ScoredSplit, TestScores};
+use super::freeze::freeze;
 use super::metrics::Metrics;
 use super::pretrained::{check_no_bias, generation_config_of};
 use super::run_folder::RunFolder;
 use super::trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
 use super::warning::RunWarning;
 use crate::error::{Result, RunError};
-use crate::hash::hash_file;
+use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
 use crate::model::{Model, Stack};
 use crate::report::Metric;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Role;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a run reports while it trains.
@@ -98,12 +100,13 @@ impl Run {
             label_smoothing: config.train.label_smoothing,
             ema_decay: (config.train.ema > 0.0).then_some(config.train.ema),
             seed: config.train.seed,
+            activations: train.activation_checkpointing,
         };
         let mut trainer = Trainer::new(model, dataset, settings);
         let tokenizer_folder = folder.join("tokenizer");
         let tokenizer_path = Tokenizer::main_file(&tokenizer_folder)
             .unwrap_or_else(|| tokenizer_folder.join("tokenizer.json"));
-        let tokenizer_hash = Some(hash_file(&tokenizer_path, 0)?.1);
+        let tokenizer_hash = Some(tokenizer_hash(&tokenizer_folder)?);
         let state = match &checkpoint {
             None => {
                 State { sources, tokenizer_hash, started: seconds_since_1970(), ..State::default() }
@@ -224,6 +227,12 @@ fn new_model(
 ) -> Result<Model> {
     let mut model = config.build_model(tokenizer, dataset.labels())?;
     if let Some(pretrained) = pretrained {
+        if let Some(lora) = &config.lora {
+            // What the pretrained model lacks would otherwise stay random: it is trained whole.
+            let new: BTreeSet<String> = model.unmatched(pretrained).into_iter().collect();
+            model.model_type = pretrained.model_type;
+            lora.attach(&mut model, config.train.seed, |spec| new.contains(&spec.name))?;
+        }
         model.load_matching(pretrained);
     }
     // A model that no file format can hold is refused before it is trained.
@@ -235,7 +244,24 @@ fn new_model(
             .params
             .set_roles(|spec| if spec.name.ends_with(".bias") { Role::Fixed } else { spec.role });
     }
+    freeze(&mut model.params, &config.train.freeze)?;
     Ok(model)
+}
+
+/// The hash of the files of a run's tokenizer: of one file its own, of several of all of them.
+fn tokenizer_hash(folder: &Path) -> Result<u64> {
+    let mut files = Tokenizer::files(folder);
+    if files.is_empty() {
+        files.push(folder.join("tokenizer.json"));
+    }
+    let hashes =
+        files.iter().map(|path| Ok(hash_file(path, 0)?.1)).collect::<Result<Vec<u64>>>()?;
+    match hashes[..] {
+        [one] => Ok(one),
+        _ => {
+            Ok(hash_bytes(&hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>()))
+        }
+    }
 }
 
 fn seconds_since_1970() -> u64 {
