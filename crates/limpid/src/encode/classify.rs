@@ -1,6 +1,7 @@
 //! Classification of texts and pairs of texts.
 
 use super::TextEncoder;
+use crate::data::batch::EncodedText;
 use crate::error::{EncodeError, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
 
@@ -27,14 +28,24 @@ pub fn classify(
     encoder: &TextEncoder,
     texts: &[(String, Option<String>)],
 ) -> Result<Vec<Classification>> {
-    let labels = encoder.model.labels().map(<[String]>::len);
-    let labels = labels.ok_or(EncodeError::NoClassificationHead)?;
     let tokenize = |(i, (text, second)): (usize, &(String, Option<String>))| {
         encoder.tokenize(i, text, second.as_deref())
     };
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
+    classify_tokens(encoder, &encoded)
+}
+
+/// The same of texts that were tokenized before, each as [`TextEncoder::tokenize`] gives it.
+/// # Errors
+/// [`EncodeError::NoClassificationHead`].
+pub fn classify_tokens(
+    encoder: &TextEncoder,
+    texts: &[EncodedText],
+) -> Result<Vec<Classification>> {
+    let labels = encoder.model.labels().map(<[String]>::len);
+    let labels = labels.ok_or(EncodeError::NoClassificationHead)?;
     let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |tape, input, hidden, _| {
+    encoder.for_each_batch(texts, |tape, input, hidden, _| {
         let logits = encoder.model.class_logits(tape, hidden, input);
         let mut probabilities = vec![0.0; logits.data().len()];
         softmax_forward(&mut probabilities, logits.data(), labels);

@@ -1,6 +1,7 @@
 //! Sentence embeddings: one vector per text.
 
 use super::TextEncoder;
+use crate::data::batch::EncodedText;
 use crate::error::Result;
 use crate::hub::{Pooling, SentenceModule};
 
@@ -40,8 +41,23 @@ pub fn embed_with_modules(
 ) -> Result<Vec<Vec<f32>>> {
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
+    embed_tokens(encoder, &encoded, pooling, modules, normalization)
+}
+
+/// The same of texts that were tokenized before, each as [`TextEncoder::tokenize`] gives it.
+/// # Errors
+/// None: texts that cannot be used were refused when they were tokenized.
+/// # Panics
+/// As [`embed_with_modules`].
+pub fn embed_tokens(
+    encoder: &TextEncoder,
+    texts: &[EncodedText],
+    pooling: Pooling,
+    modules: &[SentenceModule],
+    normalization: Normalization,
+) -> Result<Vec<Vec<f32>>> {
     let mut vectors = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |_, input, hidden, _| {
+    encoder.for_each_batch(texts, |_, input, hidden, _| {
         for span in input.tokens.spans.iter() {
             let rows = match pooling {
                 Pooling::Cls => span.start..span.start + 1,
@@ -64,6 +80,21 @@ pub fn embed_with_modules(
         Ok(())
     })?;
     Ok(vectors)
+}
+
+/// The hidden state of each token of each text, (tokens, c).
+/// # Errors
+/// As [`embed_tokens`].
+pub fn hidden_states(encoder: &TextEncoder, texts: &[EncodedText]) -> Result<Vec<Vec<Vec<f32>>>> {
+    let mut found = Vec::with_capacity(texts.len());
+    encoder.for_each_batch(texts, |_, input, hidden, _| {
+        found.extend(input.tokens.spans.iter().map(|span| {
+            let rows = span.start..span.start + span.len;
+            rows.map(|row| hidden.value().row(row).to_vec()).collect()
+        }));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn normalize(vector: &mut [f64]) {

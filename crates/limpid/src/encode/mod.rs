@@ -31,9 +31,9 @@ mod fill_mask;
 mod npy;
 
 pub use crate::hub::Pooling;
-pub use classify::{Classification, classify};
-pub use embed::{Normalization, cosine, embed, embed_with_modules};
-pub use fill_mask::{FilledMask, MaskPredictions, fill_mask};
+pub use classify::{Classification, classify, classify_tokens};
+pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
+pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};
 pub use npy::npy;
 
 use crate::data::batch::{EncodedText, EncoderInput};

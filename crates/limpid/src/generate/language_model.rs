@@ -1,8 +1,8 @@
 //! Text continuation by a language model: tokenize, generate, detokenize piece by piece.
 
-use super::DecoderSession;
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::OnEvent;
+use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
 use super::texts::{Generated, Input, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
@@ -53,9 +53,55 @@ pub fn generate<S: AsRef<str>>(
     options: &GenerateOptions,
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
+    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
+    generate_in(model, &(model, params), tokenizer, &prompts, config, options, on_event)
+}
+
+/// A prompt of a language model.
+#[derive(Clone, Copy, Debug)]
+pub enum Prompt<'a> {
+    /// Text, to be tokenized.
+    Text(&'a str),
+    /// Token ids.
+    Tokens(&'a [u32]),
+}
+
+impl Prompt<'_> {
+    /// What continuing it can need; the token ids of the prompt come with it.
+    /// # Errors
+    /// As [`generate()`].
+    pub fn cost(
+        self,
+        model: &Decoder,
+        tokenizer: &Tokenizer,
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+    ) -> Result<(Vec<u32>, Cost)> {
+        config.validate(model.config().vocab_size)?;
+        let prompter = Prompter { model, tokenizer, options, config };
+        let ids = prompter.prompt_ids(0, self)?;
+        let (samples, beams) = config.samples_and_beams();
+        let new_tokens = prompter.limit(0, ids.len())?.tokens;
+        let cost = Cost { source: 0, prompt: ids.len(), new_tokens, sequences: samples * beams };
+        Ok((ids, cost))
+    }
+}
+
+/// [`generate()`] with sessions from elsewhere.
+/// # Errors
+/// As [`generate()`].
+pub fn generate_in(
+    model: &Decoder,
+    sessions: &dyn Sessions,
+    tokenizer: &Tokenizer,
+    prompts: &[Prompt],
+    config: &DecodingConfig,
+    options: &GenerateOptions,
+    on_event: OnEvent,
+) -> Result<Vec<Vec<Generated>>> {
     config.validate(model.config().vocab_size)?;
     let prompter = Prompter { model, tokenizer, options, config };
-    let ids = |(i, text): (usize, &S)| prompter.prompt_ids(i, text.as_ref());
+    let ids = |(i, prompt): (usize, &Prompt)| prompter.prompt_ids(i, *prompt);
     let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
     let input = |(i, prompt): (usize, Vec<u32>)| {
         let limit = prompter.limit(i, prompt.len())?;
@@ -64,9 +110,7 @@ pub fn generate<S: AsRef<str>>(
     };
     let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
     let generator = TextGenerator {
-        session: &|inputs, capacity| {
-            Box::new(DecoderSession::new(model, params, inputs.len(), capacity))
-        },
+        session: &|inputs, capacity| sessions.open(&vec![&[][..]; inputs.len()], capacity),
         config,
         inputs,
         overflow: options.overflow,
@@ -93,10 +137,13 @@ impl Prompter<'_> {
     }
 
     /// The ids of a prompt, if they are in the vocabulary and fit into the context.
-    fn prompt_ids(&self, i: usize, text: &str) -> Result<Vec<u32>> {
+    fn prompt_ids(&self, i: usize, prompt: Prompt) -> Result<Vec<u32>> {
         let config = self.model.config();
         let context = config.max_position_embeddings;
-        let mut ids = self.tokenizer.encode(text)?;
+        let mut ids = match prompt {
+            Prompt::Text(text) => self.tokenizer.encode(text)?,
+            Prompt::Tokens(ids) => ids.to_vec(),
+        };
         if ids.is_empty() {
             ids.extend(self.options.bos_token_id);
         }

@@ -36,6 +36,7 @@ mod logits_processor;
 mod options;
 pub mod sampling;
 mod session;
+mod sessions;
 mod stream;
 mod texts;
 mod tokens;
@@ -47,10 +48,11 @@ pub use decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
 pub use events::{Event, OnEvent};
-pub use language_model::{ContextOverflow, GenerateOptions, generate};
+pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate, generate_in};
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
+pub use sessions::{Cost, Sessions};
 pub use stream::TextStream;
 pub use texts::Generated;
 pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};
@@ -59,8 +61,8 @@ pub use trace::{
     Step, Trace,
 };
 pub use translate::{
-    TranslateOptions, Translation, load_translation_config, translate, translate_with,
-    translation_config,
+    TranslateOptions, Translation, load_translation_config, translate, translate_in,
+    translate_with, translation_config,
 };
 
 use limpid_tensor::tensor::Tensor;

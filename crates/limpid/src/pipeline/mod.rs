@@ -7,6 +7,7 @@
 //! | [`Embedder`] | an encoder (BERT) | one vector per text |
 //! | [`FillMask`] | an encoder with a masked-language-modelling head | tokens at `[MASK]` |
 //! | [`Classifier`] | an encoder with a classification head | labels with probabilities |
+//! | [`Pipeline`] | any folder | whichever of these its model can do |
 //! | [`Scorer`] | a decoder or an encoder-decoder | log-probabilities, loss, perplexity |
 //!
 //! Each is loaded from a model folder or from the folder of a training run, takes its defaults from
@@ -20,6 +21,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod any;
 mod chat;
 mod classifier;
 mod embedder;
@@ -30,6 +32,7 @@ mod request;
 mod scorer;
 mod translator;
 
+pub use any::Pipeline;
 pub use chat::Chat;
 pub use classifier::{Classifier, LabelScore};
 pub use embedder::{Embedder, EmbedderOptions};

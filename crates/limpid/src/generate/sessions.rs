@@ -1,0 +1,47 @@
+//! Where sessions come from: a model of this thread's own, or one whose steps are shared.
+
+use super::{DecoderSession, Session};
+use crate::model::{Decoder, Seq2Seq};
+use limpid_tensor::params::Params;
+
+/// Opens the sessions of a generation.
+///
+/// A model with its parameters is one. A server is another: its sessions hand their tokens to a
+/// thread that computes those of all callers together, and a generation is the same either way.
+pub trait Sessions {
+    /// A session with a sequence for each source, of at most `capacity` tokens. A source is what an
+    /// encoder-decoder encodes; for a decoder it is empty.
+    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's>;
+}
+
+impl Sessions for (&Decoder, &Params) {
+    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's> {
+        Box::new(DecoderSession::new(self.0, self.1, sources.len(), capacity))
+    }
+}
+
+impl Sessions for (Seq2Seq<'_>, &Params) {
+    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's> {
+        self.0.session(self.1, sources, capacity)
+    }
+}
+
+/// What a generation can need at most, known before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Tokens of the source of an encoder-decoder.
+    pub source: usize,
+    /// The first tokens of the decoder.
+    pub prompt: usize,
+    /// New tokens per sequence.
+    pub new_tokens: usize,
+    /// Sequences in memory at once: samples or beams.
+    pub sequences: usize,
+}
+
+impl Cost {
+    /// Tokens that are read and generated.
+    pub fn tokens(&self) -> usize {
+        self.source + self.prompt + self.sequences * self.new_tokens
+    }
+}
