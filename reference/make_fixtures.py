@@ -33,7 +33,9 @@ from models import (
 from quantities import (
     LABEL_SMOOTHING,
     adamw_run,
+    beam_search,
     bert_class_loss,
+    bert_hidden_states,
     bert_outputs,
     bert_word_loss,
     check_padded_batch,
@@ -73,6 +75,7 @@ def expected_gpt(fixture, model):
     if "greedy" in wanted:
         expected["prompt"] = torch.tensor(PROMPT)
         expected["greedy"] = gpt_greedy(model, PROMPT)
+        expected["beam"] = torch.tensor(beam_search(model, PROMPT))
     return expected
 
 
@@ -103,6 +106,8 @@ def expected_seq2seq(fixture, model):
     if "greedy" in wanted:
         outputs = [seq2seq_greedy(model, source) for source in sources]
         expected["greedy"], expected["greedy_lengths"] = packed(outputs)
+        outputs = [beam_search(model, source) for source in sources]
+        expected["beam"], expected["beam_lengths"] = packed(outputs)
     return expected
 
 
@@ -120,6 +125,7 @@ def expected_encoder(fixture, model):
         hidden, pooled = (lambda o: o.last_hidden_state), (lambda o: o.pooler_output)
         check_padded_encoder(model, *batch, hidden)
         expected["hidden"] = bert_outputs(model, *batch, hidden)
+        expected["hidden_states"] = bert_hidden_states(model, *batch)
         if hasattr(model, "pooler"):
             expected["pooled"] = bert_outputs(model, *batch, lambda o: pooled(o).unsqueeze(0))
         return expected

@@ -53,6 +53,8 @@ from transformers import (
     MPNetModel,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
+    OPTConfig,
+    OPTForCausalLM,
     PegasusConfig,
     PegasusForConditionalGeneration,
     PhiConfig,
@@ -134,6 +136,14 @@ def rotary_config(config_class, **changes):
     tokens = dict(bos_token_id=36, eos_token_id=36, pad_token_id=None)
     rest = dict(max_position_embeddings=16)
     return config_class(**{**heads, **sizes, **tokens, **rest, **changes})
+
+
+def opt_config(**changes):
+    """No key makes the first two rows of the position table visible."""
+    sizes = dict(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, ffn_dim=40)
+    tokens = dict(vocab_size=37, bos_token_id=36, eos_token_id=36, pad_token_id=None)
+    rest = dict(max_position_embeddings=16, dropout=0.0, word_embed_proj_dim=24)
+    return OPTConfig(**{**sizes, **tokens, **rest, **changes})
 
 
 def wide_heads(config_class):
@@ -333,6 +343,19 @@ FIXTURES = [
         26,
         EVERYTHING,
     ),
+    Fixture("opt-tiny", OPTForCausalLM, opt_config(), 44, EVERYTHING),
+    Fixture(
+        "opt-post-norm",
+        OPTForCausalLM,
+        opt_config(
+            do_layer_norm_before=False,
+            enable_bias=False,
+            activation_function="gelu",
+            tie_word_embeddings=False,
+        ),
+        45,
+        GRADIENTS,
+    ),
     # This seed because its three greedy outputs differ, one stops at once and two reach the limit;
     # with most others every source gives the same token for ever.
     Fixture(
@@ -359,7 +382,7 @@ FIXTURES = [
         PegasusForConditionalGeneration,
         pegasus_config(),
         6,
-        GRADIENTS,
+        GRADIENTS | {"greedy"},
         PEGASUS_SOURCES,
         PEGASUS_TARGETS,
     ),

@@ -1,4 +1,5 @@
-"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, greedy outputs.
+"""What a fixture remembers of a model: logits, losses, gradients, ten AdamW losses, and tokens of
+greedy and of beam search.
 
 Sequences of a batch have different lengths. They are run one at a time, so nothing here depends on
 how padding is masked, and their rows are concatenated ("packed") in the order of the batch."""
@@ -10,6 +11,7 @@ import torch.nn.functional as F
 
 GREEDY_TOKENS = 8
 TRANSLATION_LIMIT = 10
+BEAMS = 3
 LABEL_SMOOTHING = 0.1
 # A greedy choice closer than this could fall the other way in another order of summation.
 SMALLEST_MARGIN = 1e-3
@@ -52,6 +54,23 @@ def clear_winner(logits):
     best, second = logits.topk(2).values.tolist()
     assert best - second > SMALLEST_MARGIN, f"greedy choice too close to call: {best} and {second}"
     return int(logits.argmax())
+
+
+@torch.no_grad()
+def beam_search(model, ids):
+    """The new tokens of `generate` with three beams; the end token is kept where it came."""
+    inputs, translates = torch.tensor([ids]), model.config.is_encoder_decoder
+    # Without a cache: T5's has as many layers as the encoder.
+    options = dict(num_beams=BEAMS, do_sample=False, use_cache=False)
+    options["attention_mask"] = torch.ones_like(inputs)
+    options["max_new_tokens"] = TRANSLATION_LIMIT if translates else GREEDY_TOKENS
+    found = []
+    for variant in [model, copy.deepcopy(model).double()]:
+        tokens = variant.generate(inputs, **options)[0].tolist()[1 if translates else len(ids) :]
+        end = variant.generation_config.eos_token_id
+        found.append(tokens[: tokens.index(end) + 1] if end in tokens else tokens)
+    assert found[0] == found[1], f"beams too close to call: {found}"
+    return found[0]
 
 
 # --- encoder-decoder: Marian and Pegasus ----------------------------------------------------------
@@ -113,8 +132,9 @@ def check_padded_batch(model, sources, targets):
 # --- encoder: BERT --------------------------------------------------------------------------------
 
 
-def bert_run(model, ids, types):
-    return model(input_ids=torch.tensor([ids]), **type_inputs(model, torch.tensor([types])))
+def bert_run(model, ids, types, **options):
+    inputs = type_inputs(model, torch.tensor([types]))
+    return model(input_ids=torch.tensor([ids]), **inputs, **options)
 
 
 def type_inputs(model, types):
@@ -125,6 +145,15 @@ def type_inputs(model, types):
 def bert_outputs(model, sequences, types, of):
     """A packed output of the sequences, run one at a time; `of` picks it."""
     return torch.cat([of(bert_run(model, ids, kinds))[0] for ids, kinds in zip(sequences, types)])
+
+
+def bert_hidden_states(model, sequences, types):
+    """Packed states after the embeddings and after each layer: (layers + 1, n, c)."""
+    states = [
+        torch.cat(bert_run(model, ids, kinds, output_hidden_states=True).hidden_states)
+        for ids, kinds in zip(sequences, types)
+    ]
+    return torch.cat(states, dim=1)
 
 
 def bert_word_loss(model, sequences, types, masked, of):

@@ -156,11 +156,11 @@ impl ServedModel {
         }
         Ok(match (kind, classifier, fill_mask) {
             (Some(Encoding::Embed(normalization)), ..) => {
-                let found = embedder.embed_tokens(&encoded, normalization)?;
+                let found = embedder.embed_tokens(&encoded, normalization);
                 found.into_iter().map(PassOutput::Vector).collect()
             }
             (Some(Encoding::HiddenStates), ..) => {
-                embedder.hidden_states(&encoded)?.into_iter().map(PassOutput::Vectors).collect()
+                embedder.hidden_states(&encoded).into_iter().map(PassOutput::Vectors).collect()
             }
             (Some(Encoding::Classify), Some(model), _) => {
                 model.classify_tokens(&encoded)?.into_iter().map(PassOutput::Labels).collect()

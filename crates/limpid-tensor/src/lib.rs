@@ -50,8 +50,8 @@
 //! (default: one per core), the instruction set [`simd::set_level`] (default: the best of the CPU).
 //!
 //! # Debug builds
-//! Without optimisation the kernels are about eighty times slower, and Cargo's dev profile does not
-//! optimise dependencies. A crate that depends on this one, directly or through `limpid`, adds to
+//! Without optimization the kernels are about eighty times slower, and Cargo's dev profile does not
+//! optimize dependencies. A crate that depends on this one, directly or through `limpid`, adds to
 //! its own `Cargo.toml` (profiles of dependencies have no effect):
 //!
 //! ```toml
@@ -80,9 +80,11 @@ pub mod kernels;
 pub mod machine;
 pub mod mapped;
 pub mod ops;
+pub mod packed_weights;
 pub mod params;
 pub mod pool;
 pub mod rng;
+pub mod row_pool;
 pub mod simd;
 pub mod tape;
 pub mod team;

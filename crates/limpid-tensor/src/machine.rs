@@ -5,6 +5,7 @@
 //! second.
 
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
+use crate::pool::Buffer;
 use crate::simd::{self, Level, vectorized};
 use crate::team;
 use std::hint::black_box;
@@ -62,18 +63,29 @@ fn chains_avx512(start: f32) -> f32 {
 
 /// Read bandwidth of all threads together for memory that is in no cache, in GB/s.
 pub fn read_bandwidth(seconds: f64) -> f64 {
-    let memory = vec![1.0_f32; MEMORY];
+    read_bandwidth_of(4 * MEMORY, seconds)
+}
+
+/// Read bandwidth of all threads together for a buffer of this many bytes, which a cache may hold,
+/// in GB/s: the limit of what reads weights of that size again and again.
+pub fn read_bandwidth_of(bytes: usize, seconds: f64) -> f64 {
+    let mut memory = Buffer::zeroed(bytes.div_ceil(4));
+    memory.as_mut_slice().fill(1.0);
+    let memory = memory.as_slice();
     vectorized! {
         fn sum(x: &[f32]) -> f32 {
             simd::sum_by(x, |x| x)
         }
     }
-    best_rate(seconds, (4 * MEMORY) as f64, || {
-        team::run(MEMORY / CHUNK, |i| {
-            black_box(sum(&memory[i * CHUNK..(i + 1) * CHUNK]));
+    best_rate(seconds, (4 * memory.len()) as f64, || {
+        team::run(memory.len().div_ceil(READ), |i| {
+            black_box(sum(&memory[i * READ..memory.len().min((i + 1) * READ)]));
         });
     })
 }
+
+/// Elements of a task that reads: a quarter of a megabyte.
+const READ: usize = 1 << 16;
 
 /// Bandwidth of all threads together for updating memory that is in no cache, in GB/s, reads and
 /// writes counted.

@@ -30,10 +30,10 @@ impl IntWidth {
 
 /// A file, mapped for reading.
 ///
-/// Reads copy, and no reference to the map is handed out, so a concurrent writer can change the
-/// values that are read but causes no undefined behaviour. If another program truncates the file,
-/// touching the missing part ends this process (SIGBUS): replace mapped files by renaming, never
-/// write them in place.
+/// Reads copy, and no reference to the map is handed out but by [`MappedFile::floats`], so a
+/// concurrent writer can change the values that are read but causes no undefined behaviour. If
+/// another program truncates the file, touching the missing part ends this process (SIGBUS):
+/// replace mapped files by renaming, never write them in place.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -47,8 +47,8 @@ impl MappedFile {
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         // SAFETY: the map is read-only and private to this value, and lives as long as it. Memory
-        // that changes under a reference would be undefined, so no reference leaves this module:
-        // `copy_to` and `numbers` read through the pointer, volatile, and copy.
+        // that changes under a reference would be undefined: `copy_to` and `numbers` read through
+        // the pointer, volatile, and copy; `floats` says why it may hand out a reference.
         let map = unsafe { Mmap::map(&file)? };
         Ok(Self { map })
     }
@@ -117,6 +117,31 @@ impl MappedFile {
     pub fn expect_sequential_reads(&self) {
         #[cfg(unix)]
         let _ = self.map.advise(memmap2::Advice::Sequential);
+    }
+
+    /// Takes back [`MappedFile::expect_sequential_reads`]: pages are used again.
+    pub fn expect_any_reads(&self) {
+        #[cfg(unix)]
+        let _ = self.map.advise(memmap2::Advice::Normal);
+    }
+
+    /// The `len` f32 that begin at byte `first`, in place: the weights of a model, which would
+    /// otherwise be in memory twice. `None` if they are not aligned, reach beyond the file, or the
+    /// machine is not little-endian as the file is.
+    ///
+    /// The file must not be written in place while it is mapped. Programs that save weights
+    /// (ours, the `safetensors` library) write a new file.
+    pub(crate) fn floats(&self, first: usize, len: usize) -> Option<&[f32]> {
+        let end = first.checked_add(len.checked_mul(size_of::<f32>())?)?;
+        let start = self.map.as_ptr().wrapping_add(first).cast::<f32>();
+        if end > self.len() || !start.is_aligned() || cfg!(target_endian = "big") {
+            return None;
+        }
+        // SAFETY: the range is within the map and aligned, every bit pattern is an f32, and the
+        // reference does not outlive the map. Another program could change the file under it; as
+        // in every reader of mapped weights, that is excluded by agreement (see above), and what a
+        // change could do is change numbers: kernels take lengths and indices from elsewhere.
+        Some(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
     /// A copy of integers `range` of the array that starts at byte `first`.

@@ -35,7 +35,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Number of requests after which buffers that none of them used are freed.
 pub const WINDOW: usize = 1 << 18;
 
-/// A block of initialised memory for f32, aligned to 64 bytes, or to a huge page.
+/// A block of initialized memory for f32, aligned to 64 bytes, or to a huge page.
 pub(crate) struct Buffer {
     start: NonNull<f32>,
     lines: usize,
@@ -78,8 +78,20 @@ impl Buffer {
     }
 
     pub(crate) fn as_slice(&self) -> &[f32] {
-        // SAFETY: the block holds this many initialised f32 (0 bits are 0.0), and we own it.
+        // SAFETY: the block holds this many initialized f32 (0 bits are 0.0), and we own it.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines * LINE) }
+    }
+
+    /// The same memory as bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        // SAFETY: any byte of an initialised f32 is an initialised byte.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes()) }
+    }
+
+    /// The same memory as bytes, mutable.
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above; any bytes are an f32, and we hold the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes()) }
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {

@@ -97,7 +97,7 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor with arbitrary (but initialised) content, for an operation that writes every
+    /// A tensor with arbitrary (but initialized) content, for an operation that writes every
     /// element. In debug builds it is filled with NaN.
     ///
     /// # Panics

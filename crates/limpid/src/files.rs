@@ -1,4 +1,12 @@
 //! Atomic writes, and checks of output paths before work starts.
+//!
+//! ```
+//! let path = std::env::temp_dir().join("limpid-doc-files.txt");
+//! limpid::files::write_atomic(&path, b"all of it, or the old file")?;
+//! assert_eq!(std::fs::read(&path).unwrap(), b"all of it, or the old file");
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::error::{Error, FileError, Result};
 use std::ffi::OsStr;

@@ -2,6 +2,15 @@
 //!
 //! XXH64 (Collet 2012): fast, well distributed over 64 bits, and the same on every platform, so
 //! that files can store it.
+//!
+//! ```
+//! use limpid::hash::Xxh64;
+//!
+//! let mut hash = Xxh64::default();
+//! hash.update(b"ab");
+//! hash.update(b"c");
+//! assert_eq!(hash.finish(), 0x44bc2cf5ad770999); // XXH64 of "abc"
+//! ```
 
 use crate::error::{Error, Result};
 use std::io::Read;

@@ -4,6 +4,8 @@
 //! Logits agree within 1e-5 of the largest of their row, gradients within 1e-4 of the largest of
 //! their tensor.
 
+#[path = "parity/beams.rs"]
+mod beams;
 #[path = "parity/encoder.rs"]
 mod encoder;
 
@@ -181,7 +183,8 @@ fn gpt2_with_scores_divided_by_layer_gives_pytorchs_logits_loss_and_gradients() 
 /// Rotary positions, RMS norms, gates, grouped heads, windows, parallel blocks.
 #[test]
 fn later_decoders_give_pytorchs_logits_loss_and_gradients() {
-    for name in LATER.into_iter().chain(["llama-options", "qwen2-window", "neox-sequential"]) {
+    let more = ["llama-options", "qwen2-window", "neox-sequential", "opt-post-norm"];
+    for name in LATER.into_iter().chain(more) {
         gpt_forward_and_gradients(name);
     }
 }
@@ -194,7 +197,7 @@ fn rotary_scalings_give_pytorchs_logits() {
 }
 
 /// The later decoders with every quantity.
-const LATER: [&str; 7] = [
+const LATER: [&str; 8] = [
     "llama-tiny",
     "mistral-tiny",
     "qwen2-tiny",
@@ -202,6 +205,7 @@ const LATER: [&str; 7] = [
     "gemma-tiny",
     "neox-tiny",
     "phi-tiny",
+    "opt-tiny",
 ];
 
 fn adamw() -> AdamConfig {
@@ -357,7 +361,7 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_encoder_decoders() {
 
 #[test]
 fn greedy_translation_gives_pytorchs_tokens_in_a_batch_and_alone() {
-    for name in SEQ2SEQ {
+    for name in SEQ2SEQ.into_iter().chain(["prenorm-seq2seq"]) {
         let fixture = Fixture::load(name);
         let (model, params) = (fixture.seq2seq(), &fixture.model.params);
         let sources = fixture.sequences("source_ids", "source_lengths");

@@ -249,3 +249,23 @@ fn models_that_sentencepiece_refuses_are_refused_by_name() {
     let fallback = [unknown, piece("a", 1), vec![0x12, 3, 0x98, 0x02, 1]];
     assert_eq!(problem(&fallback), SentencePieceProblem::MissingBytes);
 }
+
+#[test]
+fn a_language_that_a_tokenizer_lacks_is_refused_with_those_it_has() {
+    for (name, has) in [("mbart", ["ar_AR", "zh_CN"]), ("m2m_100", ["af", "zu"])] {
+        let folder = Scratch::new(&format!("language-{name}"), &[]);
+        for entry in fs::read_dir(fixtures("tokenizers").join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, folder.0.join(path.file_name().unwrap())).unwrap();
+        }
+        let settings = folder.0.join("tokenizer_config.json");
+        let text = fs::read_to_string(&settings).unwrap();
+        let mut config: Value = serde_json::from_str(&text).unwrap();
+        config["src_lang"] = "xx_YY".into();
+        fs::write(&settings, config.to_string()).unwrap();
+        let error = Tokenizer::load(&folder.0).unwrap_err().to_string();
+        for word in ["no language 'xx_YY'", has[0], has[1]] {
+            assert!(error.contains(word), "{name}: {error}");
+        }
+    }
+}

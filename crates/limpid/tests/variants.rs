@@ -1,7 +1,7 @@
-//! Departures from the usual Transformer, each shown to be what it says by comparing it with a
-//! usual model whose numbers were changed.
+//! Variants of the standard Transformer, each shown to be what it says by comparing it with a
+//! standard model whose numbers were changed.
 
-use limpid::data::batch::{LmBatch, Packed};
+use limpid::data::batch::{LmBatch, Packed, PairBatch};
 use limpid::hub;
 use limpid::model::config::{DecoderConfig, EncoderDecoderConfig};
 use limpid::model::{Decoder, EncoderDecoder, Model, Stack};
@@ -10,9 +10,11 @@ use limpid::nn::{
 };
 use limpid::optim::AdamConfig;
 use limpid::optim::Optimizer;
+use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::positions::{SinusoidLayout, sinusoid_table};
 use limpid_tensor::ops::LossSpec;
-use limpid_tensor::tape::Tape;
+use limpid_tensor::rng::Stream;
+use limpid_tensor::tape::{Gradients, Tape, Var};
 
 const V: usize = 31;
 const C: usize = 24;
@@ -273,4 +275,114 @@ fn one_hot_positions_need_a_width_of_the_longest_sequence() {
     config.options.positions = Positions::OneHot;
     let error = config.validate().unwrap_err();
     assert_eq!(error.to_string(), "one-hot positions: 25 positions exceed the width of 24");
+}
+
+/// The loss of a model on the batch of a step.
+type LossOf<'a> = &'a dyn Fn(&Stack, &mut Tape, u64) -> Var;
+
+/// The gradient of every number of a table, none of them 0, against central differences.
+fn gradient_agrees(mut model: Model, table: &str, loss: LossOf) {
+    const STEP: f32 = 0.05;
+    let id = model.params.find(table).unwrap_or_else(|| panic!("no {table}"));
+    for (i, bias) in model.params.get_mut(id).iter_mut().enumerate() {
+        *bias = (i as f32 + 1.0).sin();
+    }
+    let mut gradients = Gradients::new(&model.params);
+    let mut tape = Tape::training(&model.params, &mut gradients);
+    let value = loss(&model.stack, &mut tape, 0);
+    tape.backward(&value);
+    let gradient = gradients.get(&model.params, id).unwrap().to_vec();
+    let largest = gradient.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    assert!(largest > 1e-3, "{table} has no effect");
+    for (i, found) in gradient.iter().enumerate() {
+        let mut at = |by: f32| {
+            model.params.get_mut(id)[i] += by;
+            let value = loss(&model.stack, &mut Tape::inference(&model.params), 0).data()[0];
+            model.params.get_mut(id)[i] -= by;
+            value
+        };
+        let numerical = (at(STEP) - at(-STEP)) / (2.0 * STEP);
+        let by = (found - numerical).abs();
+        assert!(by < 3e-2 * largest, "{table}[{i}]: {found}, by differences {numerical}");
+    }
+}
+
+/// Trains, and gives the mean loss of the last twenty steps.
+fn trained(model: &mut Model, steps: u64, loss: LossOf) -> f32 {
+    let mut optimizer = Optimizer::new(&model.params, AdamConfig::default(), 1);
+    let stack = model.stack.clone();
+    let losses = (0..steps).map(|step| {
+        optimizer.step(&mut model.params, 1e-2, None, |t| loss(&stack, t, step)).unwrap().loss
+    });
+    losses.collect::<Vec<_>>()[steps as usize - 20..].iter().sum::<f32>() / 20.0
+}
+
+/// Saved and loaded, with every bit of the parameters.
+fn round_trip(model: &Model, model_type: &str) {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(model_type);
+    hub::save(model, &folder).unwrap();
+    let (again, warnings) = hub::load(&folder).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(again.model_type, Some(model_type));
+    assert_eq!(again.params.flat(), model.params.flat());
+}
+
+/// The target of each token is the one two before it, among random tokens: only a distance tells.
+#[test]
+fn a_gpt_with_relative_positions_learns_to_copy_from_a_distance() {
+    let loss = |stack: &Stack, t: &mut Tape, step: u64| {
+        let mut rng = Stream::new(5, step);
+        let rows: Vec<Vec<u32>> =
+            (0..8).map(|_| (0..10).map(|_| 3 + rng.below(4) as u32).collect()).collect();
+        let two_before = |row: &Vec<u32>| [&row[..2], &row[..8]].concat();
+        let targets: Vec<u32> = rows.iter().flat_map(two_before).collect();
+        let spec = LossSpec { smoothing: 0.0, weight: 1.0 / targets.len() as f32 };
+        let batch = LmBatch { input: Packed::new(&rows), targets };
+        let Stack::Decoder(gpt) = stack else { panic!("a GPT") };
+        gpt.loss(t, &batch, spec)
+    };
+    let with = |positions| {
+        let mut config = DecoderConfig::gpt2(V, LONGEST, 1, 3, C);
+        config.options.positions = positions;
+        Model::new(&config, 7).unwrap()
+    };
+    gradient_agrees(with(Positions::Relative), "relative_bias.weight", &loss);
+    let [mut relative, mut blind] = [Positions::Relative, Positions::None].map(with);
+    let [found, without] = [&mut relative, &mut blind].map(|model| trained(model, 300, &loss));
+    assert!(found < 0.5 * without, "{found} with relative positions, {without} without");
+    round_trip(&relative, "limpid-gpt");
+}
+
+/// The target is what stands after and before token 3 in the source: only a distance tells.
+#[test]
+fn a_translator_with_relative_positions_learns_what_stands_beside_a_token() {
+    let loss = |stack: &Stack, t: &mut Tape, step: u64| {
+        let mut rng = Stream::new(5, step);
+        let mut pair = || {
+            let mut source: Vec<u32> = (0..5).map(|_| 4 + rng.below(4) as u32).collect();
+            let at = 1 + rng.below(3);
+            source[at] = 3;
+            let target = vec![source[at + 1], source[at - 1]];
+            (source, target)
+        };
+        let batch = PairBatch::new(&(0..16).map(|_| pair()).collect::<Vec<_>>(), 0);
+        let spec = LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 };
+        let Stack::EncoderDecoder(translator) = stack else { panic!("a translator") };
+        translator.loss(t, &batch, spec)
+    };
+    let with = |positions| {
+        let mut config = EncoderDecoderConfig::new(V, 2, 3, C, 40);
+        // Differences need a smooth activation.
+        config.activation_function = Activation::Gelu;
+        config.max_position_embeddings = LONGEST;
+        config.options.positions = positions;
+        Model::new(&config, 7).unwrap()
+    };
+    for table in ["encoder.relative_bias.weight", "decoder.relative_bias.weight"] {
+        gradient_agrees(with(Positions::Relative), table, &loss);
+    }
+    let [mut relative, mut blind] = [Positions::Relative, Positions::None].map(with);
+    let [found, without] = [&mut relative, &mut blind].map(|model| trained(model, 400, &loss));
+    assert!(found < 0.5 * without, "{found} with relative positions, {without} without");
+    round_trip(&relative, "limpid-seq2seq");
 }

@@ -158,9 +158,8 @@ fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     print_filler(&found, splits.test.len());
 
     let text = with_gap(&splits.test[0]);
-    let truncation = Truncation::Error;
-    let encoder =
-        TextEncoder { model: &bert, params: &model.params, tokenizer: &tokenizer, truncation };
+    let (weights, truncation) = ((&model.params).into(), Truncation::Error);
+    let encoder = TextEncoder { model: &bert, weights, tokenizer: &tokenizer, truncation };
     println!("\n{text}");
     for word in &fill_mask(&encoder, std::slice::from_ref(&text), 3)?[0][0] {
         println!("  {:>7.4}  {}", word.probability, word.token.trim_start_matches('▁'));

@@ -4,6 +4,7 @@ use super::summarize::print_scores;
 use crate::args::Eval;
 use crate::error::{Error, Result};
 use crate::printer::{self, perplexity, say};
+use limpid::data::parallel::PairFiles;
 use limpid::data::sequences::{chunks, documents};
 use limpid::data::table::{Column, TableFormat};
 use limpid::eval::Case;
@@ -15,13 +16,13 @@ use limpid::hub;
 use limpid::model::{Decoder, Model, Seq2Seq, Stack};
 use limpid::text::{Blocks, TextReader, Tokenizer, nonblank_lines};
 use limpid::train::RunConfig;
-use limpid::train::config::{PairFiles, PairTable, Task, Unit};
+use limpid::train::config::{PairTable, Task, Unit};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Evaluates a model by the metrics of its task.
 pub fn run(args: Eval) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
+    let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
     check_flags(&args, &model.stack)?;
     let tokenizer = super::tokenizer_of(&args.model, &model)?;

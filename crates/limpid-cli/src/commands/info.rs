@@ -54,7 +54,7 @@ impl Part {
 
 /// Prints the parameter tree of a model.
 pub fn run(args: Info) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
+    let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
     let tokenizer = match Tokenizer::exists_in(&args.model) {
         true => Some(super::tokenizer_of(&args.model, &model)?),

@@ -13,7 +13,7 @@ use limpid_tensor::tensor::Tensor;
 /// Prints a row of logits over the vocabulary for each id (of a classifier, one row over its
 /// labels).
 pub fn run(args: Logits) -> Result<()> {
-    let (model, warnings) = hub::load(&args.model)?;
+    let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
     let logits = logits(&model, &args)?;
     let rows: Vec<&[f32]> = (0..logits.rows_cols().0).map(|i| logits.row(i)).collect();

@@ -10,7 +10,8 @@ use crate::printer;
 use limpid::Translator;
 use limpid::error::PipelineError;
 use limpid::generate::{
-    DecodingConfig, GenerationOptions, Strategy, TranslateOptions, Translation,
+    DecodingConfig, Event, GenerationOptions, OnEvent, Strategy, Trace, TranslateOptions,
+    Translation,
 };
 use limpid::inspect::{Alignment, TranslationAttention};
 use limpid::pipeline::Overlength;
@@ -204,10 +205,13 @@ impl TranslateCommand<'_> {
             printer::unknown_words(&tokenizer.unknown_words(text)?, &name(i));
         }
         let (trace, first) = (&mut self.trace, self.done);
-        let found =
-            self.translator.run(&readable, &self.decoding, &self.options, &mut |event| {
-                trace.take(&event, first, tokenizer)
-            })?;
+        let mut listen = |event: Event| trace.take(&event, first, tokenizer);
+        // Only a trace is shown while texts are translated.
+        let on_event: Option<OnEvent> = match self.options.trace {
+            Trace::Off => None,
+            _ => Some(&mut listen),
+        };
+        let found = self.translator.run(&readable, &self.decoding, &self.options, on_event)?;
         for (i, best) in found.iter().enumerate() {
             self.print(self.done + i, (&texts[i], &readable[i], excess_of[i]), best)?;
         }

@@ -125,8 +125,8 @@ pub(super) struct GenerationEntry {
     pub events: EventSender,
     /// Until its thread starts.
     pub generate: Option<Generate>,
-    /// What it asked to open: sources, capacity.
-    pub open: Option<(Vec<Vec<u32>>, usize)>,
+    /// The sources of sequences that it asked to open.
+    pub open: Option<Vec<Vec<u32>>>,
     /// Selections since the last step.
     pub select: Vec<Vec<usize>>,
     /// What it asked to append to each sequence.

@@ -237,11 +237,11 @@ impl Shared {
         self.work.notify_one();
     }
 
-    /// A generation asks to open a session, and waits for it.
-    fn open(&self, job: JobId, sources: &[&[u32]], capacity: usize) {
+    /// A generation asks to open sequences, and waits for them.
+    fn open(&self, job: JobId, sources: &[&[u32]]) {
         let rows = sources.iter().map(|source| source.len()).sum();
         self.ask(job, |entry, scheduler| {
-            entry.open = Some((sources.iter().map(|source| source.to_vec()).collect(), capacity));
+            entry.open = Some(sources.iter().map(|source| source.to_vec()).collect());
             scheduler.open(job, rows);
         });
     }

@@ -14,9 +14,10 @@ pub struct RemoteSessions<'e> {
 }
 
 impl Sessions for RemoteSessions<'_> {
-    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's> {
+    fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's> {
         let capacity = capacity.min(self.longest);
-        self.shared.open(self.job, sources, capacity);
+        // A generation has one session at a time: what it had is forgotten.
+        self.shared.select(self.job, &[]);
         Box::new(RemoteSession { sessions: self, capacity })
     }
 }
@@ -38,6 +39,12 @@ impl Session for RemoteSession<'_, '_> {
 
     fn select(&mut self, sequences: &[usize]) {
         self.sessions.shared.select(self.sessions.job, sequences);
+    }
+
+    fn join(&mut self, sources: &[&[u32]]) {
+        if !sources.is_empty() {
+            self.sessions.shared.open(self.sessions.job, sources);
+        }
     }
 
     fn capacity(&self) -> usize {

@@ -1,10 +1,11 @@
-//! The sessions of one model, one for each generation: where rows become logits.
+//! The sequences of one model: those of all generations advance in one pass.
 //!
 //! This file alone knows how the past of sequences is kept.
 
 use crate::scheduler::JobId;
-use limpid::generate::Session;
+use limpid::generate::{Cost, DecoderSlots, EncoderDecoderSlots, RecurrentSlots, Slot, Slots};
 use limpid::model::{Model, Stack};
+use limpid::pipeline::Pipeline;
 use limpid_tensor::tensor::Tensor;
 use std::collections::HashMap;
 
@@ -16,61 +17,86 @@ pub struct Rows<'r> {
     pub tokens: Vec<&'r [u32]>,
 }
 
-/// The open sessions of one model.
+/// The sequences of one model.
 pub struct ModelSessions<'m> {
-    model: &'m Model,
-    open: HashMap<JobId, Box<dyn Session + 'm>>,
+    /// None for an encoder, which generates nothing.
+    slots: Option<Box<dyn Slots + 'm>>,
+    open: HashMap<JobId, Vec<Slot>>,
 }
 
 impl<'m> ModelSessions<'m> {
     /// None yet.
-    pub fn new(model: &'m Model) -> Self {
-        Self { model, open: HashMap::new() }
-    }
-
-    /// Opens the session of a generation and encodes its sources.
-    pub fn open(&mut self, job: JobId, sources: &[Vec<u32>], capacity: usize) {
-        let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
-        let params = &self.model.params;
-        let session: Box<dyn Session + 'm> =
-            match (&self.model.stack, self.model.stack.translator()) {
-                (Stack::Decoder(decoder), _) => Box::new(limpid::generate::DecoderSession::new(
-                    decoder,
-                    params,
-                    sources.len(),
-                    capacity,
-                )),
-                (_, Some(translator)) => translator.session(params, &sources, capacity),
-                _ => unreachable!("an encoder generates nothing"),
-            };
-        self.open.insert(job, session);
-    }
-
-    /// Keeps these sequences of a generation, in this order.
-    pub fn select(&mut self, job: JobId, sequences: &[usize]) {
-        if let Some(session) = self.open.get_mut(&job) {
-            session.select(sequences);
-        }
-    }
-
-    /// Appends tokens, and gives the logits of the next ones: (sequences, v) for each generation.
-    pub fn advance(&mut self, rows: &[Rows]) -> Vec<Tensor> {
-        let advance = |rows: &Rows| {
-            let session = self.open.get_mut(&rows.job).expect("it was opened");
-            let tokens: Vec<Vec<u32>> = rows.tokens.iter().map(|tokens| tokens.to_vec()).collect();
-            session.advance(&tokens)
+    pub fn new(pipeline: &'m Pipeline) -> Self {
+        let weights = pipeline.weights();
+        let slots: Option<Box<dyn Slots + 'm>> = match &pipeline.model().stack {
+            Stack::Decoder(model) => Some(Box::new(DecoderSlots::new(model, weights, usize::MAX))),
+            Stack::EncoderDecoder(model) => {
+                Some(Box::new(EncoderDecoderSlots::new(model, weights, usize::MAX)))
+            }
+            Stack::Recurrent(model) => {
+                Some(Box::new(RecurrentSlots::new(model, weights, usize::MAX)))
+            }
+            Stack::Encoder(_) => None,
         };
-        rows.iter().map(advance).collect()
+        Self { slots, open: HashMap::new() }
+    }
+
+    fn slots(&mut self) -> &mut (dyn Slots + 'm) {
+        self.slots.as_deref_mut().expect("an encoder generates nothing")
+    }
+
+    /// Opens sequences for a generation, after those it has, and encodes their sources.
+    pub fn open(&mut self, job: JobId, sources: &[Vec<u32>]) {
+        let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
+        let slots = self.slots().open(&sources);
+        self.open.entry(job).or_default().extend(slots);
+    }
+
+    /// Keeps these sequences of a generation, in this order. One that is kept twice is forked.
+    pub fn select(&mut self, job: JobId, sequences: &[usize]) {
+        let Some(before) = self.open.remove(&job) else { return };
+        let mut taken = vec![false; before.len()];
+        let slots = self.slots();
+        let select = |i: &usize| match std::mem::replace(&mut taken[*i], true) {
+            false => before[*i],
+            true => slots.fork(before[*i]),
+        };
+        let order: Vec<Slot> = sequences.iter().map(select).collect();
+        let dropped = before.iter().zip(taken).filter(|(_, taken)| !taken);
+        dropped.for_each(|(slot, _)| slots.close(*slot));
+        self.open.insert(job, order);
+    }
+
+    /// Appends tokens in one pass, and gives the logits of the next ones: (sequences, v) for each
+    /// generation.
+    pub fn advance(&mut self, rows: &[Rows]) -> Vec<Tensor> {
+        let of = |rows: &Rows| {
+            let slots = &self.open[&rows.job];
+            slots.iter().copied().zip(rows.tokens.iter().copied()).collect::<Vec<_>>()
+        };
+        let tokens: Vec<(Slot, &[u32])> = rows.iter().flat_map(of).collect();
+        let logits = self.slots().advance(&tokens);
+        let v = logits.rows_cols().1;
+        let mut from = 0;
+        let split = |rows: &Rows| {
+            let count = rows.tokens.len();
+            let data = &logits.data()[from * v..(from + count) * v];
+            from += count;
+            Tensor::new([count, v], data)
+        };
+        rows.iter().map(split).collect()
     }
 
     /// Forgets a generation.
     pub fn close(&mut self, job: JobId) {
-        self.open.remove(&job);
+        for slot in self.open.remove(&job).unwrap_or_default() {
+            self.slots().close(slot);
+        }
     }
 }
 
 /// Bytes of keys and values, or of states, that a generation can need.
-pub fn memory(model: &Model, cost: &limpid::generate::Cost) -> u64 {
+pub fn memory(model: &Model, cost: &Cost) -> u64 {
     const F32: usize = 4;
     let tokens = cost.prompt + cost.new_tokens;
     let floats = match &model.stack {

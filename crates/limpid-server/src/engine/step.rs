@@ -1,6 +1,6 @@
 //! The loop of the engine's thread: plan, compute, answer.
 
-use super::job::{Entry, JobError, Pass, PassOutput, PassSender, Reply};
+use super::job::{Entry, GenerationEntry, JobError, Pass, PassOutput, PassSender, Reply};
 use super::sessions::{ModelSessions, Rows};
 use super::{GenerationEvent, RemoteSessions, Shared, State};
 use crate::models::ServedModel;
@@ -19,7 +19,7 @@ const GATHER: Duration = Duration::from_millis(1);
 pub(super) fn run(shared: &Arc<Shared>, runtime: &tokio::runtime::Handle) {
     let models = Arc::clone(&shared.models);
     let mut sessions: Vec<ModelSessions> =
-        models.iter().map(|model| ModelSessions::new(model.pipeline.model())).collect();
+        models.iter().map(|model| ModelSessions::new(&model.pipeline)).collect();
     loop {
         let (plan, taken) = next_step(shared);
         let Some(taken) = taken else { return };
@@ -171,13 +171,23 @@ fn compute(shared: &Shared, served: &ServedModel, sessions: &mut ModelSessions, 
 /// Opens the session of a generation; gives the rows it encoded.
 fn open(shared: &Shared, sessions: &mut ModelSessions, job: JobId) -> usize {
     let asked = match shared.lock().jobs.get_mut(&job) {
-        Some(Entry::Generation(entry)) => entry.open.take(),
+        Some(Entry::Generation(entry)) => {
+            select(sessions, job, entry);
+            entry.open.take()
+        }
         _ => None,
     };
-    let Some((sources, capacity)) = asked else { return 0 };
-    let opened = catch_unwind(AssertUnwindSafe(|| sessions.open(job, &sources, capacity)));
+    let Some(sources) = asked else { return 0 };
+    let opened = catch_unwind(AssertUnwindSafe(|| sessions.open(job, &sources)));
     answer(shared, sessions, job, opened.ok().map(|()| Reply::Opened));
     sources.iter().map(Vec::len).sum()
+}
+
+/// What a generation has selected since its last step, in order.
+fn select(sessions: &mut ModelSessions, job: JobId, entry: &mut GenerationEntry) {
+    for sequences in std::mem::take(&mut entry.select) {
+        sessions.select(job, &sequences);
+    }
 }
 
 /// Advances generations together.
@@ -186,9 +196,7 @@ fn advance(shared: &Shared, sessions: &mut ModelSessions, work: &[(JobId, &[Rang
     let mut state = shared.lock();
     for (job, ranges) in work {
         if let Some(Entry::Generation(entry)) = state.jobs.get_mut(job) {
-            for sequences in std::mem::take(&mut entry.select) {
-                sessions.select(*job, &sequences);
-            }
+            select(sessions, *job, entry);
             let ends = entry.tokens.iter().zip(*ranges).all(|(all, range)| range.end == all.len());
             let tokens = match ends {
                 true => std::mem::take(&mut entry.tokens),

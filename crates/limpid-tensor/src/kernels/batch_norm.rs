@@ -1,4 +1,4 @@
-//! Batch normalisation: each column gets mean 0 and variance 1 over all rows of the batch, then a
+//! Batch normalization: each column gets mean 0 and variance 1 over all rows of the batch, then a
 //! learned scale γ and shift β.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //! y = γ · x̂ + β
 //! ```
 //!
-//! Per column, where layer normalisation is per row. Shapes: `x`, `y` (n, c) with n = every
+//! Per column, where layer normalization is per row. Shapes: `x`, `y` (n, c) with n = every
 //! position of every sequence; everything else (c). The output of a token depends on the rest of
 //! the batch; inference uses running averages of μ and σ² from training instead. Reference: Ioffe
 //! and Szegedy 2015.
@@ -20,7 +20,7 @@ use crate::team::{self, Parts};
 /// Columns per task.
 const COLUMNS: usize = 64;
 
-/// Normalises each column of `x` into `y`, and writes the mean, the variance and 1/√(σ² + ε) of the
+/// Normalizes each column of `x` into `y`, and writes the mean, the variance and 1/√(σ² + ε) of the
 /// columns to `mean`, `variance` and `rstd`.
 ///
 /// # Panics
@@ -67,7 +67,7 @@ pub fn batch_norm_forward(
     });
 }
 
-/// Normalisation with a given mean and variance, as in inference: each row by itself.
+/// Normalization with a given mean and variance, as in inference: each row by itself.
 ///
 /// # Panics
 /// As [`batch_norm_forward`].

@@ -1,10 +1,14 @@
 //! Elementwise sums and products of whole tensors, and sums over their rows, on the team.
 
 use crate::simd::vectorized;
-use crate::team::for_each_chunk;
+use crate::team::{self, for_each_chunk};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Elements per task: enough to outweigh the cost of scheduling, few enough to balance the load.
 const CHUNK: usize = 16_384;
+
+/// The same for a look at numbers that come from a file, page by page.
+const FINITE_CHUNK: usize = 1 << 18;
 
 /// The part of `x` that belongs to chunk `i`.
 fn chunk_of(x: &[f32], i: usize, len: usize) -> &[f32] {
@@ -93,6 +97,27 @@ pub fn move_towards(y: &mut [f32], x: &[f32], weight: f32) {
     for_each_chunk(y, CHUNK, |i, y| part(y, chunk_of(x, i, y.len()), weight));
 }
 
+/// The index of the first element that is NaN or infinite.
+pub fn first_not_finite(x: &[f32]) -> Option<usize> {
+    vectorized! {
+        fn is_finite(x: &[f32]) -> bool {
+            // All ones in the exponent: infinite or NaN. Without a branch, so that it vectorizes.
+            const EXPONENT: u32 = 0x7f80_0000;
+            let all_ones = |x: &f32| u32::from(x.to_bits() & EXPONENT == EXPONENT);
+            x.iter().fold(0, |any, x| any | all_ones(x)) == 0
+        }
+    }
+    let chunks = x.len().div_ceil(FINITE_CHUNK);
+    let first = AtomicUsize::new(chunks);
+    team::run(chunks, |i| {
+        if !is_finite(&x[i * FINITE_CHUNK..x.len().min((i + 1) * FINITE_CHUNK)]) {
+            first.fetch_min(i, Ordering::Relaxed);
+        }
+    });
+    let start = first.into_inner() * FINITE_CHUNK;
+    x.get(start..)?.iter().position(|x| !x.is_finite()).map(|i| start + i)
+}
+
 /// out = Σ over the rows of x (n, c), or out += that: the gradient of a bias.
 ///
 /// Each task owns some columns and sums all rows in order, so the order of additions is fixed.
@@ -155,6 +180,17 @@ mod tests {
 
     fn ramp(n: usize, step: f32) -> Vec<f32> {
         (0..n).map(|i| (i % 97) as f32 * step - 3.0).collect()
+    }
+
+    #[test]
+    fn the_first_number_that_is_not_finite_is_found_wherever_it_is() {
+        let mut x = vec![f32::MAX; 2 * FINITE_CHUNK + 77];
+        assert_eq!(first_not_finite(&x), None);
+        assert_eq!(first_not_finite(&[]), None);
+        for i in [2 * FINITE_CHUNK + 76, 2 * FINITE_CHUNK, FINITE_CHUNK - 1, 5, 0] {
+            x[i] = if i % 2 == 0 { f32::NAN } else { f32::NEG_INFINITY };
+            assert_eq!(first_not_finite(&x), Some(i));
+        }
     }
 
     #[test]

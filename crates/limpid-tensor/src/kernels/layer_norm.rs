@@ -1,4 +1,4 @@
-//! Layer normalisation: each row gets mean 0 and variance 1, then a learned scale γ and shift β.
+//! Layer normalization: each row gets mean 0 and variance 1, then a learned scale γ and shift β.
 //!
 //! ```text
 //! x = a + b                                   (the residual connection, optional)
@@ -10,13 +10,13 @@
 //! (c). Saved for the backward pass: `x` (n, c), `mean`, `rstd` (n). Reference: Ba, Kiros and
 //! Hinton 2016.
 //!
-//! Adding the residual and normalising the sum is one pass over memory, and so is the backward
+//! Adding the residual and normalizing the sum is one pass over memory, and so is the backward
 //! pass.
 
 use crate::simd::{LANES, sum_by, sum_lanes, vectorized};
 use crate::team::{self, Parts};
 
-/// The input of a normalisation.
+/// The input of a normalization.
 #[derive(Clone, Copy)]
 pub enum NormInput<'a> {
     /// x itself.
@@ -41,7 +41,7 @@ impl NormInput<'_> {
     }
 }
 
-/// Normalises each row of the input into `y` (n, c), and saves its `mean` and `rstd` (n).
+/// Normalizes each row of the input into `y` (n, c), and saves its `mean` and `rstd` (n).
 ///
 /// With [`NormInput::Residual`], x is written to `sum` (n, c); with [`NormInput::Plain`], `sum` is
 /// empty.

@@ -26,6 +26,7 @@ pub mod gated;
 pub mod layer_norm;
 pub mod matmul;
 pub mod positions;
+pub mod quantized;
 pub mod recurrent;
 pub mod rms_norm;
 pub mod rotary;

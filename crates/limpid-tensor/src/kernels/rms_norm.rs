@@ -1,4 +1,4 @@
-//! Root-mean-square normalisation: each row gets mean square 1, then a learned scale γ.
+//! Root-mean-square normalization: each row gets mean square 1, then a learned scale γ.
 //!
 //! ```text
 //! x = a + b                                   (the residual connection, optional)
@@ -9,7 +9,7 @@
 //! Shapes: `a`, `b`, `x`, `y` (n, c); `gamma` (c). Saved for the backward pass: `x` (n, c), `rstd`
 //! (n). Reference: Zhang and Sennrich 2019.
 //!
-//! [`head_norm_forward`] normalises the heads of queries and keys in the columns of a fused
+//! [`head_norm_forward`] normalizes the heads of queries and keys in the columns of a fused
 //! projection, each head by itself, and copies the values: query-key norm (Dehghani et al. 2023).
 
 use super::layer_norm::{NormInput, add_rows, partial_sums, rows_per_partial};
@@ -35,7 +35,7 @@ impl Gain {
     }
 }
 
-/// Normalises each row of the input into `y` (n, c), and saves its `rstd` (n).
+/// Normalizes each row of the input into `y` (n, c), and saves its `rstd` (n).
 ///
 /// With [`NormInput::Residual`], x is written to `sum` (n, c); with [`NormInput::Plain`], `sum` is
 /// empty.
@@ -232,7 +232,7 @@ impl HeadGains<'_> {
     }
 }
 
-/// Normalises each head of queries and keys at the start of each row of x (n, stride) into y, and
+/// Normalizes each head of queries and keys at the start of each row of x (n, stride) into y, and
 /// copies the other columns. Saves `rstd` (n, heads).
 ///
 /// # Panics

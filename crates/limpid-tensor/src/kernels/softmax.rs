@@ -84,6 +84,41 @@ vectorized! {
     }
 }
 
+vectorized! {
+    /// The largest element, −∞ for an empty row. NaN is never the largest.
+    pub fn largest(x: &[f32]) -> f32 {
+        simd::max(x)
+    }
+}
+
+vectorized! {
+    /// The largest element, −∞ for an empty row; NaN if one is NaN.
+    pub fn largest_or_nan(x: &[f32]) -> f32 {
+        let mut nan = [0_u32; LANES];
+        let (lanes, rest) = x.as_chunks::<LANES>();
+        for x in lanes {
+            for l in 0..LANES {
+                nan[l] |= u32::from(x[l].is_nan());
+            }
+        }
+        for (nan, x) in nan.iter_mut().zip(rest) {
+            *nan |= u32::from(x.is_nan());
+        }
+        if nan.iter().any(|nan| *nan != 0) { f32::NAN } else { simd::max(x) }
+    }
+}
+
+vectorized! {
+    /// Replaces a row by the logarithm of its softmax, without computing the softmax: precise also
+    /// where a probability rounds to 0. A row with NaN becomes NaN.
+    pub fn log_softmax(row: &mut [f32]) {
+        let max = finite_or_zero(simd::max(row));
+        // The largest has the probability 1 / Σ exp(x − max).
+        let log_sum = max - (1.0 / simd::sum_by(row, |x| simd::exp(x - max))).ln();
+        row.iter_mut().for_each(|x| *x -= log_sum);
+    }
+}
+
 /// −∞ − −∞ would be NaN: a row of −∞ alone is shifted by 0 instead, and exp(−∞) is 0. NaN stays
 /// NaN.
 #[inline(always)]

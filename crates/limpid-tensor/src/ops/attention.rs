@@ -27,7 +27,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    fn heads(&self) -> Heads<'_> {
+    pub(super) fn heads(&self) -> Heads<'_> {
         Heads {
             data: self.of.data(),
             stride: self.of.rows_cols().1,
@@ -112,7 +112,7 @@ impl AttentionPlan {
         self.q_spans.iter().chain(self.k_spans.iter()).map(|span| span.len).max().unwrap_or(0)
     }
 
-    fn spec<'a>(&'a self, bias: Option<&'a Distances>) -> AttentionSpec<'a> {
+    pub(super) fn spec<'a>(&'a self, bias: Option<&'a Distances>) -> AttentionSpec<'a> {
         let padding = match &self.padding {
             PaddingMask::None => Padding::None,
             PaddingMask::Keys(keys) => Padding::Keys(keys),
@@ -130,11 +130,21 @@ impl AttentionPlan {
             padding,
             q_spans: &self.q_spans,
             k_spans: &self.k_spans,
+            k_rows: None,
         }
     }
 }
 
 impl Tape<'_> {
+    /// The biases of a plan by distance, if it has any.
+    #[track_caller]
+    pub(super) fn distances(&self, plan: &AttentionPlan) -> Option<Distances> {
+        plan.bias.map(|bias| {
+            let table = self.param(bias.table);
+            bias.by_distance(table, self.param_shape(bias.table), plan.heads, plan.longest())
+        })
+    }
+
     /// z = softmax(scale·q·kᵀ + bias + mask)·v for each sequence and head.
     ///
     /// A probe that wants `weights` gets those of the first sequence, (h, t, s).
@@ -144,10 +154,7 @@ impl Tape<'_> {
     #[track_caller]
     pub fn attention(&mut self, q: Columns, k: Columns, v: Columns, plan: &AttentionPlan) -> Var {
         let (n, h) = (q.of.rows_cols().0, plan.heads);
-        let distances = plan.bias.map(|bias| {
-            let table = self.param(bias.table);
-            bias.by_distance(table, self.param_shape(bias.table), h, plan.longest())
-        });
+        let distances = self.distances(plan);
         let mut z = Tensor::uninit([n, h * v.width]);
         let mut lse = Tensor::uninit([n, h]);
         let covered: usize = plan.q_spans.iter().map(|span| span.len).sum();
@@ -159,7 +166,7 @@ impl Tape<'_> {
         let spec = plan.spec(distances.as_ref());
         let out = HeadsMut::new(z.data_mut(), h * v.width, 0, v.width);
         attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &spec);
-        self.show("weights", || first_weights(&q, &k, &spec));
+        self.show("weights", || first_weights(q.heads(), k.heads(), &spec));
         let (plan, kept) = (plan.clone(), z.clone());
         self.record("attention", z, move |dz, pass| {
             backward(dz, Saved { z: kept, lse, q, k, v, plan, distances }, pass)
@@ -168,12 +175,12 @@ impl Tape<'_> {
 }
 
 /// The weights of the first sequence, all heads: (h, t, s).
-fn first_weights(q: &Columns, k: &Columns, spec: &AttentionSpec) -> Tensor {
+pub(super) fn first_weights(q: Heads, k: Heads, spec: &AttentionSpec) -> Tensor {
     let len = |spans: &[Span]| spans.first().map_or(0, |span| span.len);
     let (t, s) = (len(spec.q_spans), len(spec.k_spans));
     let mut weights = Tensor::zeros([spec.heads, t, s]);
     for (head, weights) in weights.data_mut().chunks_exact_mut((t * s).max(1)).enumerate() {
-        attention_weights(weights, q.heads(), k.heads(), spec, 0, head);
+        attention_weights(weights, q, k, spec, 0, head);
     }
     weights
 }

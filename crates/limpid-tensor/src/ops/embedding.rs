@@ -19,9 +19,12 @@ impl Tape<'_> {
         let c = shape.dim(1);
         let mut y = Tensor::uninit([ids.len(), c]);
         embedding_forward(y.data_mut(), self.param(table), ids, c, scale);
+        if !self.trains(table) {
+            return Var::constant(y);
+        }
         let ids = ids.clone();
         self.record("embedding", y, move |dy, pass| {
-            let (dtable, accumulate) = pass.slot(table);
+            let Some((dtable, accumulate)) = pass.slot(table) else { return };
             embedding_backward(dtable, accumulate, dy.data(), &ids, c, scale);
         })
     }

@@ -44,10 +44,9 @@ impl Tape<'_> {
             self.is_recording() && phi.saved_for_backward() == SavedForBackward::Derivative;
         let mut derivative = Tensor::uninit([if keep_derivative { n } else { 0 }, o]);
         let derivatives = Parts::new(derivative.data_mut());
-        product_on_team(
+        self.transposed(w).product_on_team(
             MatMut::new(y.data_mut(), n, o),
             Mat::new(x.data(), n, i),
-            Mat::new(self.param(w), o, i).t(),
             Accumulate::Overwrite,
             |row, first, part| {
                 if !bias.is_empty() {
@@ -69,7 +68,7 @@ impl Tape<'_> {
             SavedForBackward::Output => Some(y.clone()),
             SavedForBackward::Derivative => Some(derivative),
         };
-        let (x, b) = (x.clone(), b.filter(|b| self.trains(*b)));
+        let x = x.clone();
         self.record("linear", y, move |dy, pass| linear_backward(dy, x, w, b, phi, saved, pass))
     }
 }
@@ -93,19 +92,14 @@ fn linear_backward(
         activation::activation_backward(dz.data_mut(), saved.data(), phi);
     }
     // Forward: z = x·Wᵀ + b. So db = Σ_rows dz, dW = dzᵀ·x and dx = dz·W.
-    if let Some(b) = b {
-        let (db, accumulate) = pass.slot(b);
+    if let Some((db, accumulate)) = b.and_then(|b| pass.slot(b)) {
         column_sums(db, dz.data(), accumulate);
     }
     let dz_no = Mat::new(dz.data(), n, o);
-    let (dw, accumulate) = pass.slot(w);
-    product_on_team(
-        MatMut::new(dw, o, i),
-        dz_no.t(),
-        Mat::new(x.data(), n, i),
-        accumulate,
-        |_, _, _| {},
-    );
+    if let Some((dw, accumulate)) = pass.slot(w) {
+        let x_ni = Mat::new(x.data(), n, i);
+        product_on_team(MatMut::new(dw, o, i), dz_no.t(), x_ni, accumulate, |_, _, _| {});
+    }
     if pass.needs_gradient(x.id()) {
         let mut dx = Tensor::uninit([n, i]);
         product_on_team(

@@ -19,6 +19,7 @@
 mod add;
 mod attention;
 mod batch_norm;
+mod cached_attention;
 mod concat;
 mod dropout;
 mod embedding;
@@ -37,6 +38,7 @@ mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
 pub use batch_norm::BatchNormParams;
+pub use cached_attention::CachedRows;
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;
 pub use recurrent::{RecurrentState, RecurrentWeights};

@@ -54,7 +54,6 @@ impl Tape<'_> {
         );
         let v = w_shape.dim(0);
         let (weights, bias) = (self.param(w), b.map_or(&[][..], |b| self.param(b)));
-        let trained_bias = b.filter(|b| self.trains(*b));
         let recording = self.is_recording();
         let gradient = if recording { Gradient::Compute } else { Gradient::Skip };
 
@@ -88,7 +87,7 @@ impl Tape<'_> {
             if recording {
                 // Forward: z = x·Wᵀ + b, and logits is now dz. So db = Σ_rows dz, dW = dzᵀ·x, dx =
                 // dz·W.
-                if let Some((db, accumulate)) = trained_bias.and_then(|b| self.slot(b)) {
+                if let Some((db, accumulate)) = b.and_then(|b| self.slot(b)) {
                     column_sums(db, logits, accumulate);
                 }
                 let dz = Mat::new(logits, count, v);

@@ -46,8 +46,9 @@ impl Tape<'_> {
         self.record("positions", y, move |dy, pass| {
             // Forward: y[i] = x[i] + table[positions[i]]. So dx = dy, and dtable[positions[i]] +=
             // dy[i].
-            if let Some((table, positions)) = learned {
-                let (dtable, accumulate) = pass.slot(table);
+            if let Some((table, positions)) = learned
+                && let Some((dtable, accumulate)) = pass.slot(table)
+            {
                 embedding_backward(dtable, accumulate, dy.data(), &positions, c, 1.0);
             }
             pass.add_gradient(x, dy);

@@ -145,14 +145,10 @@ fn backward(
     add_recurrent_gradients(weights, &saved, &by_state, (n, g, h), pass);
     // Forward: z = x·W_ihᵀ + b_ih. So dW_ih = dzᵀ·x and dx = dz·W_ih.
     let dz = Mat::new(saved.gates.data(), n, g);
-    let (dw, accumulate) = pass.slot(weights.w_ih);
-    product_on_team(
-        MatMut::new(dw, g, i),
-        dz.t(),
-        Mat::new(x.data(), n, i),
-        accumulate,
-        |_, _, _| {},
-    );
+    if let Some((dw, accumulate)) = pass.slot(weights.w_ih) {
+        let x_ni = Mat::new(x.data(), n, i);
+        product_on_team(MatMut::new(dw, g, i), dz.t(), x_ni, accumulate, |_, _, _| {});
+    }
     if pass.needs_gradient(x.id()) {
         let mut dx = Tensor::uninit([n, i]);
         let w = Mat::new(pass.param(weights.w_ih), g, i);
@@ -269,19 +265,16 @@ pub(super) fn add_recurrent_gradients(
     // Forward: z = h·W_hhᵀ + b_hh. So dW_hh = Σ_t dzᵀ·h and db_hh = Σ dz: one product and one sum
     // for all steps.
     let dz = if weights.cell == Cell::Gru { by_state.data() } else { saved.gates.data() };
-    let (dw, accumulate) = pass.slot(weights.w_hh);
-    let previous = Mat::new(saved.previous.data(), n, h);
-    product_on_team(
-        MatMut::new(dw, g, h),
-        Mat::new(dz, n, g).t(),
-        previous,
-        accumulate,
-        |_, _, _| {},
-    );
-    let (db, accumulate) = pass.slot(weights.b_hh);
-    column_sums(db, dz, accumulate);
-    let (db, accumulate) = pass.slot(weights.b_ih);
-    column_sums(db, saved.gates.data(), accumulate);
+    if let Some((dw, accumulate)) = pass.slot(weights.w_hh) {
+        let previous = Mat::new(saved.previous.data(), n, h);
+        let dz_gn = Mat::new(dz, n, g).t();
+        product_on_team(MatMut::new(dw, g, h), dz_gn, previous, accumulate, |_, _, _| {});
+    }
+    for (bias, dz) in [(weights.b_hh, dz), (weights.b_ih, saved.gates.data())] {
+        if let Some((db, accumulate)) = pass.slot(bias) {
+            column_sums(db, dz, accumulate);
+        }
+    }
 }
 
 /// Adds the gradients of the states before the first step.

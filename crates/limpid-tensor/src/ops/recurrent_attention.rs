@@ -331,24 +331,23 @@ fn backward(
     }
     drop((dy, panels, scratch));
     add_recurrent_gradients(weights, &saved.steps, &by_state, (n, g, h), pass);
-    let (dw, accumulate) = pass.slot(additive.query);
-    let previous = Mat::new(saved.steps.previous.data(), n, h);
-    let dq = Mat::new(dqueries.data(), n, k);
-    product_on_team(MatMut::new(dw, k, h), dq.t(), previous, accumulate, |_, _, _| {});
-    let (slot, accumulate) = pass.slot(additive.v);
-    column_sums(slot, dv.data(), accumulate);
+    if let Some((dw, accumulate)) = pass.slot(additive.query) {
+        let previous = Mat::new(saved.steps.previous.data(), n, h);
+        let dq = Mat::new(dqueries.data(), n, k);
+        product_on_team(MatMut::new(dw, k, h), dq.t(), previous, accumulate, |_, _, _| {});
+    }
+    if let Some((slot, accumulate)) = pass.slot(additive.v) {
+        column_sums(slot, dv.data(), accumulate);
+    }
     // Forward: z = [x | c]·W_ihᵀ + b_ih. So dW_ih = [dzᵀ·x | dzᵀ·c] and dx = dz·W_x.
     let dz = Mat::new(saved.steps.gates.data(), n, g);
-    let (dw, accumulate) = pass.slot(weights.w_ih);
-    let (x, c) = (Mat::new(saved.x.data(), n, i), Mat::new(saved.contexts.data(), n, m));
-    product_on_team(MatMut::with_stride(dw, g, i, i + m), dz.t(), x, accumulate, |_, _, _| {});
-    product_on_team(
-        MatMut::with_stride(&mut dw[i..], g, m, i + m),
-        dz.t(),
-        c,
-        accumulate,
-        |_, _, _| {},
-    );
+    if let Some((dw, accumulate)) = pass.slot(weights.w_ih) {
+        let (x, c) = (Mat::new(saved.x.data(), n, i), Mat::new(saved.contexts.data(), n, m));
+        for (first, cols, input) in [(0, i, x), (i, m, c)] {
+            let dw = MatMut::with_stride(&mut dw[first..], g, cols, i + m);
+            product_on_team(dw, dz.t(), input, accumulate, |_, _, _| {});
+        }
+    }
     if pass.needs_gradient(saved.x.id()) {
         let mut dx = Tensor::uninit([n, i]);
         let w = Mat::with_stride(w_ih, g, i, i + m);

@@ -3,9 +3,12 @@
 use super::{Profile, Step, VarId};
 use crate::kernels::elementwise::add_assign;
 use crate::kernels::matmul::Accumulate;
-use crate::params::{ParamBuffer, ParamId, Params};
+use crate::params::{ParamBuffer, ParamId, Params, Role};
 use crate::tensor::Tensor;
 use std::time::Instant;
+
+/// The gradient of a parameter, and whether to overwrite it or to add to it.
+pub type Slot<'a> = (&'a mut [f32], Accumulate);
 
 /// The gradients of all parameters, and the storage of the tape.
 ///
@@ -15,13 +18,21 @@ pub struct Gradients {
     flat: ParamBuffer,
     /// Whether a parameter has received a gradient since `clear`.
     reached: Vec<bool>,
-    steps: Vec<Step>,
-    by_var: Vec<Option<Tensor>>,
+    pub(super) steps: Vec<Step>,
+    pub(super) by_var: Vec<Option<Tensor>>,
 }
 
 impl Gradients {
     /// No gradients yet, in the layout of `params`.
+    ///
+    /// # Panics
+    /// If a trained parameter lies in a mapped file: it could not be changed.
+    #[track_caller]
     pub fn new(params: &Params) -> Self {
+        for (id, spec) in params.iter() {
+            let can_change = spec.role == Role::Fixed || params.flat_range(id).is_some();
+            assert!(can_change, "{} is to be trained, but was loaded for inference", spec.name);
+        }
         Self {
             flat: ParamBuffer::zeros_like(params),
             reached: vec![false; params.iter().len()],
@@ -37,7 +48,8 @@ impl Gradients {
 
     /// The gradient of a parameter, `None` if it has received none since [`Gradients::clear`].
     pub fn get(&self, params: &Params, id: ParamId) -> Option<&[f32]> {
-        self.reached[id.index()].then(|| &self.flat.flat()[params.spec(id).range()])
+        let range = params.flat_range(id).filter(|_| self.reached[id.index()])?;
+        Some(&self.flat.flat()[range])
     }
 
     /// Whether a parameter has received a gradient since [`Gradients::clear`].
@@ -47,7 +59,8 @@ impl Gradients {
 
     /// The gradient of a parameter, mutable.
     pub fn get_mut(&mut self, params: &Params, id: ParamId) -> Option<&mut [f32]> {
-        self.reached[id.index()].then(|| &mut self.flat.flat_mut()[params.spec(id).range()])
+        let range = params.flat_range(id).filter(|_| self.reached[id.index()])?;
+        Some(&mut self.flat.flat_mut()[range])
     }
 
     /// The whole buffer, in the layout of the parameters. Ranges of parameters without a gradient
@@ -75,15 +88,25 @@ impl Gradients {
         self.by_var.clear();
     }
 
-    /// The gradient of a parameter, and whether to overwrite it or to add to it.
-    pub(crate) fn slot(&mut self, params: &Params, id: ParamId) -> (&mut [f32], Accumulate) {
+    /// The gradient of a parameter, and whether to overwrite it or to add to it; `None` if the
+    /// parameter is fixed.
+    pub(crate) fn slot(&mut self, params: &Params, id: ParamId) -> Option<Slot<'_>> {
+        let range = params.flat_range(id)?;
         let first = !std::mem::replace(&mut self.reached[id.index()], true);
-        let slice = &mut self.flat.flat_mut()[params.spec(id).range()];
-        (slice, if first { Accumulate::Overwrite } else { Accumulate::Add })
+        let slice = &mut self.flat.flat_mut()[range];
+        Some((slice, if first { Accumulate::Overwrite } else { Accumulate::Add }))
     }
 
     pub(super) fn pass<'a>(&'a mut self, params: &'a Params) -> BackwardPass<'a> {
         BackwardPass { params, gradients: self }
+    }
+
+    /// Runs the steps that were recorded after the first `count`, in reverse.
+    pub(super) fn run_down_to(&mut self, params: &Params, count: usize) {
+        while self.steps.len() > count {
+            let step = self.steps.pop().expect("more than count");
+            step.call(&mut self.pass(params));
+        }
     }
 
     pub(super) fn run(
@@ -106,8 +129,8 @@ impl Gradients {
 
 /// The running backward pass, as a recorded operation sees it (PyTorch's `ctx`).
 pub struct BackwardPass<'a> {
-    params: &'a Params,
-    gradients: &'a mut Gradients,
+    pub(super) params: &'a Params,
+    pub(super) gradients: &'a mut Gradients,
 }
 
 impl<'a> BackwardPass<'a> {
@@ -136,16 +159,18 @@ impl<'a> BackwardPass<'a> {
         self.params.get(id)
     }
 
-    /// The gradient of a parameter, and whether to overwrite it or to add to it.
-    pub fn slot(&mut self, id: ParamId) -> (&mut [f32], Accumulate) {
+    /// The gradient of a parameter, and whether to overwrite it or to add to it; `None` if the
+    /// parameter is fixed.
+    pub fn slot(&mut self, id: ParamId) -> Option<Slot<'_>> {
         self.gradients.slot(self.params, id)
     }
 
-    /// Adds a gradient of a parameter.
+    /// Adds a gradient of a parameter, unless it is fixed.
     pub fn add_param_gradient(&mut self, id: ParamId, gradient: &[f32]) {
         match self.slot(id) {
-            (slot, Accumulate::Overwrite) => slot.copy_from_slice(gradient),
-            (slot, Accumulate::Add) => add_assign(slot, gradient),
+            Some((slot, Accumulate::Overwrite)) => slot.copy_from_slice(gradient),
+            Some((slot, Accumulate::Add)) => add_assign(slot, gradient),
+            None => {}
         }
     }
 }

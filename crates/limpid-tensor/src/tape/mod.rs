@@ -11,12 +11,14 @@
 //! backward:  dx ◀───────── dh ◀───────────── dy ◀────────────── 1      the steps in reverse
 //! ```
 
+mod checkpoint;
 mod gradients;
 mod step;
 
-pub use gradients::{BackwardPass, Gradients};
+pub use gradients::{BackwardPass, Gradients, Slot};
 
-use crate::kernels::matmul::Accumulate;
+use crate::kernels::matmul::{Mat, RightOperand};
+use crate::packed_weights::PackedWeights;
 use crate::params::{ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
@@ -107,12 +109,18 @@ impl Profile {
 /// One forward pass and, if it records, its backward pass.
 pub struct Tape<'a> {
     params: &'a Params,
+    packed: Option<&'a PackedWeights>,
     recording: Option<&'a mut Gradients>,
     dropout: Option<DropoutStream>,
     mask_count: u64,
     probe: Option<&'a mut dyn Probe>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
+    /// Whether layers are computed again in the backward pass.
+    checkpoints: bool,
+    /// Whether this is the first pass of what is computed again: nothing is recorded, but
+    /// operations do what they do when they are.
+    discards: bool,
 }
 
 impl<'a> Tape<'a> {
@@ -120,12 +128,15 @@ impl<'a> Tape<'a> {
     pub fn inference(params: &'a Params) -> Self {
         Self {
             params,
+            packed: None,
             recording: None,
             dropout: None,
             mask_count: 0,
             probe: None,
             path: String::new(),
             profile: None,
+            checkpoints: false,
+            discards: false,
         }
     }
 
@@ -133,6 +144,24 @@ impl<'a> Tape<'a> {
     pub fn training(params: &'a Params, gradients: &'a mut Gradients) -> Self {
         gradients.clear_tape();
         Self { recording: Some(gradients), ..Self::inference(params) }
+    }
+
+    /// Reads the weights of linear layers as they are packed there. Without effect in training.
+    pub fn with_packed(mut self, packed: &'a PackedWeights) -> Self {
+        self.packed = Some(packed).filter(|_| self.recording.is_none());
+        self
+    }
+
+    /// The transpose of a weight (out, in), as the right operand (in, out) of a product.
+    #[track_caller]
+    pub(crate) fn transposed(&self, w: ParamId) -> RightOperand<'a> {
+        match self.packed {
+            Some(packed) => RightOperand::Packed(packed.get(self.params, w)),
+            None => {
+                let shape = self.param_shape(w);
+                RightOperand::Plain(Mat::new(self.param(w), shape.dim(0), shape.dim(1)).t())
+            }
+        }
     }
 
     /// Enables dropout, with masks from this stream. Without it, dropout is a no-op.
@@ -170,14 +199,14 @@ impl<'a> Tape<'a> {
 
     /// Whether a backward pass may follow, so that operations save what it needs.
     pub fn is_recording(&self) -> bool {
-        self.recording.is_some()
+        self.recording.is_some() || self.discards
     }
 
     /// The gradient of a parameter, to be written, for the one operation that computes gradients in
     /// the forward pass: the loss.
-    pub(crate) fn slot(&mut self, id: ParamId) -> Option<(&mut [f32], Accumulate)> {
+    pub(crate) fn slot(&mut self, id: ParamId) -> Option<Slot<'_>> {
         let params = self.params;
-        self.recording.as_deref_mut().map(|gradients| gradients.slot(params, id))
+        self.recording.as_deref_mut().and_then(|gradients| gradients.slot(params, id))
     }
 
     /// Seed and stream of the next dropout mask, if dropout is enabled.

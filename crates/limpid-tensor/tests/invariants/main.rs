@@ -16,6 +16,7 @@ mod exact;
 mod matmul;
 mod memory;
 mod optimizer;
+mod quantized;
 mod reference;
 mod rows;
 #[path = "../support/mod.rs"]

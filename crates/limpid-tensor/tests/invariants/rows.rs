@@ -1,4 +1,4 @@
-//! Kernels that work row by row: layer normalisation, softmax, cross-entropy; and sums over rows.
+//! Kernels that work row by row: layer normalization, softmax, cross-entropy; and sums over rows.
 
 use crate::cases::{Inputs, accumulate, check, close, exact, inputs, length, near};
 use crate::exact::Exact;

@@ -4,6 +4,14 @@
 //! ids        5 9 2 │ 7 2 │ 4 4 8 2      three sequences of 3, 2 and 4 tokens: 9 rows, not 3 x 4
 //! positions  0 1 2 │ 0 1 │ 0 1 2 3
 //! ```
+//!
+//! ```
+//! use limpid::data::batch::Packed;
+//!
+//! let batch = Packed::new(&[vec![5, 9, 2], vec![7, 2], vec![4, 4, 8, 2]]);
+//! assert_eq!((batch.tokens(), batch.sequences(), batch.longest()), (9, 3, 4));
+//! assert_eq!(&batch.last_rows()[..], [2, 4, 8]);
+//! ```
 
 use limpid_tensor::kernels::attention::Span;
 use limpid_tensor::kernels::recurrent::TimeOrder;

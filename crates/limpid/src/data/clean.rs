@@ -1,4 +1,13 @@
 //! Cleaning a corpus: empty examples and duplicates, each counted.
+//!
+//! ```
+//! use limpid::data::clean::{Cleaner, Duplicates};
+//!
+//! let mut cleaner = Cleaner::new(Duplicates::Drop);
+//! let kept: Vec<bool> = ["a cat", " ", "a cat"].map(|text| cleaner.keep(&[text])).to_vec();
+//! assert_eq!(kept, [true, false, false]);
+//! assert_eq!((cleaner.stats().empty, cleaner.stats().duplicates), (1, 1));
+//! ```
 
 use crate::hash::Xxh64;
 use std::collections::HashSet;

@@ -1,4 +1,20 @@
 //! Labelled datasets: the texts of a table, each with its label.
+//!
+//! ```
+//! use limpid::data::clean::Duplicates;
+//! use limpid::data::labelled::TableSpec;
+//! use limpid::data::table::{Column, Header};
+//!
+//! let file = std::env::temp_dir().join("limpid-doc-labelled.tsv");
+//! std::fs::write(&file, "text\tlabel\nA delight.\tgood\nA bore.\tbad\n").unwrap();
+//! let [text, label] = ["text", "label"].map(Column::parse);
+//! let spec = TableSpec { format: None, header: Header::First, texts: vec![text], label };
+//! let set = spec.read(&[file.clone()], Duplicates::Keep)?;
+//! assert_eq!(set.labels, ["bad", "good"]);
+//! assert_eq!(set.examples[0].texts, ["A delight."]);
+//! # std::fs::remove_file(&file).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::clean::{Cleaner, Cleaning, Duplicates};
 use super::sequence_file::Record;

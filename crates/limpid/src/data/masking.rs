@@ -7,6 +7,20 @@
 //! The last two, so that a model also learns to represent tokens that are not masked: at inference
 //! there are no masks (Devlin et al. 2019). Masks are a function of (seed, batch, row) and the text
 //! alone, so a resumed run masks the same tokens.
+//!
+//! ```
+//! use limpid::data::masking::{MaskStream, MaskUnit, Masking};
+//! use limpid::data::sequences::encode_each;
+//! use limpid::text::{Purpose, word_tokenizer_for};
+//!
+//! let tokenizer = word_tokenizer_for(["the cat sat on the mat"], Purpose::Encoder)?;
+//! let texts = encode_each(&tokenizer, ["the cat sat on the mat"])?;
+//! let masking = Masking::new(&tokenizer, 0.5, MaskUnit::Token, 1)?;
+//! let batch = masking.apply(MaskStream::Training(0), texts, None);
+//! // The rows that are predicted, and the tokens that stood there.
+//! assert_eq!(batch.rows.len(), batch.targets.len());
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::batch::{EncoderInput, MaskedBatch};
 use crate::data::batch::EncodedText;

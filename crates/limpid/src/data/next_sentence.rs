@@ -1,4 +1,13 @@
 //! Next-sentence prediction: a line with the next one, or with a random one (Devlin et al. 2019).
+//!
+//! ```
+//! use limpid::data::next_sentence::NextSentencePairs;
+//!
+//! // Lines of 3, 2, 0 and 4 tokens: the empty one ends a document.
+//! let lengths = [3, 2, 0, 4];
+//! let pairs = NextSentencePairs::new(0..4, |line| lengths[line]);
+//! assert_eq!(pairs.firsts(), [0]);
+//! ```
 
 use super::template::EncoderTemplate;
 use crate::data::batch::EncodedText;

@@ -1,4 +1,15 @@
 //! Sentence pairs as token ids; [`super::sampler::BatchSampler`] makes batches of them.
+//!
+//! ```
+//! use limpid::data::pairs::tokenize_pairs;
+//! use limpid::text::word_tokenizer;
+//!
+//! let tokenizer = word_tokenizer(["Il dort.", "He sleeps."])?;
+//! let pairs = tokenize_pairs(&tokenizer, [("Il dort.", "He sleeps.")], 0)?;
+//! let (source, target) = &pairs[0];
+//! assert_eq!((source.last(), target.last()), (Some(&0), Some(&0)));
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::error::Result;
 use crate::text::Tokenizer;

@@ -1,12 +1,86 @@
 //! Sentence pairs for translation: two line-aligned files, or two columns of a table.
+//!
+//! ```
+//! use limpid::data::parallel::parallel;
+//! use limpid::text::TextReader;
+//!
+//! let french = TextReader::from_reader("train.fr".as_ref(), "Il dort.\nMerci\n".as_bytes());
+//! let english = TextReader::from_reader("train.en".as_ref(), "He sleeps.\nThanks\n".as_bytes());
+//! let pairs: Vec<(String, String)> = parallel(french, english).collect::<Result<_, _>>()?;
+//! assert_eq!(pairs[1], ("Merci".into(), "Thanks".into()));
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::table::{Column, Header, TableFormat, read_rows};
 use crate::error::{DataError, Result};
 use crate::text::{Lines, TextReader, until_error};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Pairs, one at a time, so that a corpus may be larger than memory.
 pub type Pairs = Box<dyn Iterator<Item = Result<(String, String)>> + Send>;
+
+/// Pairs on disk, ready to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairFiles {
+    /// Line n of the second file translates line n of the first.
+    Parallel(PathBuf, PathBuf),
+    /// A TSV, CSV or JSON Lines file.
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: TableFormat,
+        /// Whether its first line names the columns.
+        header: Header,
+        /// The column of sources.
+        source: Column,
+        /// The column of targets.
+        target: Column,
+    },
+}
+
+impl PairFiles {
+    /// All pairs, in order, one at a time.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn pairs(&self) -> Result<Pairs> {
+        match self {
+            PairFiles::Parallel(source, target) => {
+                Ok(parallel(TextReader::open(source)?, TextReader::open(target)?))
+            }
+            PairFiles::Table { path, format, header, source, target } => {
+                pair_table(path, (*format, *header), source, target)
+            }
+        }
+    }
+
+    /// The files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            PairFiles::Parallel(source, target) => vec![source.clone(), target.clone()],
+            PairFiles::Table { path, .. } => vec![path.clone()],
+        }
+    }
+
+    /// The file of the source and that of the target.
+    pub fn sides(&self) -> [&Path; 2] {
+        match self {
+            PairFiles::Parallel(source, target) => [source, target],
+            PairFiles::Table { path, .. } => [path, path],
+        }
+    }
+
+    /// How they are read, in words: part of the key of a token cache.
+    pub(crate) fn how(&self) -> String {
+        match self {
+            PairFiles::Parallel(..) => "parallel lines".into(),
+            PairFiles::Table { format, header, source, target, .. } => {
+                format!("{format:?} table, header {header:?}, columns {source:?} and {target:?}")
+            }
+        }
+    }
+}
 
 /// Line n of one text with line n of the other. Empty texts and texts of different lengths yield an
 /// error in place of a pair.

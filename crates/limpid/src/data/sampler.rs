@@ -2,6 +2,21 @@
 //!
 //! The batch of step s is a function of the seed and s alone: a resumed run asks for its step and
 //! gets the batch of the uninterrupted run, without saved state.
+//!
+//! ```
+//! use limpid::data::sampler::{BatchSampler, Bucketing};
+//!
+//! // Examples of 3, 2, 4 and 1 tokens, in batches of at most 5 tokens.
+//! let lengths = [3, 2, 4, 1];
+//! let mut sampler = BatchSampler::new(7, &lengths, 5, Bucketing::Mixed)?;
+//! let mut epoch: Vec<usize> = Vec::new();
+//! for step in 0..sampler.batches_of(0) as u64 {
+//!     epoch.extend(sampler.batch(step));
+//! }
+//! epoch.sort();
+//! assert_eq!(epoch, [0, 1, 2, 3]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::error::{DataError, Result};
 use limpid_tensor::rng::Stream;
@@ -10,7 +25,7 @@ use limpid_tensor::rng::Stream;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bucketing {
     /// Any: packed batches have no padding to save, and batches of only short sentences would leave
-    /// these to a handful of steps per epoch (the greetings of the built-in corpus were not learnt
+    /// these to a handful of steps per epoch (the greetings of the built-in corpus were not learned
     /// that way).
     #[default]
     Mixed,

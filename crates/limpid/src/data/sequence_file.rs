@@ -5,6 +5,31 @@
 //! Two files in the format of [`super::tokens`]: `NAME.tokens` has the ids of all sequences,
 //! concatenated; `NAME.lengths` has three counts (examples read, duplicates, empty ones) and then
 //! the length of each sequence.
+//!
+//! ```
+//! use limpid::data::sequence_file::{Recipe, SequenceFile};
+//! use limpid::text::{each_line, word_tokenizer};
+//!
+//! let folder = std::env::temp_dir().join("limpid-doc-sequences");
+//! std::fs::create_dir_all(&folder).unwrap();
+//! let files = [folder.join("lines.txt")];
+//! std::fs::write(&files[0], "a cat\na dog sat\n").unwrap();
+//! let tokenizer = word_tokenizer(["a cat", "a dog sat"])?;
+//! let recipe = Recipe {
+//!     files: &files,
+//!     processing: "lines".into(),
+//!     tokenizer: &tokenizer,
+//!     id_limit: tokenizer.vocab_size(),
+//!     clean: None,
+//! };
+//! let lines = || Ok(each_line(&files));
+//! let tokenize = |line: &String| Ok(vec![tokenizer.encode(line)?]);
+//! let sequences =
+//!     SequenceFile::build(&folder.join("cache"), &recipe, lines, tokenize, &mut |_bytes| {})?;
+//! assert_eq!((sequences.count(), sequences.len_of(1)), (2, 3));
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::clean::{Cleaner, Cleaning, Duplicates};
 use super::labelled::Example;

@@ -1,4 +1,13 @@
 //! Texts as sequences of their own, one per text.
+//!
+//! ```
+//! use limpid::data::sequences::chunks;
+//!
+//! // A document of six tokens for a model with a context of four: five predictions.
+//! let document = [0, 5, 6, 7, 8, 0];
+//! let parts: Vec<&[u32]> = chunks(&document, 4).collect();
+//! assert_eq!(parts, [&[0, 5, 6, 7, 8][..], &[8, 0]]);
+//! ```
 
 use super::template::EncoderTemplate;
 use crate::data::batch::EncodedText;

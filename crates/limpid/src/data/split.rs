@@ -1,4 +1,13 @@
 //! Splitting examples into training and validation.
+//!
+//! ```
+//! use limpid::data::split::split;
+//!
+//! let (train, validation) = split(10, 0.2, 1)?;
+//! assert_eq!((train.len(), validation.len()), (8, 2));
+//! assert!(validation.iter().all(|i| !train.contains(i)));
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::error::{DataError, Result};
 use limpid_tensor::rng::Stream;

@@ -1,4 +1,17 @@
 //! Tables: columns of TSV, CSV, JSON Lines and label-first files; errors carry the line number.
+//!
+//! ```
+//! use limpid::data::table::{Column, Header, TableFormat, rows_of};
+//! use limpid::text::TextReader;
+//!
+//! let text = "text,label\n\"Good, very good\",1\n";
+//! let reader = TextReader::from_reader("reviews.csv".as_ref(), text.as_bytes());
+//! let columns = [Column::parse("label"), Column::parse("text")];
+//! let rows = rows_of(reader, "reviews.csv".as_ref(), TableFormat::Csv, Header::First, &columns)?;
+//! let rows = rows.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(rows[0].fields, ["1", "Good, very good"]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod csv;
 

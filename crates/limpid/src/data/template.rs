@@ -1,4 +1,17 @@
 //! The input template of encoders: `[CLS] a [SEP]`, or `[CLS] a [SEP] b [SEP]`.
+//!
+//! ```
+//! use limpid::data::template::EncoderTemplate;
+//! use limpid::text::{Purpose, word_tokenizer_for};
+//!
+//! let tokenizer = word_tokenizer_for(["a cat", "a dog"], Purpose::Encoder)?;
+//! let template = EncoderTemplate::new(&tokenizer)?;
+//! let [cat, dog] = ["a cat", "a dog"].map(|text| tokenizer.encode(text).unwrap());
+//! let (ids, token_types) = template.pair(&cat, &dog);
+//! assert_eq!(tokenizer.decode_with_special(&ids)?, "[CLS] a cat[SEP] a dog[SEP]");
+//! assert_eq!(token_types, [0, 0, 0, 0, 1, 1, 1]);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::data::batch::EncodedText;
 use crate::error::{Result, TokenPurpose, TokenizerError};

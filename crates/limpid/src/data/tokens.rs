@@ -10,6 +10,22 @@
 //!
 //! All numbers are little-endian. The text is read in blocks, tokenized by all threads, and written
 //! in order; block boundaries do not change the tokens ([`crate::text::Blocks`]).
+//!
+//! ```
+//! use limpid::data::tokens::TokenFile;
+//! use limpid::text::word_tokenizer;
+//!
+//! let folder = std::env::temp_dir();
+//! let name = format!("limpid-doc-tokens-{}", std::process::id());
+//! let (text, cache) = (folder.join(format!("{name}.txt")), folder.join(format!("{name}.tokens")));
+//! std::fs::write(&text, "a cat sat").unwrap();
+//! let tokenizer = word_tokenizer(["a cat sat"])?;
+//! let tokens = TokenFile::build(&cache, &tokenizer, &[text.clone()], None, &mut |_bytes| {})?;
+//! assert_eq!(tokens.slice(0..tokens.len()), tokenizer.encode("a cat sat")?);
+//! # drop(tokens);
+//! # [text, cache].map(|path| std::fs::remove_file(path).unwrap());
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::token_writer::{HEADER, Header, Key, TokenWriter};
 use crate::error::{DataError, Error, Result};

@@ -4,6 +4,7 @@ use super::TextEncoder;
 use crate::data::batch::EncodedText;
 use crate::error::Result;
 use crate::hub::{Pooling, SentenceModule};
+use limpid_tensor::kernels::attention::Span;
 
 /// The length of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +42,10 @@ pub fn embed_with_modules(
 ) -> Result<Vec<Vec<f32>>> {
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
-    embed_tokens(encoder, &encoded, pooling, modules, normalization)
+    Ok(embed_tokens(encoder, &encoded, pooling, modules, normalization))
 }
 
 /// The same of texts that were tokenized before, each as [`TextEncoder::tokenize`] gives it.
-/// # Errors
-/// None: texts that cannot be used were refused when they were tokenized.
 /// # Panics
 /// As [`embed_with_modules`].
 pub fn embed_tokens(
@@ -55,10 +54,9 @@ pub fn embed_tokens(
     pooling: Pooling,
     modules: &[SentenceModule],
     normalization: Normalization,
-) -> Result<Vec<Vec<f32>>> {
-    let mut vectors = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(texts, |_, input, hidden, _| {
-        for span in input.tokens.spans.iter() {
+) -> Vec<Vec<f32>> {
+    encoder.map_batches(texts, |input, hidden| {
+        let embedding = |span: &Span| {
             let rows = match pooling {
                 Pooling::Cls => span.start..span.start + 1,
                 Pooling::Mean => span.start..span.start + span.len,
@@ -75,26 +73,21 @@ pub fn embed_tokens(
             if normalization == Normalization::UnitLength {
                 normalize(&mut vector);
             }
-            vectors.push(vector.into_iter().map(|x| x as f32).collect());
-        }
-        Ok(())
-    })?;
-    Ok(vectors)
+            vector.into_iter().map(|x| x as f32).collect()
+        };
+        input.tokens.spans.iter().map(embedding).collect()
+    })
 }
 
 /// The hidden state of each token of each text, (tokens, c).
-/// # Errors
-/// As [`embed_tokens`].
-pub fn hidden_states(encoder: &TextEncoder, texts: &[EncodedText]) -> Result<Vec<Vec<Vec<f32>>>> {
-    let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(texts, |_, input, hidden, _| {
-        found.extend(input.tokens.spans.iter().map(|span| {
+pub fn hidden_states(encoder: &TextEncoder, texts: &[EncodedText]) -> Vec<Vec<Vec<f32>>> {
+    encoder.map_batches(texts, |input, hidden| {
+        let states = |span: &Span| {
             let rows = span.start..span.start + span.len;
             rows.map(|row| hidden.value().row(row).to_vec()).collect()
-        }));
-        Ok(())
-    })?;
-    Ok(found)
+        };
+        input.tokens.spans.iter().map(states).collect()
+    })
 }
 
 fn normalize(vector: &mut [f64]) {

@@ -9,6 +9,15 @@ use std::path::PathBuf;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum RunError {
+    /// A part to freeze that the model does not have.
+    #[error(
+        "train.freeze: the model has no part '{pattern}' (it has {})",
+        parts.join(", ")
+    )]
+    NothingToFreeze { pattern: String, parts: Vec<String> },
+    /// Every parameter is frozen.
+    #[error("train.freeze leaves nothing to train")]
+    AllFrozen,
     /// A loss or gradient that is infinite or not a number.
     #[error("the {quantity} of step {step} is {value}: training diverged (learning rate {lr:.1e})")]
     Diverged { quantity: Quantity, step: u64, value: f64, lr: f32 },
@@ -71,7 +80,7 @@ pub enum RunError {
     /// Not enough free disk space for what the run will write.
     #[error(
         "{folder} needs about {} of disk space for this run, and {} are free",
-        gigabytes(*needed), gigabytes(*free)
+        size(*needed), size(*free)
     )]
     DiskSpace { folder: PathBuf, needed: u64, free: u64, checkpoint: u64, checkpoints: u64 },
     /// A learning-rate search with too few or too many steps.
@@ -166,8 +175,11 @@ fn names(files: &[String]) -> String {
     if files.is_empty() { "the list of training files".into() } else { files.join(", ") }
 }
 
-fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", bytes as f64 / 1e9)
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes < 1e8 => format!("{:.0} MB", bytes / 1e6),
+        bytes => format!("{:.1} GB", bytes / 1e9),
+    }
 }
 
 /// A run folder or a chart that cannot be shown. Lines count from 1.

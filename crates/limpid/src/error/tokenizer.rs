@@ -45,8 +45,8 @@ pub enum TokenizerError {
     )]
     AddedTokenId { folder: PathBuf, token: String, id: u32, found: Option<u32> },
     /// A language that the vocabulary does not have.
-    #[error("{path}: there is no language '{language}'")]
-    UnknownLanguage { path: PathBuf, language: String },
+    #[error("{path}: there is no language '{language}': there are {}", known.join(", "))]
+    UnknownLanguage { path: PathBuf, language: String, known: Vec<String> },
     /// A tokenizer that `tokenizer.json` cannot describe.
     #[error("the tokenizer cannot be stored as tokenizer.json: {reason}")]
     NotConvertible { reason: String },

@@ -1,8 +1,16 @@
 //! Baselines for translation and summarization.
 //!
-//! Word for word: a dictionary learnt from the training pairs by IBM Model 1 (Brown et al. 1993),
+//! Word for word: a dictionary learned from the training pairs by IBM Model 1 (Brown et al. 1993),
 //! each word replaced in place. Nearest sentence: the translation of the training sentence with the
 //! largest TF-IDF cosine. Lead sentence: the first sentence of a text as its summary.
+//!
+//! ```
+//! use limpid::eval::baselines::{NearestSentence, WordForWord};
+//!
+//! let pairs = [("le chat", "the cat"), ("le chien", "the dog"), ("un chat dort", "a cat sleeps")];
+//! assert_eq!(WordForWord::learn(pairs).translate("le chien"), "The dog");
+//! assert_eq!(NearestSentence::new(pairs).translate("il dort"), "a cat sleeps");
+//! ```
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -63,7 +71,7 @@ pub struct WordForWord {
 }
 
 impl WordForWord {
-    /// Learns a dictionary from (source, target) pairs: five rounds of expectation-maximisation
+    /// Learns a dictionary from (source, target) pairs: five rounds of expectation-maximization
     /// over t(target | source).
     pub fn learn<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut sources, mut targets) = (Numbers::default(), Numbers::default());
@@ -92,7 +100,7 @@ impl WordForWord {
     }
 }
 
-/// IBM Model 1: the most likely target word of each source word, by expectation-maximisation over
+/// IBM Model 1: the most likely target word of each source word, by expectation-maximization over
 /// t(target | source).
 ///
 /// Only words that were seen together have an entry. The entries of all sentences are numbered

@@ -9,6 +9,14 @@
 //! hypotheses and r of all references, where each hypothesis counts the reference whose length is
 //! closest to its own. Precisions are in percent. [`Smooth`] defines the precision of an order
 //! without a match.
+//!
+//! ```
+//! use limpid::eval::Bleu;
+//!
+//! let score = Bleu::default().sentence("the cat sat on the mat", &["the cat sat on a mat"])?;
+//! assert!((score.precisions[0] - 100.0 * 5.0 / 6.0).abs() < 1e-9);
+//! # Ok::<(), limpid::error::EvalError>(())
+//! ```
 
 use std::collections::HashMap;
 use std::fmt;

@@ -10,6 +10,14 @@
 //! The sums behind each fraction run over the whole corpus. Of several references each line uses
 //! the one it scores best with. Unlike BLEU, chrF needs no tokenizer: whitespace is ignored, and
 //! in chrF++ words only lose a punctuation mark at one end.
+//!
+//! ```
+//! use limpid::eval::Chrf;
+//!
+//! let score = Chrf::default().sentence("a cat", &["a cat"])?;
+//! assert_eq!(score.score, 100.0);
+//! # Ok::<(), limpid::error::EvalError>(())
+//! ```
 
 use super::metric::{Metric, count_lines, ngrams, signature};
 use super::{Case, EvalError, is_space, words};

@@ -6,6 +6,16 @@
 //!
 //! A fraction 0/0 counts as 0, as in scikit-learn. The macro average is over the classes that occur
 //! as label or as prediction; with one label per text the micro F1 is the accuracy.
+//!
+//! ```
+//! use limpid::eval::classification::ConfusionMatrix;
+//!
+//! // Four texts of two classes, one of them classified wrongly.
+//! let matrix = ConfusionMatrix::new(2, &[0, 0, 1, 1], &[0, 1, 1, 1])?;
+//! assert_eq!(matrix.accuracy(), 0.75);
+//! assert_eq!((matrix.class(0).precision, matrix.class(0).recall), (1.0, 0.5));
+//! # Ok::<(), limpid::error::EvalError>(())
+//! ```
 
 use super::{EvalError, FScore, ratio};
 

@@ -7,6 +7,14 @@
 //!
 //! distinct-n is that of Li et al. 2016. It falls with the number and length of the texts, so only
 //! sets of the same number of texts of similar length are comparable.
+//!
+//! ```
+//! use limpid::eval::diversity::{distinct, repeated};
+//!
+//! let text = ["the", "cat", "the", "cat"];
+//! assert_eq!(repeated(&text, 1), 0.5);
+//! assert_eq!(distinct(&[text, ["the", "dog", "the", "dog"]], 1), 3.0 / 8.0);
+//! ```
 
 use std::collections::HashSet;
 

@@ -1,4 +1,19 @@
 //! BLEU by source length: shows models that fail on long sentences.
+//!
+//! ```
+//! use limpid::eval::lengths::bleu_by_length;
+//! use limpid::eval::{Bleu, BleuTokenizer};
+//!
+//! let sources = ["Merci", "Le petit chat noir dort"];
+//! let hypotheses = ["Thanks", "The small black cat sleeps"];
+//! let references = [vec!["Thanks"], vec!["The little black cat sleeps"]];
+//! let bleu = Bleu::default();
+//! let groups =
+//!     bleu_by_length(&bleu, BleuTokenizer::V13a, &[3], &sources, &hypotheses, &references)?;
+//! assert_eq!((groups[0].to, groups[0].lines), (Some(3), 1));
+//! assert_eq!((groups[1].from, groups[1].to), (4, None));
+//! # Ok::<(), limpid::error::EvalError>(())
+//! ```
 
 use super::metric::count_lines;
 use super::{Bleu, BleuScore, BleuTokenizer, EvalError, signature, words};

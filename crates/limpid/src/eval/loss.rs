@@ -1,4 +1,18 @@
 //! Cross-entropy loss of a model on given text: the mean of −ln p per token.
+//!
+//! ```
+//! use limpid::eval::loss::sequences_loss;
+//! use limpid::model::config::DecoderConfig;
+//! use limpid::model::{Model, Stack};
+//!
+//! let model = Model::new(DecoderConfig::gpt2(50, 8, 1, 2, 8), 1)?;
+//! let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+//! let loss = sequences_loss((gpt, &model.params), [vec![3, 1, 4, 1, 5]]);
+//! assert_eq!(loss.tokens, 4);
+//! // Weights near 0: all tokens are about equally likely.
+//! assert!((loss.perplexity() - 50.0).abs() < 2.0);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use crate::data::batch::{LmBatch, PairBatch};
 use crate::model::{Decoder, Seq2Seq};

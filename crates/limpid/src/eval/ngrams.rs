@@ -6,6 +6,15 @@
 //! ```
 //!
 //! k is the number of distinct words that follow u (Witten and Bell 1991).
+//!
+//! ```
+//! use limpid::eval::ngrams::{NGrams, Order};
+//!
+//! let model = NGrams::learn(&[vec![0, 1, 0, 1, 0, 2]], 3);
+//! // After 0 came 1 twice and 2 once.
+//! let [one, two] = [1, 2].map(|word| model.probability(Order::Bigram, 0, word));
+//! assert!(one > two && model.loss(Order::Bigram, &[vec![0, 1]]).mean() < 1.0);
+//! ```
 
 use super::loss::Loss;
 use std::collections::HashMap;

@@ -7,6 +7,20 @@
 //! p-value is how often that gives a larger difference than observed (Riezler and Maxwell 2005).
 //! The statistics are sacreBLEU's; the random numbers are our own, a function of seed and position,
 //! so the same seed gives the same digits on every machine.
+//!
+//! ```
+//! use limpid::eval::resample::{Bootstrap, Interval};
+//! use limpid::eval::{Bleu, count_lines};
+//!
+//! let hypotheses = ["a cat sat on the mat", "the dog ran"];
+//! let references = [vec!["the cat sat on the mat"], vec!["the dog ran away"]];
+//! let bleu = Bleu::default();
+//! let counts = count_lines(&bleu, &hypotheses, &references)?;
+//! let bootstrap = Bootstrap { samples: 1000, seed: 1 };
+//! let interval = Interval::of(&bootstrap.scores(&bleu, &counts));
+//! println!("BLEU {:.1} ± {:.1}", interval.mean, interval.half_width);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::metric::{Counts, Metric};
 use limpid_tensor::rng::Stream;

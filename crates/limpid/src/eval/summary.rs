@@ -1,4 +1,14 @@
 //! Scores of summaries: ROUGE-L and exact match, beside the lead-sentence baseline.
+//!
+//! ```
+//! use limpid::eval::summary::SummaryScores;
+//!
+//! let pairs = [("A cat sat. It ran away.".to_string(), "A cat ran away.".to_string())];
+//! let own = SummaryScores::of(&["A cat ran away."], &pairs);
+//! let lead = SummaryScores::of_leads(&pairs);
+//! assert_eq!((own.rouge_l, own.exact), (1.0, 1.0));
+//! assert!(lead.rouge_l < 1.0);
+//! ```
 
 use super::FScore;
 use super::baselines::lead_sentence;

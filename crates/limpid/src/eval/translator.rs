@@ -1,5 +1,25 @@
 //! Evaluation of a translator on sentence pairs: its loss on the references, and BLEU and chrF of
 //! its own translations. Shared by training and evaluation, so that they cannot disagree.
+//!
+//! ```
+//! use limpid::eval::Case;
+//! use limpid::eval::translator::score_translator;
+//! use limpid::generate::DecodingConfig;
+//! use limpid::model::Model;
+//! use limpid::model::config::EncoderDecoderConfig;
+//! use limpid::text::word_tokenizer;
+//!
+//! let tokenizer = word_tokenizer(["Il dort.", "He sleeps."])?;
+//! let model = Model::new(EncoderDecoderConfig::new(tokenizer.vocab_size(), 1, 2, 8, 8), 1)?;
+//! let translator = model.stack.translator().expect("an encoder-decoder");
+//! let pairs = [("Il dort.".to_string(), "He sleeps.".to_string())];
+//! let files = ["test.fr".as_ref(), "test.en".as_ref()]; // named in errors
+//! let decoding = DecodingConfig::greedy(&[translator.end()]);
+//! let (model, data) = ((translator, &model.params), (&pairs[..], files));
+//! let scores = score_translator(model, &tokenizer, data, &decoding, Case::Mixed)?;
+//! println!("BLEU {:.1}, perplexity {:.1}", scores.bleu.score, scores.loss.perplexity());
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::lengths::{LENGTH_BOUNDS, LengthGroup, bleu_by_length};
 use super::loss::{Loss, pairs_loss};
@@ -73,8 +93,7 @@ pub fn score_translator(
     let loss = pairs_loss((model, params), ids.iter().map(|(source, target)| (source, target)));
     let sources: Vec<&str> = pairs.iter().map(|(source, _)| source.as_str()).collect();
     let options = TranslateOptions::default();
-    let found =
-        translate_with((model, params), tokenizer, &sources, decoding, &options, &mut |_| Ok(()))?;
+    let found = translate_with((model, params), tokenizer, &sources, decoding, &options, None)?;
     // One line each, as in a file of translations: scoring that file gives the same result.
     let translations: Vec<String> = found.into_iter().map(|best| one_line(&best[0].text)).collect();
     let texts: Vec<&str> = translations.iter().map(String::as_str).collect();

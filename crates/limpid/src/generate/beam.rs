@@ -12,15 +12,16 @@
 //! possible there are fewer, not copies with a score of −10⁹. Of equal scores the earlier beam and
 //! the smaller token come first. The caches follow by [`Session::select`].
 
+use super::Session;
+use super::batching::{Running, Search};
 use super::decoding::{BeamSearch, EarlyStopping};
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
 use super::tokens::FinishReason;
 use super::trace::{
     BeamCandidate, BeamStep, Observer, RunningBeam, ScoredTokens, Trace, next_tokens,
 };
-use super::{Session, argmax};
 use crate::error::Result;
-use limpid_tensor::kernels::softmax::softmax_forward;
+use limpid_tensor::kernels::softmax::{largest, log_softmax};
 
 /// A finished sequence.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,13 +36,26 @@ pub struct Hypothesis {
     pub finish_reason: FinishReason,
 }
 
+/// The settings of a search.
+#[derive(Clone, Copy)]
+pub(super) struct Settings<'a> {
+    pub config: &'a BeamSearch,
+    pub processor: &'a LogitsProcessor,
+    /// Of the session.
+    pub capacity: usize,
+}
+
 /// The search for one prompt.
-struct Search<'a> {
+pub(super) struct Beams<'a> {
+    /// The number that the observer knows it by.
+    pub number: usize,
     prompt: &'a [u32],
     max_new_tokens: usize,
+    step: usize,
     beams: Vec<Beam>,
     /// Best first.
     finished: Vec<Hypothesis>,
+    settings: Settings<'a>,
 }
 
 /// A hypothesis that is not finished.
@@ -67,47 +81,25 @@ pub fn beam_search(
     processor: &LogitsProcessor,
     observer: &mut impl Observer,
 ) -> Result<Vec<Vec<Hypothesis>>> {
-    let mut searches: Vec<Search> = prompts
-        .iter()
-        .zip(max_new_tokens)
-        .map(|(prompt, max_new_tokens)| Search::new(prompt, *max_new_tokens, session.capacity()))
-        .collect();
-    let mut input = prompts.to_vec();
-    let mut step = 0;
-    // The first rows are one for each prompt, also for those that want no token.
-    let mut row_of: Vec<usize> = (0..prompts.len()).collect();
-    while searches.iter().any(|search| !search.beams.is_empty()) {
-        let logits = session.advance(&input);
-        let (mut rows, mut tokens, mut next_row_of) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, search) in searches.iter_mut().enumerate() {
-            let first_row = row_of[i];
-            let row = |b: usize| logits.row(first_row + b);
-            next_row_of.push(rows.len());
-            if search.beams.is_empty() {
-                continue;
-            }
-            for parent in search.advance(i, step, row, config, processor, observer)? {
-                rows.push(first_row + parent);
-            }
-            let last = |beam: &Beam| beam.tokens[beam.tokens.len() - 1..].to_vec();
-            tokens.extend(search.beams.iter().map(last));
-        }
-        row_of = next_row_of;
-        if rows.iter().copied().ne(0..input.len()) {
-            session.select(&rows);
-        }
-        input = tokens;
-        step += 1;
+    let mut running = Running::new();
+    for (i, (prompt, max_new_tokens)) in prompts.iter().zip(max_new_tokens).enumerate() {
+        let settings = Settings { config, processor, capacity: session.capacity() };
+        running.add(Beams::new(i, prompt, *max_new_tokens, settings));
     }
-    let best =
-        |search: Search| search.finished.into_iter().take(config.num_return_sequences).collect();
-    Ok(searches.into_iter().map(best).collect())
+    let mut searches = running.finish(session, observer)?;
+    searches.sort_by_key(|search| search.number);
+    Ok(searches.into_iter().map(Beams::into_best).collect())
 }
 
-impl<'a> Search<'a> {
-    fn new(prompt: &'a [u32], max_new_tokens: usize, capacity: usize) -> Self {
+impl<'a> Beams<'a> {
+    pub fn new(
+        number: usize,
+        prompt: &'a [u32],
+        max_new_tokens: usize,
+        settings: Settings<'a>,
+    ) -> Self {
         // The last token needs no position: nothing follows it.
-        let max_new_tokens = max_new_tokens.min(capacity + 1 - prompt.len());
+        let max_new_tokens = max_new_tokens.min(settings.capacity + 1 - prompt.len());
         let first = Beam { tokens: prompt.to_vec(), sum: 0.0 };
         let nothing = Hypothesis {
             tokens: Vec::new(),
@@ -117,69 +109,40 @@ impl<'a> Search<'a> {
         };
         let (beams, finished) =
             if max_new_tokens == 0 { (vec![], vec![nothing]) } else { (vec![first], vec![]) };
-        Self { prompt, max_new_tokens, beams, finished }
+        Self { number, prompt, max_new_tokens, step: 0, beams, finished, settings }
     }
 
-    /// Extends every beam by one token. Gives, for each new beam, which one of the last step it
-    /// continues.
-    fn advance<'s>(
-        &mut self,
-        i: usize,
-        step: usize,
-        row: impl Fn(usize) -> &'s [f32],
-        config: &BeamSearch,
-        processor: &LogitsProcessor,
+    /// The best hypotheses, as many as were asked for.
+    pub fn into_best(mut self) -> Vec<Hypothesis> {
+        self.finished.truncate(self.settings.config.num_return_sequences);
+        self.finished
+    }
+
+    /// Tells the observer of a step: the beams before it and its candidates.
+    fn report(
+        &self,
+        beams: Vec<RunningBeam>,
+        candidates: Vec<BeamCandidate>,
         observer: &mut impl Observer,
-    ) -> Result<Vec<usize>> {
-        // So many that enough are left if every one that can end does.
-        let wanted = config.num_beams * (1 + processor.eos_token_ids.len()).max(2);
-        let mut best = Best::new(wanted);
-        let trace = observer.trace();
-        let mut distributions = Vec::new();
-        for (b, beam) in self.beams.iter().enumerate() {
-            let mut scores = log_probabilities(row(b));
-            let before = (trace != Trace::Off).then(|| scores.clone());
-            let (tokens, max_new_tokens) = (&beam.tokens, self.max_new_tokens);
-            let input = ProcessorInput { tokens, new_tokens: step, max_new_tokens };
-            processor.apply(&mut scores, input);
-            check_logits(&scores, step)?;
-            best.offer(b, beam.sum, &scores);
-            distributions.extend(before.map(|before| (before, scores)));
-        }
-        let mut candidates = best.finish();
-        let before = self.running_beams(&distributions, &candidates, trace);
-        let parents = self.extend(i, step, &mut candidates, config, processor, observer)?;
-        if trace != Trace::Off {
-            let running = |beam: &Beam| ScoredTokens {
-                tokens: beam.tokens[self.prompt.len()..].to_vec(),
-                score: beam.sum,
-            };
-            let done = |h: &Hypothesis| ScoredTokens { tokens: h.tokens.clone(), score: h.score };
-            let running = self.beams.iter().map(running).collect();
-            let finished = self.finished.iter().map(done).collect();
-            let (prompt, beams) = (i, before);
-            observer.on_beam_step(BeamStep {
-                step,
-                prompt,
-                beams,
-                candidates,
-                running,
-                finished,
-            })?;
-        }
-        Ok(parents)
+    ) -> Result<()> {
+        let running = |beam: &Beam| ScoredTokens {
+            tokens: beam.tokens[self.prompt.len()..].to_vec(),
+            score: beam.sum,
+        };
+        let done = |h: &Hypothesis| ScoredTokens { tokens: h.tokens.clone(), score: h.score };
+        let running = self.beams.iter().map(running).collect();
+        let finished = self.finished.iter().map(done).collect();
+        let (step, prompt) = (self.step, self.number);
+        observer.on_beam_step(BeamStep { step, prompt, beams, candidates, running, finished })
     }
 
     /// Candidates become finished hypotheses and the next beams. Gives the parents of the latter.
     fn extend(
         &mut self,
-        i: usize,
-        step: usize,
         candidates: &mut [BeamCandidate],
-        config: &BeamSearch,
-        processor: &LogitsProcessor,
         observer: &mut impl Observer,
     ) -> Result<Vec<usize>> {
+        let (step, Settings { config, processor, .. }) = (self.step, self.settings);
         let num_beams = config.num_beams;
         let last = step + 1 >= self.max_new_tokens;
         let mut beams = Vec::with_capacity(num_beams);
@@ -190,7 +153,7 @@ impl<'a> Search<'a> {
                 Some(FinishReason::EosToken)
             } else {
                 tokens.push(candidate.id);
-                match observer.is_finished(i, &tokens[self.prompt.len()..])? {
+                match observer.is_finished(self.number, &tokens[self.prompt.len()..])? {
                     true => Some(FinishReason::StopString),
                     false => last.then_some(FinishReason::Length),
                 }
@@ -266,16 +229,47 @@ impl<'a> Search<'a> {
     }
 }
 
-/// ln softmax(logits).
-fn log_probabilities(logits: &[f32]) -> Vec<f32> {
-    let mut p = vec![0.0; logits.len()];
-    softmax_forward(&mut p, logits, logits.len());
-    let best = argmax(logits);
-    // The largest has p = 1/Σ exp(z − max): its logarithm is precise, that of a p that rounds to 0
-    // would not be.
-    let log_sum = logits[best] - p[best].ln();
-    p.iter_mut().zip(logits).for_each(|(p, z)| *p = z - log_sum);
-    p
+impl Search for Beams<'_> {
+    fn prompt(&self) -> &[u32] {
+        self.prompt
+    }
+
+    fn is_running(&self) -> bool {
+        !self.beams.is_empty()
+    }
+
+    fn step(
+        &mut self,
+        logits: &mut [f32],
+        v: usize,
+        observer: &mut impl Observer,
+    ) -> Result<Vec<(usize, u32)>> {
+        let Settings { config, processor, .. } = self.settings;
+        // So many that enough are left if every one that can end does.
+        let wanted = config.num_beams * (1 + processor.eos_token_ids.len()).max(2);
+        let mut best = Best::new(wanted);
+        let trace = observer.trace();
+        let mut distributions = Vec::new();
+        for (b, (beam, scores)) in self.beams.iter().zip(logits.chunks_exact_mut(v)).enumerate() {
+            log_softmax(scores);
+            let before = (trace != Trace::Off).then(|| scores.to_vec());
+            let (tokens, max_new_tokens) = (&beam.tokens, self.max_new_tokens);
+            let input = ProcessorInput { tokens, new_tokens: self.step, max_new_tokens };
+            processor.apply(scores, input);
+            check_logits(scores, self.step)?;
+            best.offer(b, beam.sum, scores);
+            distributions.extend(before.map(|before| (before, scores.to_vec())));
+        }
+        let mut candidates = best.finish();
+        let before = self.running_beams(&distributions, &candidates, trace);
+        let parents = self.extend(&mut candidates, observer)?;
+        if trace != Trace::Off {
+            self.report(before, candidates, observer)?;
+        }
+        self.step += 1;
+        let last = |beam: &Beam| *beam.tokens.last().expect("a beam has its prompt");
+        Ok(parents.into_iter().zip(self.beams.iter().map(last)).collect())
+    }
 }
 
 /// The largest sums of all that are offered, without sorting the rest.
@@ -286,25 +280,30 @@ struct Best {
     bar: f32,
 }
 
+/// Scores that are looked at together: most are below the bar.
+const CHUNK: usize = 256;
+
 impl Best {
     fn new(wanted: usize) -> Self {
         Self { wanted, kept: Vec::with_capacity(4 * wanted), bar: f32::NEG_INFINITY }
     }
 
     fn offer(&mut self, beam: usize, sum: f32, scores: &[f32]) {
-        for (id, score) in scores.iter().enumerate() {
-            let total = sum + score;
-            // Of equal sums the earlier beam and the smaller token win.
-            if total > self.bar {
-                self.kept.push(BeamCandidate {
-                    beam,
-                    id: id as u32,
-                    log_probability: *score,
-                    sum: total,
-                    finishes: false,
-                });
-                if self.kept.len() == 4 * self.wanted {
-                    self.shrink();
+        for (chunk, first) in scores.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
+            // Rounding keeps the order, so the largest score has the largest sum.
+            if sum + largest(chunk) <= self.bar {
+                continue;
+            }
+            for (id, score) in (first..).zip(chunk) {
+                let total = sum + score;
+                // Of equal sums the earlier beam and the smaller token win.
+                if total > self.bar {
+                    let (log_probability, finishes) = (*score, false);
+                    let sum = total;
+                    self.kept.push(BeamCandidate { beam, id, log_probability, sum, finishes });
+                    if self.kept.len() == 4 * self.wanted {
+                        self.shrink();
+                    }
                 }
             }
         }
@@ -361,7 +360,8 @@ mod tests {
 
     #[test]
     fn log_probabilities_are_precise_even_where_the_probability_is_zero() {
-        let got = log_probabilities(&[0.0, -1.0, -200.0, f32::NEG_INFINITY]);
+        let mut got = [0.0, -1.0, -200.0, f32::NEG_INFINITY];
+        log_softmax(&mut got);
         let log_sum = (1.0_f64 + (-1.0_f64).exp()).ln();
         for (got, z) in got.iter().zip([0.0, -1.0, -200.0]) {
             assert!((f64::from(*got) - (z - log_sum)).abs() < 1e-5, "{got}");

@@ -10,7 +10,7 @@ use super::trace::Trace;
 use crate::error::{GenerationError, Result};
 use crate::model::Decoder;
 use crate::text::Tokenizer;
-use limpid_tensor::params::Params;
+use limpid_tensor::packed_weights::Weights;
 
 /// Sequences per batch.
 const BATCH_SIZE: usize = 32;
@@ -45,16 +45,18 @@ pub struct GenerateOptions {
 /// # Errors
 /// A [`GenerationError`] for a prompt that does not fit or settings that cannot work, and every
 /// error of `on_event`.
-pub fn generate<S: AsRef<str>>(
-    (model, params): (&Decoder, &Params),
+pub fn generate<'a, S: AsRef<str>>(
+    (model, weights): (&'a Decoder, impl Into<Weights<'a>>),
     tokenizer: &Tokenizer,
     prompts: &[S],
     config: &DecodingConfig,
     options: &GenerateOptions,
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
+    let weights = weights.into();
     let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
-    generate_in(model, &(model, params), tokenizer, &prompts, config, options, on_event)
+    let model = (model, weights);
+    generate_in(model, &model, tokenizer, &prompts, config, options, on_event)
 }
 
 /// A prompt of a language model.
@@ -91,7 +93,7 @@ impl Prompt<'_> {
 /// # Errors
 /// As [`generate()`].
 pub fn generate_in(
-    model: &Decoder,
+    (model, weights): (&Decoder, Weights),
     sessions: &dyn Sessions,
     tokenizer: &Tokenizer,
     prompts: &[Prompt],
@@ -110,15 +112,16 @@ pub fn generate_in(
     };
     let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
     let generator = TextGenerator {
-        session: &|inputs, capacity| sessions.open(&vec![&[][..]; inputs.len()], capacity),
+        session: &|capacity| sessions.open(capacity),
+        weights,
         config,
         inputs,
         overflow: options.overflow,
         trace: options.trace,
+        sequences: BATCH_SIZE,
     };
-    let names = generator.names(0..generator.inputs.len());
-    let (_, beams) = config.samples_and_beams();
-    generator.run(names.chunks((BATCH_SIZE / beams).max(1)).map(<[_]>::to_vec), on_event)
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
 }
 
 /// Prompts, and how many tokens may follow them.

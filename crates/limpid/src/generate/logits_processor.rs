@@ -18,6 +18,10 @@
 //! `renormalize_logits` is set.
 
 use crate::error::{GenerationError, Result};
+use limpid_tensor::kernels::softmax::{largest, largest_or_nan};
+
+/// Logits that are looked at together.
+const CHUNK: usize = 256;
 
 /// An upper bound for numbers of tokens: a larger one is a slip.
 const MAX_TOKENS: usize = 1 << 31;
@@ -198,15 +202,18 @@ pub(super) fn out_of_range(
     GenerationError::OutOfRange { key, found: found.to_string(), expected: expected.into() }.into()
 }
 
-/// Checks that a token can be selected: no logit is NaN, and not all of them are −∞.
-pub(super) fn check_logits(logits: &[f32], step: usize) -> Result<()> {
-    if logits.iter().any(|z| z.is_nan()) {
-        return Err(GenerationError::NotANumber { step }.into());
-    }
-    if logits.iter().all(|z| *z == f32::NEG_INFINITY) {
-        return Err(GenerationError::NoCandidates { step }.into());
-    }
-    Ok(())
+/// The index of the largest logit, of equals the first; checks that a token can be selected: no
+/// logit is NaN, and not all of them are −∞.
+pub(super) fn check_logits(logits: &[f32], step: usize) -> Result<usize> {
+    let max = match largest_or_nan(logits) {
+        f32::NEG_INFINITY => return Err(GenerationError::NoCandidates { step }.into()),
+        max if max.is_nan() => return Err(GenerationError::NotANumber { step }.into()),
+        max => max,
+    };
+    let chunk = logits.chunks(CHUNK).position(|chunk| largest(chunk) == max);
+    let first = CHUNK * chunk.expect("the largest is in one of them");
+    let at = logits[first..].iter().position(|z| *z == max).expect("the largest is in this one");
+    Ok(first + at)
 }
 
 #[cfg(test)]
@@ -310,6 +317,9 @@ mod tests {
         ] {
             assert!(bad.validate(5).is_err(), "{bad:?}");
         }
+        let mut many = vec![-1.0; 1_000];
+        (many[700], many[999]) = (3.0, 3.0);
+        assert_eq!(check_logits(&many, 0).unwrap(), 700, "of equals the first");
         let error = check_logits(&[OUT, f32::NAN], 0).unwrap_err();
         assert!(matches!(error, Error::Generation(GenerationError::NotANumber { step: 0 })));
         let error = check_logits(&[OUT, OUT], 3).unwrap_err();

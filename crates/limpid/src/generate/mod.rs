@@ -1,7 +1,8 @@
 //! Text generation: sessions with caches, greedy search, sampling, beam search, logits processors.
 //!
-//! A [`Session`] is the state of a batch of sequences: it takes tokens and gives the logits of the
-//! next ones. It owns the caches; the model and its parameters are shared and never change.
+//! [`Slots`] are sequences that come, share their past and go; a [`Session`] is a batch of them in
+//! an order: it takes tokens and gives the logits of the next ones. They own the caches; the model
+//! and its parameters are shared and never change.
 //!
 //! | | |
 //! |---|---|
@@ -27,6 +28,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod batching;
 mod beam;
 pub mod chat;
 mod decoding;
@@ -34,9 +36,11 @@ mod events;
 mod language_model;
 mod logits_processor;
 mod options;
+mod recurrent_slots;
 pub mod sampling;
 mod session;
 mod sessions;
+mod slots;
 mod stream;
 mod texts;
 mod tokens;
@@ -51,8 +55,10 @@ pub use events::{Event, OnEvent};
 pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate, generate_in};
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
-pub use session::{DecoderSession, EncoderDecoderSession, RecurrentSession};
+pub use recurrent_slots::RecurrentSlots;
+pub use session::{Batch, DecoderSession, EncoderDecoderSession, RecurrentSession};
 pub use sessions::{Cost, Sessions};
+pub use slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
 pub use stream::TextStream;
 pub use texts::Generated;
 pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};
@@ -78,6 +84,15 @@ pub trait Session {
     /// Keeps these sequences, in this order. One may be kept twice (a beam that splits) or not at
     /// all (one that has ended).
     fn select(&mut self, sequences: &[usize]);
+
+    /// Adds an empty sequence for each source at the end of the batch; the sources of a decoder are
+    /// empty.
+    /// # Panics
+    /// If the batch is fixed, as it is by default.
+    #[track_caller]
+    fn join(&mut self, sources: &[&[u32]]) {
+        assert!(sources.is_empty(), "{} more sequences for a fixed batch", sources.len());
+    }
 
     /// The largest number of tokens of a sequence.
     fn capacity(&self) -> usize;

@@ -1,170 +1,118 @@
-//! Sessions of the three autoregressive stacks: prompts in one pass, then a token at a time. What
-//! came before is kept: cached keys and values, or the hidden state of a recurrent model; and the
-//! encoded source.
+//! Sessions of the three autoregressive stacks: a batch of sequences in an order, over [`Slots`].
 
 use super::Session;
-use crate::data::batch::Packed;
-use crate::model::encoder_decoder::Memory;
-use crate::model::recurrent::RecurrentMemory;
+use super::recurrent_slots::RecurrentSlots;
+use super::slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
 use crate::model::{Decoder, EncoderDecoder, Recurrent, Seq2Seq};
-use crate::nn::KvCache;
-use limpid_tensor::ops::RecurrentState;
-use limpid_tensor::params::Params;
-use limpid_tensor::tape::Tape;
+use limpid_tensor::packed_weights::Weights;
 use limpid_tensor::tensor::Tensor;
-use std::sync::Arc;
+
+/// Sequences of a model in the order of a batch.
+pub struct Batch<S> {
+    slots: S,
+    order: Vec<Slot>,
+}
 
 /// Sequences that a decoder generates.
-pub struct DecoderSession<'a> {
-    model: &'a Decoder,
-    params: &'a Params,
-    caches: Vec<KvCache>,
-    capacity: usize,
-}
-
-impl<'a> DecoderSession<'a> {
-    /// `sequences` empty sequences of at most `capacity` tokens.
-    pub fn new(model: &'a Decoder, params: &'a Params, sequences: usize, capacity: usize) -> Self {
-        let capacity = capacity.min(model.config().max_position_embeddings);
-        Self { model, params, caches: model.caches(sequences, capacity), capacity }
-    }
-}
-
-impl Session for DecoderSession<'_> {
-    #[track_caller]
-    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
-        let input = Packed::continuing(tokens, self.caches[0].lengths());
-        let mut tape = Tape::inference(self.params);
-        let hidden = self.model.hidden(&mut tape, &input, Some(&mut self.caches));
-        // Only the last position of each sequence predicts the next token.
-        let last = tape.rows(&hidden, &input.last_rows());
-        self.model.logits(&mut tape, &last).value().clone()
-    }
-
-    fn select(&mut self, sequences: &[usize]) {
-        self.caches.iter_mut().for_each(|cache| cache.select(sequences));
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-}
+pub type DecoderSession<'a> = Batch<DecoderSlots<'a>>;
 
 /// Target sequences that an encoder-decoder generates.
-pub struct EncoderDecoderSession<'a> {
-    model: &'a EncoderDecoder,
-    params: &'a Params,
-    memory: Memory,
-    caches: Vec<KvCache>,
-    capacity: usize,
-}
-
-impl<'a> EncoderDecoderSession<'a> {
-    /// Encodes the sources; the targets are empty and grow to at most `capacity` tokens.
-    pub fn new<S: AsRef<[u32]>>(
-        model: &'a EncoderDecoder,
-        params: &'a Params,
-        sources: &[S],
-        capacity: usize,
-    ) -> Self {
-        let source = Packed::new(sources);
-        let mut tape = Tape::inference(params);
-        let encoded = model.encode(&mut tape, &source);
-        let memory = model.memory(&mut tape, &encoded, &source);
-        let capacity = capacity.min(model.config().max_position_embeddings);
-        let caches = model.caches(sources.len(), capacity);
-        Self { model, params, memory, caches, capacity }
-    }
-}
-
-impl Session for EncoderDecoderSession<'_> {
-    #[track_caller]
-    fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
-        let input = Packed::continuing(tokens, self.caches[0].lengths());
-        let mut tape = Tape::inference(self.params);
-        let hidden = self.model.decode(&mut tape, &input, &self.memory, Some(&mut self.caches));
-        let last = tape.rows(&hidden, &input.last_rows());
-        self.model.logits(&mut tape, &last).value().clone()
-    }
-
-    fn select(&mut self, sequences: &[usize]) {
-        self.caches.iter_mut().for_each(|cache| cache.select(sequences));
-        // The source's rows stay where they are: only which sequence attends to which changes.
-        self.memory.spans = sequences.iter().map(|i| self.memory.spans[*i]).collect();
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-}
+pub type EncoderDecoderSession<'a> = Batch<EncoderDecoderSlots<'a>>;
 
 /// Target sequences that a recurrent encoder-decoder generates.
-pub struct RecurrentSession<'a> {
-    model: &'a Recurrent,
-    params: &'a Params,
-    /// Its states are those after the tokens so far.
-    memory: RecurrentMemory,
-    capacity: usize,
-}
+pub type RecurrentSession<'a> = Batch<RecurrentSlots<'a>>;
 
-impl<'a> RecurrentSession<'a> {
-    /// Encodes the sources; the targets are empty and grow to at most `capacity` tokens.
-    pub fn new<S: AsRef<[u32]>>(
-        model: &'a Recurrent,
-        params: &'a Params,
-        sources: &[S],
+impl<'a> Batch<DecoderSlots<'a>> {
+    /// `sequences` empty sequences of at most `capacity` tokens.
+    pub fn new(
+        model: &'a Decoder,
+        weights: impl Into<Weights<'a>>,
+        sequences: usize,
         capacity: usize,
     ) -> Self {
-        let memory = model.encode(&mut Tape::inference(params), &Packed::new(sources));
-        Self { model, params, memory, capacity: capacity.min(model.config().max_length) }
+        Self::over(DecoderSlots::new(model, weights, capacity), &vec![[0_u32; 0]; sequences])
     }
 }
 
-impl Session for RecurrentSession<'_> {
+impl<'a> Batch<EncoderDecoderSlots<'a>> {
+    /// Encodes the sources; the targets are empty and grow to at most `capacity` tokens.
+    pub fn new<T: AsRef<[u32]>>(
+        model: &'a EncoderDecoder,
+        weights: impl Into<Weights<'a>>,
+        sources: &[T],
+        capacity: usize,
+    ) -> Self {
+        Self::over(EncoderDecoderSlots::new(model, weights, capacity), sources)
+    }
+}
+
+impl<'a> Batch<RecurrentSlots<'a>> {
+    /// Encodes the sources; the targets are empty and grow to at most `capacity` tokens.
+    pub fn new<T: AsRef<[u32]>>(
+        model: &'a Recurrent,
+        weights: impl Into<Weights<'a>>,
+        sources: &[T],
+        capacity: usize,
+    ) -> Self {
+        Self::over(RecurrentSlots::new(model, weights, capacity), sources)
+    }
+}
+
+impl<S: Slots> Batch<S> {
+    /// A batch with an empty sequence for each source.
+    pub fn over<T: AsRef<[u32]>>(slots: S, sources: &[T]) -> Self {
+        let mut batch = Self { slots, order: Vec::new() };
+        batch.join(&sources.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        batch
+    }
+}
+
+impl<S: Slots> Session for Batch<S> {
     #[track_caller]
     fn advance(&mut self, tokens: &[Vec<u32>]) -> Tensor {
-        let input = Packed::new(tokens);
-        let mut tape = Tape::inference(self.params);
-        let RecurrentMemory { source, states } = &self.memory;
-        let (hidden, states) = self.model.decode(&mut tape, &input, source.as_ref(), states);
-        self.memory.states = states;
-        let last = tape.rows(&hidden, &input.last_rows());
-        self.model.logits(&mut tape, &last).value().clone()
+        assert_eq!(tokens.len(), self.order.len(), "advance: tokens for every sequence");
+        let tokens: Vec<(Slot, &[u32])> =
+            self.order.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
+        self.slots.advance(&tokens)
     }
 
     fn select(&mut self, sequences: &[usize]) {
-        let mut tape = Tape::inference(self.params);
-        let rows: Arc<[u32]> = sequences.iter().map(|i| *i as u32).collect();
-        for state in self.memory.states.iter_mut().flatten() {
-            let (h, c) =
-                (tape.rows(&state.h, &rows), state.c.as_ref().map(|c| tape.rows(c, &rows)));
-            *state = RecurrentState { h, c };
-        }
-        if let Some(source) = &mut self.memory.source {
-            // The source's rows stay where they are: only which sequence attends to which changes.
-            source.spans = sequences.iter().map(|i| source.spans[*i]).collect();
+        let mut taken = vec![false; self.order.len()];
+        let select = |i: &usize| match std::mem::replace(&mut taken[*i], true) {
+            false => self.order[*i],
+            true => self.slots.fork(self.order[*i]),
+        };
+        let order = sequences.iter().map(select).collect();
+        let before = std::mem::replace(&mut self.order, order);
+        let dropped = before.into_iter().zip(taken).filter(|(_, taken)| !taken);
+        dropped.for_each(|(slot, _)| self.slots.close(slot));
+    }
+
+    fn join(&mut self, sources: &[&[u32]]) {
+        if !sources.is_empty() {
+            self.order.extend(self.slots.open(sources));
         }
     }
 
     fn capacity(&self) -> usize {
-        self.capacity
+        self.slots.capacity()
     }
 }
 
 impl<'a> Seq2Seq<'a> {
     /// Encodes the sources; the targets are empty and grow to at most `capacity` tokens.
-    pub fn session<S: AsRef<[u32]>>(
+    pub fn session<T: AsRef<[u32]>>(
         &self,
-        params: &'a Params,
-        sources: &[S],
+        weights: impl Into<Weights<'a>>,
+        sources: &[T],
         capacity: usize,
     ) -> Box<dyn Session + 'a> {
         match *self {
             Seq2Seq::Transformer(model) => {
-                Box::new(EncoderDecoderSession::new(model, params, sources, capacity))
+                Box::new(EncoderDecoderSession::new(model, weights, sources, capacity))
             }
             Seq2Seq::Recurrent(model) => {
-                Box::new(RecurrentSession::new(model, params, sources, capacity))
+                Box::new(RecurrentSession::new(model, weights, sources, capacity))
             }
         }
     }

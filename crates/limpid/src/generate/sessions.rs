@@ -1,28 +1,27 @@
 //! Where sessions come from: a model of this thread's own, or one whose steps are shared.
 
-use super::{DecoderSession, Session};
+use super::{Batch, DecoderSlots, Session};
 use crate::model::{Decoder, Seq2Seq};
-use limpid_tensor::params::Params;
+use limpid_tensor::packed_weights::Weights;
 
 /// Opens the sessions of a generation.
 ///
-/// A model with its parameters is one. A server is another: its sessions hand their tokens to a
-/// thread that computes those of all callers together, and a generation is the same either way.
-pub trait Sessions {
-    /// A session with a sequence for each source, of at most `capacity` tokens. A source is what an
-    /// encoder-decoder encodes; for a decoder it is empty.
-    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's>;
+/// A model with its weights is one. A server is another: its sessions hand their tokens to a thread
+/// that computes those of all callers together, and a generation is the same either way.
+pub trait Sessions: Sync {
+    /// A session without sequences yet, each of at most `capacity` tokens.
+    fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's>;
 }
 
-impl Sessions for (&Decoder, &Params) {
-    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's> {
-        Box::new(DecoderSession::new(self.0, self.1, sources.len(), capacity))
+impl Sessions for (&Decoder, Weights<'_>) {
+    fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's> {
+        Box::new(Batch::over::<[u32; 0]>(DecoderSlots::new(self.0, self.1, capacity), &[]))
     }
 }
 
-impl Sessions for (Seq2Seq<'_>, &Params) {
-    fn open<'s>(&'s self, sources: &[&[u32]], capacity: usize) -> Box<dyn Session + 's> {
-        self.0.session(self.1, sources, capacity)
+impl Sessions for (Seq2Seq<'_>, Weights<'_>) {
+    fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's> {
+        self.0.session::<[u32; 0]>(self.1, &[], capacity)
     }
 }
 

@@ -114,6 +114,11 @@ impl<'a> TextStream<'a> {
         Ok(())
     }
 
+    /// Whether a text may end with a stop string.
+    pub(super) fn may_stop(&self) -> bool {
+        !self.stop_strings.is_empty()
+    }
+
     /// All of the text, also what is held back.
     pub fn text(&self) -> &str {
         &self.text

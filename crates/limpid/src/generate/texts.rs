@@ -1,14 +1,19 @@
-//! From tokenized inputs to texts, batch by batch: one path for decoders and encoder-decoders.
+//! From tokenized inputs to texts, in batches that are filled again as texts end: one path for
+//! decoders and encoder-decoders.
 
-use super::beam::beam_search;
-use super::decoding::{BeamSearch, DecodingConfig, Strategy};
+use super::batching::{Running, Search};
+use super::beam::{self, Beams};
+use super::decoding::{DecodingConfig, Strategy};
 use super::events::{OnEvent, TextObserver};
 use super::language_model::ContextOverflow;
 use super::stream::TextStream;
-use super::tokens::{FinishReason, Limit, Sequence, TokenSelection, generate_tokens};
+use super::tokens::{self, FinishReason, Limit, Samples, Sequence, TokenSelection};
 use super::trace::Trace;
 use super::{Hypothesis, Session};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use limpid_tensor::packed_weights::{PackedWeights, Weights};
+use limpid_tensor::team;
+use std::sync::{Mutex, MutexGuard};
 
 /// A generated text.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,138 +40,216 @@ pub(super) struct Input<'a> {
     pub limit: Limit,
 }
 
-/// A sequence of a batch: the index of its input, and which of its samples it is.
+/// A sequence: the index of its input, and which of its samples it is.
 pub(super) type Name = (usize, usize);
 
-/// A session of a model with a sequence for each of some inputs, of at most so many tokens.
-type NewSession<'a> = &'a dyn Fn(&[&Input], usize) -> Box<dyn Session + 'a>;
+/// A session of a model without sequences yet, each of at most so many tokens.
+type NewSession<'a> = &'a (dyn Fn(usize) -> Box<dyn Session + 'a> + Sync);
+
+/// Bytes of weights up to which each core generates texts of its own: every core reads all weights,
+/// which it finds in the caches. Larger ones come from memory, and are read once for all texts.
+const CACHED_WEIGHTS: usize = 128 << 20;
+
+/// Inputs that outweigh the cost of packing the weights for them.
+const WORTH_PACKING: usize = 16;
+
+/// Where to pack weights, if they are not packed yet and it is worth while for so many inputs.
+pub(super) fn packed_for(weights: Weights, inputs: usize) -> Option<PackedWeights> {
+    let small = 4 * weights.params.count() <= CACHED_WEIGHTS;
+    (weights.packed.is_none() && small && inputs >= WORTH_PACKING)
+        .then(|| PackedWeights::new(weights.params))
+}
 
 /// Generates texts of some inputs with a model.
 pub(super) struct TextGenerator<'a> {
     pub session: NewSession<'a>,
+    pub weights: Weights<'a>,
     pub config: &'a DecodingConfig,
     pub inputs: Vec<Input<'a>>,
     pub overflow: ContextOverflow,
     pub trace: Trace,
+    /// The largest number of sequences in a batch.
+    pub sequences: usize,
+}
+
+/// The inputs that no worker has taken yet, and the texts that are there.
+struct Work<'a> {
+    order: &'a [usize],
+    next: usize,
+    generated: Vec<Vec<Generated>>,
+    failed: Option<Error>,
 }
 
 impl TextGenerator<'_> {
-    /// The sequences of some inputs: a beam search has one of each, sampling one for each sample.
-    pub fn names(&self, inputs: impl IntoIterator<Item = usize>) -> Vec<Name> {
-        let (samples, _) = self.config.samples_and_beams();
-        inputs.into_iter().flat_map(|i| (0..samples).map(move |sample| (i, sample))).collect()
-    }
-
-    /// Generates the texts of each input; those of an input that is in no batch are none.
-    pub fn run(
-        &self,
-        batches: impl IntoIterator<Item = Vec<Name>>,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Generated>>> {
-        let mut generated = vec![Vec::new(); self.inputs.len()];
-        for names in batches {
-            let inputs = names.iter().map(|(i, _)| *i);
-            let found = match &self.config.strategy {
-                Strategy::BeamSearch(search) => self.search(&names, search, on_event)?,
-                Strategy::Greedy => self.sample(&names, TokenSelection::Greedy, on_event)?,
-                Strategy::Sample(sampling) => {
-                    let selection = TokenSelection::Sample(&sampling.filter, sampling.seed);
-                    self.sample(&names, selection, on_event)?
-                }
-            };
-            inputs.zip(found).for_each(|(i, found)| generated[i].extend(found));
+    /// Generates the texts of each input, begun in this order; those of an input that is not in it
+    /// are none. Without a listener, and with small weights, every core has a batch of its own.
+    pub fn run(&self, order: &[usize], on_event: Option<OnEvent>) -> Result<Vec<Vec<Generated>>> {
+        let generated = vec![Vec::new(); self.inputs.len()];
+        let work = Mutex::new(Work { order, next: 0, generated, failed: None });
+        let cached = 4 * self.weights.params.count() <= CACHED_WEIGHTS;
+        match on_event {
+            None if cached && order.len() > 1 => {
+                let workers = team::threads().min(order.len());
+                // An even share each, so that no core waits for the last batch of another.
+                let share = self.sequences.min(self.per_input() * order.len().div_ceil(workers));
+                team::run(workers, |_| {
+                    if let Err(error) = self.work(&work, share, None) {
+                        lock(&work).failed.get_or_insert(error);
+                    }
+                });
+            }
+            on_event => self.work(&work, self.sequences, on_event)?,
         }
-        Ok(generated)
+        let Work { generated, failed, .. } = work.into_inner().unwrap_or_else(|p| p.into_inner());
+        failed.map_or(Ok(generated), Err)
     }
 
-    /// Greedily or by sampling: one text for each sequence.
-    fn sample(
-        &self,
-        names: &[Name],
-        selection: TokenSelection,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Generated>>> {
-        // Samples of one input share a sequence of the session.
-        let mut distinct: Vec<usize> = names.iter().map(|(i, _)| *i).collect();
-        distinct.dedup();
-        let mut session = self.session_for(&distinct);
-        let sequence = |(i, sample): &Name| {
-            let Input { source, prompt, limit, .. } = &self.inputs[*i];
-            let at = distinct.iter().position(|input| input == i).expect("it is one of them");
-            let mut sequence =
-                Sequence::new(prompt, limit.tokens, at).with_random_stream(source, *sample);
-            // A prompt that is too long begins in the middle.
-            sequence.slide(session.capacity(), at);
-            sequence
-        };
-        let mut sequences: Vec<Sequence> = names.iter().map(sequence).collect();
-        let mut observer = self.observer(names, on_event);
+    /// Sequences of an input.
+    fn per_input(&self) -> usize {
+        let (samples, beams) = self.config.samples_and_beams();
+        samples * beams
+    }
+
+    /// Takes inputs and generates their texts, until none is left.
+    fn work(&self, work: &Mutex<Work>, sequences: usize, on_event: Option<OnEvent>) -> Result<()> {
+        let lengths =
+            self.inputs.iter().map(|input| input.prompt.len().saturating_add(input.limit.tokens));
+        let mut session = (self.session)(lengths.max().unwrap_or(0));
+        let (samples, _) = self.config.samples_and_beams();
+        let mut observer = TextObserver::new(&self.inputs, samples, self.trace, on_event);
         let processor = &self.config.processor;
-        generate_tokens(&mut *session, &mut sequences, selection, processor, &mut observer)?;
-        if self.overflow == ContextOverflow::Slide {
-            // Those that filled the context, each on its own from here: their windows differ.
-            for (i, sequence) in sequences.iter_mut().enumerate() {
-                observer.first = i;
-                while sequence.finish_reason.is_none() {
-                    let mut session = (self.session)(&[&self.inputs[names[i].0]], usize::MAX);
-                    sequence.slide((session.capacity() / 2).max(1), 0);
-                    let one = std::slice::from_mut(sequence);
-                    generate_tokens(&mut *session, one, selection, processor, &mut observer)?;
-                }
+        let capacity = session.capacity();
+        match &self.config.strategy {
+            Strategy::BeamSearch(config) => {
+                let settings = beam::Settings { config, processor, capacity };
+                let search = |i: usize| {
+                    let Input { prompt, limit, .. } = &self.inputs[i];
+                    Beams::new(i, prompt, limit.tokens, settings)
+                };
+                self.batch(work, sequences, &mut *session, &mut observer, search, |beams, _| {
+                    let (i, found) = (beams.number, beams.into_best());
+                    Ok((i, self.translations(i, found)?))
+                })
+            }
+            strategy => {
+                let selection = match strategy {
+                    Strategy::Sample(sampling) => {
+                        TokenSelection::Sample(&sampling.filter, sampling.seed)
+                    }
+                    _ => TokenSelection::Greedy,
+                };
+                let settings = tokens::Settings { selection, processor, capacity };
+                let search = |i: usize| Samples::new(self.samples(i, capacity), settings);
+                self.batch(work, sequences, &mut *session, &mut observer, search, |group, o| {
+                    self.sampled(group.sequences, settings, o)
+                })
             }
         }
-        let text = |(i, sequence): (usize, &Sequence)| {
-            let reason = sequence.finish_reason.unwrap_or(FinishReason::Context);
-            Ok(vec![Generated {
-                text: observer.finish(i)?,
-                tokens: sequence.new_tokens().to_vec(),
-                finish_reason: self.inputs[names[i].0].limit.finish_reason(reason),
-                score: None,
-            }])
-        };
-        sequences.iter().enumerate().map(text).collect()
     }
 
-    /// By beam search: the best texts of each input.
-    fn search(
+    /// Runs searches, and fills the batch again when a quarter of it is free.
+    fn batch<'o, S: Search>(
         &self,
-        names: &[Name],
-        search: &BeamSearch,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Generated>>> {
-        let indices: Vec<usize> = names.iter().map(|(i, _)| *i).collect();
-        let inputs = indices.iter().map(|i| &self.inputs[*i]);
-        let prompts: Vec<Vec<u32>> = inputs.clone().map(|input| input.prompt.clone()).collect();
-        let new_tokens: Vec<usize> = inputs.clone().map(|input| input.limit.tokens).collect();
-        let (mut session, mut observer) =
-            (self.session_for(&indices), self.observer(names, on_event));
-        let processor = &self.config.processor;
-        let found =
-            beam_search(&mut *session, &prompts, &new_tokens, search, processor, &mut observer)?;
-        let texts = |(input, best): (&Input, Vec<Hypothesis>)| {
-            let text = |found: Hypothesis| {
-                Ok(Generated {
-                    text: input.stream.clone().text_after(&found.tokens)?,
-                    tokens: found.tokens,
-                    finish_reason: input.limit.finish_reason(found.finish_reason),
-                    score: Some(found.score),
-                })
-            };
-            best.into_iter().map(text).collect()
+        work: &Mutex<Work>,
+        sequences: usize,
+        session: &mut dyn Session,
+        observer: &mut TextObserver<'_, 'o>,
+        search: impl Fn(usize) -> S,
+        finish: impl Fn(S, &mut TextObserver<'_, 'o>) -> Result<(usize, Vec<Generated>)>,
+    ) -> Result<()> {
+        let mut running = Running::new();
+        loop {
+            let free = sequences.saturating_sub(running.sequences()) / self.per_input();
+            if running.sequences() == 0 || 4 * free * self.per_input() >= sequences {
+                let new = lock(work).take(free.max(usize::from(running.sequences() == 0)));
+                let sources: Vec<&[u32]> =
+                    new.iter().map(|i| self.inputs[*i].source.as_slice()).collect();
+                session.join(&sources);
+                new.into_iter().for_each(|i| running.add(search(i)));
+            }
+            if running.sequences() == 0 {
+                return Ok(());
+            }
+            for ended in running.step(session, observer)? {
+                let (i, texts) = finish(ended, observer)?;
+                lock(work).generated[i] = texts;
+            }
+        }
+    }
+
+    /// The sequences of an input, greedily or by sampling.
+    fn samples(&self, i: usize, capacity: usize) -> Vec<(usize, Sequence)> {
+        let Input { source, prompt, limit, .. } = &self.inputs[i];
+        let (samples, _) = self.config.samples_and_beams();
+        let sequence = |sample: usize| {
+            let mut sequence =
+                Sequence::new(prompt, limit.tokens, 0).with_random_stream(source, sample);
+            // A prompt that is too long begins in the middle.
+            sequence.slide(capacity, 0);
+            (i * samples + sample, sequence)
         };
-        inputs.zip(found).map(texts).collect()
+        (0..samples).map(sequence).collect()
     }
 
-    /// A session with room for the prompts of these inputs and all that may follow.
-    fn session_for(&self, inputs: &[usize]) -> Box<dyn Session + '_> {
-        let inputs: Vec<&Input> = inputs.iter().map(|i| &self.inputs[*i]).collect();
-        let lengths =
-            inputs.iter().map(|input| input.prompt.len().saturating_add(input.limit.tokens));
-        (self.session)(&inputs, lengths.max().unwrap_or(0))
+    /// The texts of sequences that have ended; one that filled the context goes on by itself if it
+    /// may slide.
+    fn sampled(
+        &self,
+        sequences: Vec<(usize, Sequence)>,
+        settings: tokens::Settings,
+        observer: &mut TextObserver,
+    ) -> Result<(usize, Vec<Generated>)> {
+        let (samples, _) = self.config.samples_and_beams();
+        let mut texts = Vec::with_capacity(sequences.len());
+        let mut input = 0;
+        for (number, mut sequence) in sequences {
+            input = number / samples;
+            while self.overflow == ContextOverflow::Slide && sequence.finish_reason.is_none() {
+                let mut session = (self.session)(usize::MAX);
+                sequence.slide((session.capacity() / 2).max(1), 0);
+                session.join(&[&self.inputs[input].source]);
+                let settings = tokens::Settings { capacity: session.capacity(), ..settings };
+                let mut running = Running::new();
+                running.add(Samples::new(vec![(number, sequence)], settings));
+                let mut ended = running.finish(&mut *session, observer)?;
+                (_, sequence) = ended.swap_remove(0).sequences.swap_remove(0);
+            }
+            let reason = sequence.finish_reason.unwrap_or(FinishReason::Context);
+            texts.push(Generated {
+                text: observer.finish(number, sequence.new_tokens())?,
+                tokens: sequence.new_tokens().to_vec(),
+                finish_reason: self.inputs[input].limit.finish_reason(reason),
+                score: None,
+            });
+        }
+        Ok((input, texts))
     }
 
-    fn observer<'s, 'f>(&'s self, names: &[Name], on_event: OnEvent<'f>) -> TextObserver<'s, 'f> {
-        let streams = names.iter().map(|(i, _)| self.inputs[*i].stream.clone()).collect();
-        TextObserver { trace: self.trace, names: names.to_vec(), first: 0, streams, on_event }
+    /// The texts that a beam search found for input i.
+    fn translations(&self, i: usize, found: Vec<Hypothesis>) -> Result<Vec<Generated>> {
+        let input = &self.inputs[i];
+        let text = |found: Hypothesis| {
+            Ok(Generated {
+                text: input.stream.clone().text_after(&found.tokens)?,
+                tokens: found.tokens,
+                finish_reason: input.limit.finish_reason(found.finish_reason),
+                score: Some(found.score),
+            })
+        };
+        found.into_iter().map(text).collect()
     }
+}
+
+impl Work<'_> {
+    /// The next inputs, at most so many; none after an error.
+    fn take(&mut self, count: usize) -> Vec<usize> {
+        let rest = &self.order[self.next..];
+        let count = if self.failed.is_some() { 0 } else { count.min(rest.len()) };
+        self.next += count;
+        rest[..count].to_vec()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -12,12 +12,14 @@
 //! counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not on what
 //! else is in the batch, and not on when.
 
+use super::Session;
+use super::batching::{Running, Search};
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
 use super::sampling::{SamplingFilter, probabilities, sample_categorical};
 use super::trace::{NoObserver, Observer, Step, Trace, candidates};
-use super::{Session, argmax};
 use crate::error::{GenerationError, Result};
 use limpid_tensor::rng::{number, unit};
+use std::borrow::BorrowMut;
 
 /// Why a sequence ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,22 +158,78 @@ pub fn generate_tokens(
     observer: &mut impl Observer,
 ) -> Result<()> {
     let count = sequences.iter().map(|s| s.session_index + 1).max().unwrap_or(0);
-    let mut input: Vec<Vec<u32>> = vec![Vec::new(); count];
-    sequences.iter().for_each(|s| input[s.session_index] = s.window().to_vec());
-    // Which row of the session each live sequence reads.
-    let mut live: Vec<(usize, usize)> =
-        sequences.iter().enumerate().map(|(i, s)| (i, s.session_index)).collect();
-    for sequence in sequences.iter_mut().filter(|s| s.is_full()) {
-        sequence.finish_reason = Some(FinishReason::Length);
+    let mut groups: Vec<Vec<(usize, &mut Sequence)>> = (0..count).map(|_| Vec::new()).collect();
+    for (i, sequence) in sequences.iter_mut().enumerate() {
+        groups[sequence.session_index].push((i, sequence));
     }
-    live.retain(|(i, _)| sequences[*i].finish_reason.is_none());
-    while !live.is_empty() {
-        let logits = session.advance(&input);
-        let mut unfinished = Vec::with_capacity(live.len());
-        for (i, row) in live {
-            let sequence = &mut sequences[i];
-            let token = select(i, sequence, logits.row(row), selection, processor, observer)?;
-            if processor.eos_token_ids.contains(&token) {
+    let mut running = Running::new();
+    let settings = Settings { selection, processor, capacity: session.capacity() };
+    groups.into_iter().for_each(|group| running.add(Samples::new(group, settings)));
+    running.finish(session, observer)?;
+    Ok(())
+}
+
+/// How the tokens of a sequence are selected, and how many it may have.
+#[derive(Clone, Copy)]
+pub(super) struct Settings<'a> {
+    pub selection: TokenSelection<'a>,
+    pub processor: &'a LogitsProcessor,
+    /// Of the session.
+    pub capacity: usize,
+}
+
+/// Sequences with the same prompt, each with the number that the observer knows it by.
+pub(super) struct Samples<'a, S> {
+    pub sequences: Vec<(usize, S)>,
+    prompt: Vec<u32>,
+    /// Which sequences grow, and which row of logits each reads next.
+    live: Vec<(usize, usize)>,
+    settings: Settings<'a>,
+}
+
+impl<'a, S: BorrowMut<Sequence>> Samples<'a, S> {
+    pub fn new(mut sequences: Vec<(usize, S)>, settings: Settings<'a>) -> Self {
+        let (mut prompt, mut live) = (Vec::new(), Vec::new());
+        for (at, (_, sequence)) in sequences.iter_mut().enumerate() {
+            let sequence: &mut Sequence = sequence.borrow_mut();
+            prompt = sequence.window().to_vec();
+            match sequence.is_full() {
+                true => sequence.finish_reason = Some(FinishReason::Length),
+                false => live.push((at, 0)),
+            }
+        }
+        Self { sequences, prompt, live, settings }
+    }
+}
+
+impl<S: BorrowMut<Sequence>> Search for Samples<'_, S> {
+    fn prompt(&self) -> &[u32] {
+        &self.prompt
+    }
+
+    fn is_running(&self) -> bool {
+        !self.live.is_empty()
+    }
+
+    fn step(
+        &mut self,
+        logits: &mut [f32],
+        v: usize,
+        observer: &mut impl Observer,
+    ) -> Result<Vec<(usize, u32)>> {
+        let mut next = Vec::with_capacity(self.live.len());
+        let mut live = Vec::with_capacity(self.live.len());
+        // Those with the same prompt read one row at first.
+        let shared = self.live.len() > logits.len() / v;
+        for (at, row) in std::mem::take(&mut self.live) {
+            let (i, sequence) = &mut self.sequences[at];
+            let (i, sequence): (usize, &mut Sequence) = (*i, sequence.borrow_mut());
+            let scores = &mut logits[row * v..][..v];
+            let token = match shared {
+                true => select(i, sequence, &mut scores.to_vec(), self.settings, observer)?,
+                false => select(i, sequence, scores, self.settings, observer)?,
+            };
+            if self.settings.processor.eos_token_ids.contains(&token) {
                 sequence.finish_reason = Some(FinishReason::EosToken);
                 continue;
             }
@@ -180,18 +238,14 @@ pub fn generate_tokens(
                 sequence.finish_reason = Some(FinishReason::StopString);
             } else if sequence.is_full() {
                 sequence.finish_reason = Some(FinishReason::Length);
-            } else if sequence.window().len() <= session.capacity() {
-                unfinished.push((i, row, token));
+            } else if sequence.window().len() <= self.settings.capacity {
+                live.push((at, next.len()));
+                next.push((row, token));
             }
         }
-        let rows: Vec<usize> = unfinished.iter().map(|(_, row, _)| *row).collect();
-        if rows.iter().copied().ne(0..input.len()) {
-            session.select(&rows);
-        }
-        input = unfinished.iter().map(|(_, _, token)| vec![*token]).collect();
-        live = unfinished.iter().enumerate().map(|(row, (i, _, _))| (*i, row)).collect();
+        self.live = live;
+        Ok(next)
     }
-    Ok(())
 }
 
 /// Continues prompt i until the end token `eos`, by at most `max_new_tokens[i]` tokens, or until
@@ -232,28 +286,28 @@ pub(super) fn check_vocabulary(ids: &[u32], vocab_size: usize) -> Result<()> {
     }
 }
 
-/// The next token of sequence `i`.
+/// The next token of sequence `i`, from its row of logits, which is overwritten.
 fn select(
     i: usize,
     sequence: &Sequence,
-    logits: &[f32],
-    selection: TokenSelection,
-    processor: &LogitsProcessor,
+    scores: &mut [f32],
+    Settings { selection, processor, .. }: Settings,
     observer: &mut impl Observer,
 ) -> Result<u32> {
     let step = sequence.new_tokens().len();
     let max_new_tokens = sequence.max_new_tokens;
-    let mut scores = logits.to_vec();
-    let input = ProcessorInput { tokens: &sequence.tokens, new_tokens: step, max_new_tokens };
-    processor.apply(&mut scores, input);
-    check_logits(&scores, step)?;
     let trace = observer.trace();
-    let processed = if trace == Trace::Off { Vec::new() } else { scores.clone() };
+    let copy = |row: &[f32]| if trace == Trace::Off { Vec::new() } else { row.to_vec() };
+    let logits = copy(scores);
+    let input = ProcessorInput { tokens: &sequence.tokens, new_tokens: step, max_new_tokens };
+    processor.apply(scores, input);
+    let best = check_logits(scores, step)?;
+    let processed = copy(scores);
     let (u, chosen, filtered) = match selection {
-        TokenSelection::Greedy => (None, argmax(&scores), None),
+        TokenSelection::Greedy => (None, best, None),
         TokenSelection::Sample(filter, seed) => {
-            filter.apply(&mut scores);
-            let filtered = probabilities(&scores);
+            filter.apply(scores);
+            let filtered = probabilities(scores);
             let u = unit(number(seed, sequence.stream, step as u64));
             (Some(u), sample_categorical(&filtered, u), Some(filtered))
         }
@@ -265,7 +319,7 @@ fn select(
             one_hot[chosen] = 1.0;
             one_hot
         });
-        let (candidates, omitted) = candidates(logits, &processed, &filtered, trace);
+        let (candidates, omitted) = candidates(&logits, &processed, &filtered, trace);
         let chosen = chosen as u32;
         observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted })?;
     }

@@ -1,11 +1,10 @@
-//! Translation: tokenize, batches of similar length, generate, detokenize, in the order of the
-//! sources.
+//! Translation: tokenize, generate, the longest first, detokenize, in the order of the sources.
 
 use super::decoding::DecodingConfig;
 use super::events::OnEvent;
 use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
-use super::texts::{Generated, Input, TextGenerator};
+use super::texts::{Generated, Input, TextGenerator, packed_for};
 use super::tokens::{FinishReason, Limit, check_vocabulary};
 use super::trace::Trace;
 use super::{ContextOverflow, GenerationOptions, LogitsProcessor};
@@ -13,11 +12,11 @@ use crate::error::{GenerationError, Result};
 use crate::hub::{GenerationConfig, Warning, load_generation_config};
 use crate::model::Seq2Seq;
 use crate::text::Tokenizer;
-use limpid_tensor::params::Params;
+use limpid_tensor::packed_weights::Weights;
 use std::path::Path;
 
-/// Source tokens per batch, each counted once for every sequence in memory.
-const BATCH_TOKENS: usize = 2_048;
+/// Sequences per batch.
+const BATCH_SIZE: usize = 128;
 
 /// What a translation needs beside its [`DecodingConfig`].
 #[derive(Clone, Debug, Default)]
@@ -62,47 +61,49 @@ pub fn translation_config(
 /// As [`translate_with`].
 pub fn translate<'a, S: AsRef<str>>(
     model: impl Into<Seq2Seq<'a>>,
-    params: &'a Params,
+    weights: impl Into<Weights<'a>>,
     tokenizer: &Tokenizer,
     texts: &[S],
 ) -> Result<Vec<String>> {
     let model = model.into();
     let config = DecodingConfig::greedy(&[model.end()]);
     let options = TranslateOptions::default();
-    let found =
-        translate_with((model, params), tokenizer, texts, &config, &options, &mut |_| Ok(()))?;
+    let found = translate_with((model, weights), tokenizer, texts, &config, &options, None)?;
     Ok(found.into_iter().map(|mut best| best.swap_remove(0).text).collect())
 }
 
 /// Translates texts: `num_return_sequences` translations of each, best first. An empty text has one
-/// translation, which is empty. `on_event` sees text and steps batch by batch, not in the order of
-/// the texts.
+/// translation, which is empty. `on_event` sees text and steps as they appear, not in the order of
+/// the texts; without it, the texts are shared out between the cores.
 /// # Errors
 /// A [`GenerationError`] for a source or prefix that does not fit or settings that cannot work, and
 /// every error of `on_event`.
 pub fn translate_with<'a, S: AsRef<str>>(
-    (model, params): (impl Into<Seq2Seq<'a>>, &'a Params),
+    (model, weights): (impl Into<Seq2Seq<'a>>, impl Into<Weights<'a>>),
     tokenizer: &Tokenizer,
     texts: &[S],
     config: &DecodingConfig,
     options: &TranslateOptions,
-    on_event: OnEvent,
+    on_event: Option<OnEvent>,
 ) -> Result<Vec<Vec<Translation>>> {
-    let model = model.into();
-    translate_in(model, &(model, params), tokenizer, texts, config, options, on_event)
+    let (model, weights) = (model.into(), weights.into());
+    let packed = packed_for(weights, texts.len());
+    let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
+    let model = (model, weights);
+    translate_in(model, &model, tokenizer, texts, config, options, on_event)
 }
 
 /// [`translate_with`] with sessions from elsewhere.
 /// # Errors
 /// As [`translate_with`].
 pub fn translate_in<S: AsRef<str>>(
-    model: Seq2Seq,
+    (model, weights): (Seq2Seq, Weights),
     sessions: &dyn Sessions,
     tokenizer: &Tokenizer,
     texts: &[S],
     config: &DecodingConfig,
     options: &TranslateOptions,
-    on_event: OnEvent,
+    on_event: Option<OnEvent>,
 ) -> Result<Vec<Vec<Translation>>> {
     let config = &with_excluded(model, config)?;
     let sources =
@@ -120,28 +121,19 @@ pub fn translate_in<S: AsRef<str>>(
         source,
     };
     let generator = TextGenerator {
-        session: &|inputs, capacity| {
-            let sources: Vec<&[u32]> = inputs.iter().map(|input| &input.source[..]).collect();
-            sessions.open(&sources, capacity)
-        },
+        session: &|capacity| sessions.open(capacity),
+        weights,
         config,
         inputs: sources.into_iter().map(input).collect(),
         overflow: ContextOverflow::Error,
         trace: options.trace,
+        sequences: BATCH_SIZE,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
     let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > 1).collect();
-    order.sort_by_key(length);
-    let (samples, beams) = config.samples_and_beams();
-    let (mut batches, mut rest) = (Vec::new(), &order[..]);
-    while let Some(first) = rest.first() {
-        let tokens = length(first) * samples * beams;
-        let (batch, later) = rest.split_at((BATCH_TOKENS / tokens).clamp(1, rest.len()));
-        batches.push(generator.names(batch.iter().copied()));
-        rest = later;
-    }
-
-    let mut translations = generator.run(batches, on_event)?;
+    // The longest first: what is left at the end is short.
+    order.sort_by_key(|i| std::cmp::Reverse(length(i)));
+    let mut translations = generator.run(&order, on_event)?;
     for found in &mut translations {
         for translation in found.iter_mut() {
             translation.tokens.splice(..0, prefix.iter().copied());

@@ -135,6 +135,13 @@ impl Keys<'_> {
         Ok(self.take(key, "a text or a list of texts", texts)?.unwrap_or_default())
     }
 
+    /// Gives missing keys the values that `transformers` has for them.
+    pub(super) fn defaults(&mut self, defaults: &[(&str, Value)]) {
+        for (key, value) in defaults {
+            self.map.entry(*key).or_insert_with(|| value.clone());
+        }
+    }
+
     /// Missing means shared, as in `transformers`.
     pub(super) fn tie(&mut self, key: &str) -> Result<Tie> {
         Ok(if self.flag(key)? == Some(false) { Tie::Separate } else { Tie::Shared })

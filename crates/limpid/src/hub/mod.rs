@@ -51,6 +51,7 @@ use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use limpid_tensor::params::Params;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 use weights::Weights;
 
@@ -79,6 +80,29 @@ pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
 /// [`crate::error::ModelError`], if the folder holds no model, a model that is not supported, or
 /// damaged files.
 pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
+    load_into(folder, Memory::Owned)
+}
+
+/// Loads a model folder for inference: weights that can be used as they lie in the file are not
+/// copied, and processes that use one file share its memory. The file must not be written in place
+/// as long as the model is used. The model cannot be trained before its parameters are moved into
+/// memory ([`Params::set_roles`]).
+/// # Errors
+/// Those of [`load`].
+pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
+    load_into(folder, Memory::Mapped)
+}
+
+/// Where weights are loaded to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// All of them to memory of the process.
+    Owned,
+    /// Those that can be used as they are stay in the file.
+    Mapped,
+}
+
+fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
     folder::check(folder)?;
     let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
     folder::check_weights(folder)?;
@@ -92,7 +116,11 @@ pub fn load(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     // Before memory is allocated for a model that the file does not hold.
     let unused = file.check(&layout, &tensors, &constants, &builder)?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
-    let mut params = builder.build_zeroed();
+    let mut in_place = match memory {
+        Memory::Owned => HashMap::new(),
+        Memory::Mapped => file.in_place(&tensors)?,
+    };
+    let mut params = builder.build_mapped(|id| in_place.remove(&id));
     file.read(&tensors, &mut params)?;
     Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
 }

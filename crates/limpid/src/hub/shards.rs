@@ -70,6 +70,11 @@ impl WeightFiles {
         Ok(Self { list, files, places })
     }
 
+    /// The pages of all files will be used again and again, in any order.
+    pub(super) fn expect_use(&self) {
+        self.files.iter().for_each(WeightFile::expect_use);
+    }
+
     /// The file that lists the tensors.
     pub(super) fn list(&self) -> &Path {
         &self.list

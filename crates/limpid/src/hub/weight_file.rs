@@ -1,11 +1,15 @@
-//! One safetensors file, mapped into memory: a table of contents, and numbers that are copied once,
-//! from the file to where they belong.
+//! One safetensors file, mapped into memory: a table of contents, and numbers that are used in
+//! place or copied once, from the file to where they belong.
 
 use crate::error::{Error, FileError, ModelError, Result};
 use crate::files::is_lfs_pointer;
+use limpid_tensor::kernels::elementwise::first_not_finite;
 use limpid_tensor::mapped::MappedFile;
+use limpid_tensor::params::MappedFloats;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The largest table of contents, as in the `safetensors` library.
 const MAX_HEADER: usize = 100_000_000;
@@ -17,7 +21,7 @@ const CHUNK: usize = 1 << 13;
 #[derive(Debug)]
 pub(super) struct WeightFile {
     path: PathBuf,
-    map: MappedFile,
+    map: Arc<MappedFile>,
     metadata: Metadata,
     /// Where the numbers begin.
     first: usize,
@@ -32,12 +36,20 @@ impl WeightFile {
             return Err(FileError::GitLfsPointer { path: path.to_path_buf() }.into());
         }
         match parse(&map) {
-            Ok((metadata, first)) => Ok(Self { path: path.to_path_buf(), map, metadata, first }),
+            Ok((metadata, first)) => {
+                let (path, map) = (path.to_path_buf(), Arc::new(map));
+                Ok(Self { path, map, metadata, first })
+            }
             Err(reason) => {
                 let error = ModelError::NotSafetensors { bytes: map.len(), reason };
                 Err(Error::from(error).in_file(path))
             }
         }
+    }
+
+    /// Its pages will be used again and again, in any order.
+    pub(super) fn expect_use(&self) {
+        self.map.expect_any_reads();
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -106,6 +118,42 @@ impl<'a> StoredTensor<'a> {
         Error::from(error).in_file(&self.file.path)
     }
 
+    /// Where in its file the numbers are, in bytes.
+    fn bytes(&self) -> Range<usize> {
+        let (start, end) = self.info.data_offsets;
+        self.file.first + start..self.file.first + end
+    }
+
+    /// The numbers of this tensor and of those that follow it, in place: if all are f32, lie in one
+    /// file and each begins where the last one ends. Every number must be finite.
+    pub(super) fn in_place(&self, following: &[StoredTensor]) -> Result<Option<MappedFloats>> {
+        let all = || std::iter::once(self).chain(following);
+        let mut end = self.bytes().start;
+        for tensor in all() {
+            let joins = std::ptr::eq(tensor.file, self.file) && tensor.bytes().start == end;
+            if !joins || tensor.info.dtype != Dtype::F32 {
+                return Ok(None);
+            }
+            end = tensor.bytes().end;
+        }
+        let len = all().map(StoredTensor::len).sum();
+        let file = self.file.map.clone();
+        let Some(floats) = MappedFloats::new(file, self.bytes().start, len) else {
+            return Ok(None);
+        };
+        let Some(mut index) = first_not_finite(floats.as_slice()) else { return Ok(Some(floats)) };
+        let (value, mut holder) = (floats.as_slice()[index], self);
+        for next in following {
+            if index < holder.len() {
+                break;
+            }
+            index -= holder.len();
+            holder = next;
+        }
+        let tensor = holder.name.clone();
+        Err(self.error(ModelError::NotFinite { tensor, index, value }))
+    }
+
     /// Fills `to` with the elements from `start` on, in the order of the file, as f32. Every number
     /// must be finite.
     /// # Panics
@@ -129,7 +177,7 @@ impl<'a> StoredTensor<'a> {
         number: impl Fn([u8; N]) -> f32,
     ) -> Result<()> {
         assert!(start + to.len() <= self.len(), "{} has {} elements", self.name, self.len());
-        let mut at = self.file.first + self.info.data_offsets.0 + start * N;
+        let mut at = self.bytes().start + start * N;
         let mut buffer = [0; CHUNK];
         for (i, part) in to.chunks_mut(CHUNK / N).enumerate() {
             let bytes = &mut buffer[..part.len() * N];

@@ -6,7 +6,7 @@ use super::shards::WeightFiles;
 use super::weight_file::StoredTensor;
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
-use limpid_tensor::params::{Params, ParamsBuilder, Role};
+use limpid_tensor::params::{MappedFloats, ParamId, Params, ParamsBuilder, Role};
 use safetensors::tensor::{Dtype, SafeTensorError, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -110,10 +110,35 @@ impl Weights {
         }
     }
 
-    /// Fills the parameters from a file that [`Weights::check`] has passed. Every number must be
-    /// finite.
+    /// The parameters that can be used as they lie in a file that [`Weights::check`] has passed:
+    /// in the same order, aligned, f32. Every number must be finite.
+    pub(super) fn in_place(
+        &self,
+        tensors: &[FileTensor],
+    ) -> Result<HashMap<ParamId, MappedFloats>> {
+        let mut found = HashMap::new();
+        for parts in tensors.chunk_by(|a, b| a.param == b.param) {
+            let stored: Vec<StoredTensor> = parts.iter().filter_map(|t| self.find(t)).collect();
+            let is_plain = parts.iter().all(|part| part.form == FileForm::Same);
+            let Some((first, following)) = stored.split_first() else { continue };
+            if !is_plain || stored.len() < parts.len() {
+                continue;
+            }
+            if let Some(floats) = first.in_place(following)? {
+                found.insert(parts[0].param, floats);
+            }
+        }
+        self.files.expect_use();
+        Ok(found)
+    }
+
+    /// Fills the parameters that are not in place from a file that [`Weights::check`] has passed.
+    /// Every number must be finite.
     pub(super) fn read(&self, tensors: &[FileTensor], params: &mut Params) -> Result<()> {
         for tensor in tensors {
+            if params.is_mapped(tensor.param) {
+                continue;
+            }
             let row: usize = params.shape(tensor.param).dims().skip(1).product();
             let Some(stored) = self.find(tensor) else { continue };
             let rows = tensor.rows.start * row..tensor.rows.end * row;

@@ -11,7 +11,7 @@ use crate::data::batch::{LmBatch, Packed};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, Tie};
 use crate::nn::{
-    Bias, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Linear, PositionEncoding,
+    Bias, CachedPast, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Linear, PositionEncoding,
 };
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::LossSpec;
@@ -39,7 +39,7 @@ impl Decoder {
         config.validate()?;
         let (c, v, init) = (config.hidden_size, config.vocab_size, Init::Normal(STD));
         let tokens = builder.add("token_embedding.weight", [v, c], init);
-        let (kind, shape) = (config.options.positions, [config.max_position_embeddings, c]);
+        let (kind, shape) = (config.options.positions, [config.position_rows(), c]);
         let name = "position_embedding.weight";
         let positions = PositionEncoding::new(kind, builder, name, shape, STD);
         let layers = LayerConfig {
@@ -72,15 +72,14 @@ impl Decoder {
         &self.config
     }
 
-    /// Hidden states: (n) -> (n, c). With caches (one per layer), `input` continues their
-    /// sequences.
+    /// Hidden states: (n) -> (n, c). With a past, `input` continues its sequences.
     #[track_caller]
-    pub fn hidden(&self, t: &mut Tape, input: &Packed, caches: Option<&mut [KvCache]>) -> Var {
+    pub fn hidden(&self, t: &mut Tape, input: &Packed, past: Option<&mut CachedPast>) -> Var {
         let scale = self.config.scale_embedding.factor(self.config.hidden_size);
         let x = t.embedding(&input.ids, self.tokens, scale);
-        let x = self.positions.add(t, &x, &input.positions);
+        let x = self.positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = t.dropout(&x, self.config.dropout);
-        self.layers.forward(t, x, input, None, caches, |_| {})
+        self.layers.forward(t, x, input, None, past, |_, _, _| {})
     }
 
     /// weight · Σ −ln p(next token), with optional label smoothing.
@@ -96,8 +95,8 @@ impl Decoder {
         self.output.forward(t, hidden, Activation::None)
     }
 
-    /// Empty caches for `sequences` sequences of up to `capacity` tokens.
-    pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
-        self.layers.caches(sequences, capacity)
+    /// An empty cache.
+    pub fn cache(&self) -> KvCache {
+        self.layers.cache()
     }
 }

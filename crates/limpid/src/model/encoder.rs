@@ -151,16 +151,18 @@ impl Encoder {
     /// Hidden states: (n) -> (n, c).
     #[track_caller]
     pub fn hidden(&self, t: &mut Tape, input: &EncoderInput) -> Var {
-        self.run_layers(t, input, |_| {})
+        self.run_layers(t, input, |_, _, _| {})
     }
 
-    /// Hidden states after the embeddings and after each layer: layers + 1, the last is
-    /// [`Encoder::hidden`]; those before it of pre-norm layers without their last branch.
+    /// Hidden states after the embeddings and after each layer, as `output_hidden_states` of
+    /// `transformers`: layers + 1, the last is [`Encoder::hidden`].
     #[track_caller]
     pub fn hidden_by_layer(&self, t: &mut Tape, input: &EncoderInput) -> Vec<Var> {
         let mut all = Vec::with_capacity(self.config.num_hidden_layers + 1);
-        let hidden = self.run_layers(t, input, |x| all.push(x.clone()));
-        all.pop();
+        let hidden = self.run_layers(t, input, |t, x, branch| {
+            all.push(branch.map_or_else(|| x.clone(), |branch| t.add(x, branch)));
+        });
+        all.pop(); // Before the final norm.
         all.push(hidden);
         all
     }
@@ -174,7 +176,12 @@ impl Encoder {
     }
 
     #[track_caller]
-    fn run_layers(&self, t: &mut Tape, input: &EncoderInput, after: impl FnMut(&Var)) -> Var {
+    fn run_layers(
+        &self,
+        t: &mut Tape,
+        input: &EncoderInput,
+        after: impl FnMut(&mut Tape, &Var, Option<&Var>),
+    ) -> Var {
         let mut x = t.embedding(&input.tokens.ids, self.tokens, 1.0);
         if let Some(types) = self.types {
             x = t.add_positions(&x, &input.token_type_ids, PositionTable::Learned(types));

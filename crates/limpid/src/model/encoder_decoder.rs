@@ -18,7 +18,8 @@ use crate::data::batch::{Packed, PairBatch};
 use crate::error::Result;
 use crate::model::config::{EmbeddingNorm, EmbeddingScale, EncoderDecoderConfig, OutputScale, Tie};
 use crate::nn::{
-    Bias, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Norm, PositionEncoding, Positions,
+    Bias, CachedPast, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Norm, PositionEncoding,
+    Positions,
 };
 pub use crate::nn::{Memory, Source};
 use limpid_tensor::kernels::activation::Activation;
@@ -142,13 +143,7 @@ impl EncoderDecoder {
         };
         let Embeddings { tokens, positions, norm } = embeddings;
         let x = t.embedding(&input.ids, *tokens, scale);
-        let x = match self.config.position_offset as u32 {
-            0 => positions.add(t, &x, &input.positions),
-            offset => {
-                let rows = input.positions.iter().map(|position| position + offset).collect();
-                positions.add(t, &x, &rows)
-            }
-        };
+        let x = positions.add_from(t, &x, &input.positions, self.config.position_offset);
         let x = norm.forward(t, &x);
         t.dropout(&x, self.config.dropout)
     }
@@ -157,7 +152,7 @@ impl EncoderDecoder {
     #[track_caller]
     pub fn encode(&self, t: &mut Tape, source: &Packed) -> Var {
         let x = self.embed(t, source, &self.source);
-        self.encoder.forward(t, x, source, None, None, |_| {})
+        self.encoder.forward(t, x, source, None, None, |_, _, _| {})
     }
 
     /// Keys and values for every decoder layer, from the encoder's output.
@@ -166,18 +161,17 @@ impl EncoderDecoder {
         self.decoder.memory(t, encoded, &source.spans)
     }
 
-    /// Hidden states of the target: (n) -> (n, c). With caches (one per layer), `input` continues
-    /// their sequences.
+    /// Hidden states of the target: (n) -> (n, c). With a past, `input` continues its sequences.
     #[track_caller]
     pub fn decode<'a>(
         &self,
         t: &mut Tape,
         input: &Packed,
         source: impl Into<Source<'a>>,
-        caches: Option<&mut [KvCache]>,
+        past: Option<&mut CachedPast>,
     ) -> Var {
         let x = self.embed(t, input, &self.target);
-        self.decoder.forward(t, x, input, Some(source.into()), caches, |_| {})
+        self.decoder.forward(t, x, input, Some(source.into()), past, |_, _, _| {})
     }
 
     /// weight · Σ −ln p(target token), with optional label smoothing.
@@ -208,9 +202,22 @@ impl EncoderDecoder {
         }
     }
 
-    /// Empty caches for `sequences` sequences of up to `capacity` tokens.
-    pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
-        self.decoder.caches(sequences, capacity)
+    /// An empty cache of target tokens.
+    pub fn cache(&self) -> KvCache {
+        self.decoder.cache()
+    }
+
+    /// An empty cache of source tokens.
+    pub fn source_cache(&self) -> KvCache {
+        self.decoder.source_cache()
+    }
+
+    /// Encodes sources and puts their keys and values into these rows of a cache.
+    #[track_caller]
+    pub fn remember(&self, t: &mut Tape, source: &Packed, cache: &mut KvCache, rows: &[u32]) {
+        let encoded = self.encode(t, source);
+        let memory = self.memory(t, &encoded, source);
+        self.decoder.remember(cache, &memory, rows);
     }
 }
 

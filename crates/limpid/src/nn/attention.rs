@@ -1,81 +1,15 @@
 //! Self-attention and cross-attention with their projections, in training and with a cache.
 
-use super::{AttentionOptions, HeadNorm, LayerConfig, Linear};
+use super::{AttentionOptions, CachedPast, CachedSource, HeadNorm, LayerConfig, Linear};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span, Window};
 use limpid_tensor::kernels::rms_norm::Gain;
 use limpid_tensor::kernels::rotary::RotaryShape;
-use limpid_tensor::ops::{AttentionPlan, Columns, HeadNormParams, RelativeBias};
+use limpid_tensor::ops::{AttentionPlan, CachedRows, Columns, HeadNormParams, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
-
-/// Keys and values of one layer, kept between steps of decoding: (sequences · capacity, 2·g·d), k
-/// beside v.
-pub struct KvCache {
-    rows: Tensor,
-    capacity: usize,
-    lengths: Vec<usize>,
-}
-
-impl KvCache {
-    /// A cache for `sequences` sequences of up to `capacity` tokens, with keys of `width` columns.
-    pub fn new(sequences: usize, capacity: usize, width: usize) -> Self {
-        Self {
-            rows: Tensor::zeros([sequences * capacity, 2 * width]),
-            capacity,
-            lengths: vec![0; sequences],
-        }
-    }
-
-    /// Appends the keys and values of new tokens, the last columns of `qkv`, sequence by sequence.
-    fn append(&mut self, qkv: &Var, spans: &[Span]) {
-        let ((_, width), (_, kept)) = (qkv.rows_cols(), self.rows.rows_cols());
-        let rows = self.rows.data_mut();
-        for (sequence, span) in spans.iter().enumerate() {
-            let length = &mut self.lengths[sequence];
-            assert!(
-                *length + span.len <= self.capacity,
-                "the cache of {} tokens is full",
-                self.capacity
-            );
-            for i in 0..span.len {
-                let to = (sequence * self.capacity + *length + i) * kept;
-                let from = (span.start + i + 1) * width - kept;
-                rows[to..to + kept].copy_from_slice(&qkv.data()[from..][..kept]);
-            }
-            *length += span.len;
-        }
-    }
-
-    /// How many tokens of each sequence are kept.
-    pub fn lengths(&self) -> &[usize] {
-        &self.lengths
-    }
-
-    fn spans(&self) -> Arc<[Span]> {
-        let span = |(i, len): (usize, &usize)| Span { start: i * self.capacity, len: *len };
-        self.lengths.iter().enumerate().map(span).collect()
-    }
-
-    /// Keeps these sequences, in this order; one may be kept twice, or not at all.
-    pub fn select(&mut self, sequences: &[usize]) {
-        if sequences.iter().copied().eq(0..self.lengths.len()) {
-            return;
-        }
-        let (_, width) = self.rows.rows_cols();
-        let block = self.capacity * width;
-        let mut rows = Tensor::uninit([sequences.len() * self.capacity, width]);
-        for (to, from) in rows.data_mut().chunks_exact_mut(block.max(1)).zip(sequences) {
-            // The rows after a sequence's tokens are written before they are read.
-            let filled = self.lengths[*from] * width;
-            to[..filled].copy_from_slice(&self.rows.data()[from * block..][..filled]);
-        }
-        self.lengths = sequences.iter().map(|from| self.lengths[*from]).collect();
-        self.rows = rows;
-    }
-}
 
 /// How heads attend: queries, keys and values are columns of one to three matrices.
 #[derive(Clone, Copy, Debug)]
@@ -128,15 +62,36 @@ impl Heads {
         [q_spans, k_spans]: [&Arc<[Span]>; 2],
         bias: Option<RelativeBias>,
     ) -> Var {
-        let (width, scale) = (self.d, self.scale);
-        let plan = AttentionPlan {
+        let plan = self.plan([q_spans, k_spans], bias);
+        let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width: self.d });
+        t.attention(q, k, v, &plan)
+    }
+
+    /// The same with cached keys and values; queries are the first columns.
+    #[track_caller]
+    fn attend_cached(
+        &self,
+        t: &mut Tape,
+        q: &Var,
+        kv: CachedRows,
+        spans: [&Arc<[Span]>; 2],
+        bias: Option<RelativeBias>,
+    ) -> Var {
+        let q = Columns { of: q.clone(), first: 0, width: self.d };
+        t.attention_to_cache(q, kv, &self.plan(spans, bias))
+    }
+
+    fn plan(
+        &self,
+        [q_spans, k_spans]: [&Arc<[Span]>; 2],
+        bias: Option<RelativeBias>,
+    ) -> AttentionPlan {
+        AttentionPlan {
             kv_heads: self.kv_heads,
             window: self.window,
             bias,
-            ..AttentionPlan::new(self.heads, scale, self.causality, q_spans, k_spans)
-        };
-        let [q, k, v] = qkv.map(|(of, first)| Columns { of: of.clone(), first, width });
-        t.attention(q, k, v, &plan)
+            ..AttentionPlan::new(self.heads, self.scale, self.causality, q_spans, k_spans)
+        }
     }
 }
 
@@ -191,8 +146,8 @@ impl SelfAttention {
         }
     }
 
-    /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values
-    /// take part.
+    /// (n, c) -> (n, c), for the sequences in `spans`; with a cache, its earlier keys and values of
+    /// layer l take part.
     #[track_caller]
     pub fn forward(
         &self,
@@ -200,7 +155,7 @@ impl SelfAttention {
         x: &Var,
         spans: &Arc<[Span]>,
         relations: Relations,
-        cache: Option<&mut KvCache>,
+        past: Option<(&mut CachedPast, usize)>,
     ) -> Var {
         let Heads { heads, kv_heads, d: width, .. } = self.heads;
         let mut qkv = self.qkv.forward(t, x, Activation::None); // (n, c) -> (n, (h + 2g)·d)
@@ -212,16 +167,15 @@ impl SelfAttention {
             qkv = t.rotary(&qkv, angles, shape);
         }
         let ([q, k], bias) = (self.heads.widths(), relations.bias);
-        let z = match cache {
+        let z = match past {
             None => {
                 let qkv = [(&qkv, 0), (&qkv, q), (&qkv, q + k)];
                 self.heads.attend(t, qkv, [spans, spans], bias)
             }
-            Some(cache) => {
-                cache.append(&qkv, spans);
-                let kv = Var::constant(cache.rows.clone());
-                let qkv = [(&qkv, 0), (&kv, 0), (&kv, k)];
-                self.heads.attend(t, qkv, [spans, &cache.spans()], bias)
+            Some((past, l)) => {
+                past.cache.write(l, &qkv, past.new_rows);
+                let kv = past.cache.rows(l, past.rows);
+                self.heads.attend_cached(t, &qkv, kv, [spans, past.spans], bias)
             }
         };
         self.out.forward(t, &z, Activation::None)
@@ -285,54 +239,13 @@ impl CrossAttention {
         );
         self.out.forward(t, &z, Activation::None)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Three sequences of up to five tokens, two numbers a token (c = 1), with 1, 4 and 2 tokens:
-    /// number 10·sequence + token.
-    fn cache() -> KvCache {
-        let mut cache = KvCache::new(3, 5, 1);
-        cache.lengths = vec![1, 4, 2];
-        for (i, row) in cache.rows.data_mut().chunks_exact_mut(2).enumerate() {
-            row.fill((10 * (i / 5) + i % 5) as f32);
-        }
-        cache
-    }
-
-    #[test]
-    fn a_selection_copies_the_tokens_that_are_there_and_no_others() {
-        let mut cache = cache();
-        cache.select(&[2, 1, 2, 0]);
-        assert_eq!(cache.lengths, [2, 4, 2, 1]);
-        let rows = cache.rows.data();
-        for (sequence, from) in [2, 1, 2, 0].into_iter().enumerate() {
-            let row = |token: usize| &rows[2 * (5 * sequence + token)..][..2];
-            for token in 0..cache.lengths[sequence] {
-                assert_eq!(row(token), [(10 * from + token) as f32; 2]);
-            }
-            // Fresh memory is full of NaN in debug builds.
-            if cfg!(debug_assertions) {
-                assert!(
-                    (cache.lengths[sequence]..5).all(|token| row(token)[0].is_nan()),
-                    "{from} was copied whole"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_selection_of_all_in_their_order_moves_nothing() {
-        let mut cache = cache();
-        let before = cache.rows.data().as_ptr();
-        cache.select(&[0, 1, 2]);
-        assert_eq!(
-            (cache.rows.data().as_ptr(), cache.lengths.as_slice()),
-            (before, &[1, 4, 2][..])
-        );
-        cache.select(&[0, 1]);
-        assert_eq!(cache.lengths, [1, 4], "fewer are not all");
+    /// The same with cached keys and values of the sources in layer l.
+    #[track_caller]
+    pub fn forward_cached(&self, t: &mut Tape, x: &Var, source: CachedSource, l: usize) -> Var {
+        let q = self.q.forward(t, x, Activation::None);
+        let kv = source.cache.rows(l, source.rows);
+        let z = self.heads.attend_cached(t, &q, kv, [source.q_spans, source.spans], None);
+        self.out.forward(t, &z, Activation::None)
     }
 }

@@ -2,8 +2,9 @@
 //! stack of them. The three Transformers of [`crate::model`] are made of these.
 
 use super::{
-    AttentionOptions, Block, CrossAttention, FeedForward, FirstNorm, KvCache, LayerOptions,
-    LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions, SelfAttention, Stream,
+    AttentionOptions, Block, CachedPast, CachedSource, CrossAttention, FeedForward, FirstNorm,
+    KvCache, LayerOptions, LayerVariant, Norm, NormPlacement, Positions, Relations, RotaryOptions,
+    SelfAttention, Stream,
 };
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
@@ -141,8 +142,16 @@ pub struct Memory {
 pub enum Source<'a> {
     /// The encoder's output (n_source, c): each layer projects keys and values itself. Training.
     Encoded(&'a Var, &'a Arc<[Span]>),
-    /// Keys and values computed once for many steps. Generation.
+    /// Keys and values computed once for many steps.
     Remembered(&'a Memory),
+    /// The same in a cache. Generation.
+    Cached(CachedSource<'a>),
+}
+
+impl<'a> From<CachedSource<'a>> for Source<'a> {
+    fn from(source: CachedSource<'a>) -> Self {
+        Source::Cached(source)
+    }
 }
 
 impl<'a> From<&'a Memory> for Source<'a> {
@@ -208,12 +217,13 @@ impl Layer {
         stream: Stream<'a>,
         pass: Pass,
         l: usize,
-        cache: Option<&mut KvCache>,
+        past: Option<&mut CachedPast>,
     ) -> Stream<'a> {
         let Pass { input, source, relations } = pass;
         let Sublayer { norm, f: attention } = &self.attention;
         let attend = |t: &mut Tape, x: &Var| {
-            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, cache))
+            let past = past.map(|past| (past, l));
+            t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, past))
         };
         let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
         let second = match self.block {
@@ -235,10 +245,47 @@ impl Layer {
                     Source::Remembered(Memory { keys_values, spans }) => {
                         cross.forward(t, x, &input.spans, &keys_values[l], spans)
                     }
+                    Source::Cached(source) => cross.forward_cached(t, x, source, l),
                 })
             });
         }
         stream.sublayer(t, &self.ffn.norm, ffn)
+    }
+
+    /// The same, computed again in the backward pass: only the stream is kept, and the source.
+    #[track_caller]
+    fn checkpointed<'a>(
+        &self,
+        t: &mut Tape,
+        stream: Stream<'a>,
+        pass: Pass,
+        l: usize,
+    ) -> Stream<'a> {
+        let (layer, config) = (*self, *stream.config());
+        let mut inputs = stream.vars();
+        let count = inputs.len();
+        let spans = match pass.source {
+            Some(Source::Encoded(encoded, spans)) => {
+                inputs.push(encoded.clone());
+                Some(spans.clone())
+            }
+            Some(Source::Remembered(_) | Source::Cached(_)) => {
+                return self.forward(t, stream, pass, l, None);
+            }
+            None => None,
+        };
+        let (input, bias) = (pass.input.clone(), pass.relations.bias);
+        let angles = pass.relations.angles.cloned();
+        let outputs: [Var; 2] = t.checkpoint(inputs, move |t, vars| {
+            let source = spans.as_ref().map(|spans| Source::Encoded(&vars[count], spans));
+            let relations = Relations { angles: angles.as_ref(), bias };
+            let stream = Stream::from_vars(&vars[..count], &config);
+            let pass = Pass { input: &input, source, relations };
+            let after = layer.forward(t, stream, pass, l, None).vars();
+            [after[0].clone(), after[after.len() - 1].clone()]
+        });
+        let count = if stream.leaves_pending() { 2 } else { 1 };
+        Stream::from_vars(&outputs[..count], stream.config())
     }
 }
 
@@ -274,9 +321,9 @@ impl Layers {
         Self { config, scope: part.unwrap_or("layers"), layers, final_norm, relative_bias }
     }
 
-    /// Runs all layers over embeddings: (n, c) -> (n, c). With caches (one per layer), `input`
-    /// continues their sequences. `after` sees the embeddings and the output of each layer; of a
-    /// pre-norm one without its last branch.
+    /// Runs all layers over embeddings: (n, c) -> (n, c). With a past, `input` continues its
+    /// sequences. `after` sees the residual stream of the embeddings and of each layer: x, and of a
+    /// pre-norm layer the branch that is still to be added to it.
     #[track_caller]
     pub fn forward(
         &self,
@@ -284,8 +331,8 @@ impl Layers {
         x: Var,
         input: &Packed,
         source: Option<Source>,
-        mut caches: Option<&mut [KvCache]>,
-        mut after: impl FnMut(&Var),
+        mut past: Option<&mut CachedPast>,
+        mut after: impl FnMut(&mut Tape, &Var, Option<&Var>),
     ) -> Var {
         let config = &self.config;
         let AttentionOptions { rotary, window_rotary, windows, .. } = config.variant.attention;
@@ -296,17 +343,20 @@ impl Layers {
         let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
         let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
-        after(stream.x());
+        after(t, stream.x(), stream.pending());
         for (l, layer) in self.layers.iter().enumerate() {
-            let cache = caches.as_deref_mut().map(|caches| &mut caches[l]);
+            let past = past.as_deref_mut();
             let mut pass = pass;
             if let (Window::Sliding(_), Some(angles)) = (windows.of(l), &window_angles) {
                 pass.relations.angles = Some(angles);
             }
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
-                layer.forward(t, stream, pass, l, cache)
+                match t.checkpoints_activations() && past.is_none() {
+                    true => layer.checkpointed(t, stream, pass, l),
+                    false => layer.forward(t, stream, pass, l, past),
+                }
             });
-            after(stream.x());
+            after(t, stream.x(), stream.pending());
         }
         stream.finish(t, self.final_norm.as_ref())
     }
@@ -319,9 +369,20 @@ impl Layers {
         Memory { keys_values, spans: spans.clone() }
     }
 
-    /// Empty caches for `sequences` sequences of up to `capacity` tokens.
-    pub fn caches(&self, sequences: usize, capacity: usize) -> Vec<KvCache> {
-        let width = self.config.kv_heads() * self.config.head_dim();
-        self.layers.iter().map(|_| KvCache::new(sequences, capacity, width)).collect()
+    /// An empty cache of the tokens of these layers.
+    pub fn cache(&self) -> KvCache {
+        KvCache::new(self.layers.len(), self.config.kv_heads() * self.config.head_dim())
+    }
+
+    /// An empty cache of the tokens of sources, whose heads are as many as the queries'.
+    pub fn source_cache(&self) -> KvCache {
+        KvCache::new(self.layers.len(), self.config.heads * self.config.head_dim())
+    }
+
+    /// Puts keys and values of a source, as [`Layers::memory`] gives them, into these rows.
+    pub fn remember(&self, cache: &mut KvCache, memory: &Memory, rows: &[u32]) {
+        for (l, keys_values) in memory.keys_values.iter().enumerate() {
+            cache.write(l, keys_values, rows);
+        }
     }
 }

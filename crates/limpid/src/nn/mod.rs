@@ -22,6 +22,7 @@
 //! [`ParamsBuilder`]: limpid_tensor::params::ParamsBuilder
 
 mod attention;
+mod cache;
 mod layer;
 mod layers;
 mod named;
@@ -30,7 +31,8 @@ mod positions;
 mod rotary;
 mod stream;
 
-pub use attention::{CrossAttention, KvCache, Relations, SelfAttention};
+pub use attention::{CrossAttention, Relations, SelfAttention};
+pub use cache::{CachedPast, CachedSource, KvCache};
 pub use layer::{LayerConfig, LayerInit, LayerKind, Layers, Memory, Source};
 pub use layers::{FeedForward, Linear, Norm};
 pub use named::Named;

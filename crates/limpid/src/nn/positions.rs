@@ -61,6 +61,18 @@ impl PositionEncoding {
         Self::Fixed(table)
     }
 
+    /// `x + table[positions + offset]`.
+    #[track_caller]
+    pub fn add_from(&self, t: &mut Tape, x: &Var, positions: &Arc<[u32]>, offset: usize) -> Var {
+        match offset as u32 {
+            0 => self.add(t, x, positions),
+            offset => {
+                let rows = positions.iter().map(|position| position + offset).collect();
+                self.add(t, x, &rows)
+            }
+        }
+    }
+
     /// `x + table[positions]`.
     #[track_caller]
     pub fn add(&self, t: &mut Tape, x: &Var, positions: &Arc<[u32]>) -> Var {

@@ -30,6 +30,32 @@ impl<'a> Stream<'a> {
         &self.x
     }
 
+    /// The branch that is still to be added to x, after a pre-norm layer.
+    pub fn pending(&self) -> Option<&Var> {
+        self.pending.as_ref()
+    }
+
+    /// x, and the pending branch if there is one.
+    pub fn vars(&self) -> Vec<Var> {
+        std::iter::once(&self.x).chain(&self.pending).cloned().collect()
+    }
+
+    /// The stream of [`Stream::vars`].
+    pub fn from_vars(vars: &[Var], config: &'a LayerConfig) -> Self {
+        Self { x: vars[0].clone(), pending: vars.get(1).cloned(), config }
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &'a LayerConfig {
+        self.config
+    }
+
+    /// Whether a layer leaves a branch pending.
+    pub fn leaves_pending(&self) -> bool {
+        let LayerConfig { norm, options, .. } = self.config;
+        *norm == NormPlacement::Pre && options.residual == Residual::Added
+    }
+
     /// Runs one sub-layer `f` with its norm, dropout on its output, and the residual around it.
     #[track_caller]
     pub fn sublayer(

@@ -61,10 +61,10 @@ impl Adam {
         let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
         let pieces = trained.flat_map(|(param, spec)| {
             let decay = if spec.decays() { config.weight_decay } else { 0.0 };
-            let range = spec.range();
-            let piece =
-                move |start| (Segment { param, decay }, start..range.end.min(start + SEGMENT));
-            spec.range().step_by(SEGMENT).map(piece)
+            let range = params.flat_range(param).expect("gradients have refused what is mapped");
+            let end = range.end;
+            let piece = move |start| (Segment { param, decay }, start..end.min(start + SEGMENT));
+            range.step_by(SEGMENT).map(piece)
         });
         let (segments, ranges) = pieces.unzip();
         let (m, v) = (ParamBuffer::zeros_like(params), ParamBuffer::zeros_like(params));

@@ -5,6 +5,7 @@ use super::{Classifier, Embedder, EmbedderOptions, FillMask, Generator, Translat
 use crate::error::Result;
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
+use limpid_tensor::packed_weights::Weights;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +56,15 @@ impl Pipeline {
             Self::Generator(generator) => generator.model(),
             Self::Translator(translator) => translator.model(),
             Self::Encoder { embedder, .. } => embedder.model(),
+        }
+    }
+
+    /// The parameters, for inference.
+    pub fn weights(&self) -> Weights<'_> {
+        match self {
+            Self::Generator(generator) => generator.weights(),
+            Self::Translator(translator) => translator.weights(),
+            Self::Encoder { embedder, .. } => embedder.weights(),
         }
     }
 

@@ -159,21 +159,17 @@ impl Embedder {
     }
 
     /// [`Embedder::embed`] of texts that were tokenized before.
-    /// # Errors
-    /// None, for what [`Embedder::tokenize`] gave.
     pub fn embed_tokens(
         &self,
         encoded: &[EncodedText],
         normalization: Normalization,
-    ) -> Result<Vec<Vec<f32>>> {
+    ) -> Vec<Vec<f32>> {
         let encoder = self.loaded.encoder(self.truncation);
         embed_tokens(&encoder, encoded, self.pooling, &self.sentence.modules, normalization)
     }
 
     /// The hidden state of each token of texts that were tokenized before, before any pooling.
-    /// # Errors
-    /// None, for what [`Embedder::tokenize`] gave.
-    pub fn hidden_states(&self, encoded: &[EncodedText]) -> Result<Vec<Vec<Vec<f32>>>> {
+    pub fn hidden_states(&self, encoded: &[EncodedText]) -> Vec<Vec<Vec<f32>>> {
         hidden_states(&self.loaded.encoder(self.truncation), encoded)
     }
 

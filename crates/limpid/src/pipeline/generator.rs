@@ -111,7 +111,7 @@ impl Generator {
         options: &GenerateOptions,
         on_event: OnEvent,
     ) -> Result<Vec<Vec<Generated>>> {
-        let model = (self.decoder(), &self.loaded.model.params);
+        let model = (self.decoder(), self.loaded.weights());
         generate(model, &self.loaded.tokenizer, prompts, config, options, on_event)
     }
 
@@ -138,7 +138,7 @@ impl Generator {
         options: &GenerateOptions,
         on_event: OnEvent,
     ) -> Result<Vec<Vec<Generated>>> {
-        let (model, tokenizer) = (self.decoder(), &self.loaded.tokenizer);
+        let (model, tokenizer) = ((self.decoder(), self.loaded.weights()), &self.loaded.tokenizer);
         generate_in(model, sessions, tokenizer, prompts, config, options, on_event)
     }
 

@@ -6,6 +6,7 @@ use crate::hub::{self, Warning};
 use crate::model::config::EncoderHead;
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
+use limpid_tensor::packed_weights::{PackedWeights, Weights};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,7 +61,12 @@ pub(super) struct Loaded {
     pub model: Model,
     pub tokenizer: Tokenizer,
     pub warnings: Vec<Warning>,
+    /// Small weights are packed on first use.
+    packed: Option<PackedWeights>,
 }
+
+/// Bytes of weights that are packed, which takes as many bytes again.
+const PACKED_BYTES: usize = 128 << 20;
 
 impl Loaded {
     /// Loads a folder whose model `suits` the task.
@@ -82,7 +88,7 @@ impl Loaded {
 
     fn model(path: &Path) -> Result<(PathBuf, Model, Vec<Warning>)> {
         let folder = model_folder(path);
-        let (model, warnings) = hub::load(&folder)?;
+        let (model, warnings) = hub::load_mapped(&folder)?;
         Ok((folder, model, warnings))
     }
 
@@ -94,7 +100,9 @@ impl Loaded {
         let tokenizer = Tokenizer::load(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
-        Ok(Arc::new(Self { folder, model, tokenizer, warnings }))
+        let small = 4 * model.params.count() <= PACKED_BYTES;
+        let packed = small.then(|| PackedWeights::new(&model.params));
+        Ok(Arc::new(Self { folder, model, tokenizer, warnings, packed }))
     }
 
     /// The same with more warnings.
@@ -105,12 +113,17 @@ impl Loaded {
         loaded
     }
 
+    /// The parameters, for inference.
+    pub fn weights(&self) -> Weights<'_> {
+        Weights { params: &self.model.params, packed: self.packed.as_ref() }
+    }
+
     /// The encoder.
     /// # Panics
     /// If it was loaded for another stack.
     pub fn encoder(&self, truncation: Truncation) -> TextEncoder<'_> {
         let Stack::Encoder(model) = &self.model.stack else { unreachable!("checked by new") };
-        TextEncoder { model, params: &self.model.params, tokenizer: &self.tokenizer, truncation }
+        TextEncoder { model, weights: self.weights(), tokenizer: &self.tokenizer, truncation }
     }
 
     /// By how many tokens a text, or a pair, is too long for the encoder.
@@ -170,6 +183,11 @@ macro_rules! loaded_accessors {
         /// The model folder.
         pub fn folder(&self) -> &std::path::Path {
             &self.loaded.folder
+        }
+
+        /// The parameters, for inference.
+        pub fn weights(&self) -> limpid_tensor::packed_weights::Weights<'_> {
+            self.loaded.weights()
         }
     };
 }

@@ -176,6 +176,6 @@ impl<'t> TranslationRequest<'t> {
         let config = self.translator.decoding_config(&self.options)?;
         let options =
             crate::generate::TranslateOptions { prefix: self.prefix, ..Default::default() };
-        self.translator.run(&self.texts, &config, &options, &mut |_| Ok(()))
+        self.translator.run(&self.texts, &config, &options, None)
     }
 }

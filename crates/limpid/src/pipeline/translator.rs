@@ -6,7 +6,7 @@ use crate::error::{Result, Task};
 use crate::generate::translate::translation_cost;
 use crate::generate::{
     Cost, DecodingConfig, GenerationOptions, OnEvent, Sessions, TranslateOptions, Translation,
-    load_translation_config, translate_in,
+    load_translation_config, translate_in, translate_with,
 };
 use crate::hub::GenerationConfig;
 use crate::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends};
@@ -77,8 +77,8 @@ impl Translator {
         options.resolve_in(&self.loaded.folder, &self.config, vocab_size)
     }
 
-    /// Translates texts and reports text and steps as they appear: [`translate_in`] with this
-    /// model. A text of white space is empty.
+    /// Translates texts and reports text and steps as they appear, if `on_event` is given:
+    /// [`translate_with`] with this model. A text of white space is empty.
     /// # Errors
     /// A [`GenerationError`](crate::error::GenerationError), and every error of `on_event`.
     pub fn run<S: AsRef<str>>(
@@ -86,10 +86,11 @@ impl Translator {
         texts: &[S],
         config: &DecodingConfig,
         options: &TranslateOptions,
-        on_event: OnEvent,
+        on_event: Option<OnEvent>,
     ) -> Result<Vec<Vec<Translation>>> {
-        let sessions = (self.seq2seq(), &self.loaded.model.params);
-        self.run_in(&sessions, texts, config, options, on_event)
+        let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
+        let model = (self.seq2seq(), self.loaded.weights());
+        translate_with(model, &self.loaded.tokenizer, &texts, config, options, on_event)
     }
 
     /// As [`Translator::run`], with sessions from elsewhere.
@@ -104,8 +105,8 @@ impl Translator {
         on_event: OnEvent,
     ) -> Result<Vec<Vec<Translation>>> {
         let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
-        let (model, tokenizer) = (self.seq2seq(), &self.loaded.tokenizer);
-        translate_in(model, sessions, tokenizer, &texts, config, options, on_event)
+        let (model, tokenizer) = ((self.seq2seq(), self.loaded.weights()), &self.loaded.tokenizer);
+        translate_in(model, sessions, tokenizer, &texts, config, options, Some(on_event))
     }
 
     /// What translating a text can need.

@@ -189,7 +189,10 @@ impl Chart {
                 [p] => at(p),
                 [a, .., b] => format!("{} points, from {} to {}", seen.len(), at(a), at(b)),
             };
-            let _ = write!(text, " {}: {points}.", series.name);
+            let _ = match series.name.as_str() {
+                "" => write!(text, " {points}."),
+                name => write!(text, " {name}: {points}."),
+            };
         }
         text
     }

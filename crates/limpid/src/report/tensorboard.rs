@@ -8,6 +8,17 @@
 //! ```
 //!
 //! Scalars only; samples are in `report.html`.
+//!
+//! ```
+//! use limpid::report::{Metric, Train, tensorboard};
+//!
+//! let started = 1_700_000_000; // seconds since 1970
+//! let path = std::env::temp_dir().join(tensorboard::file_name(started));
+//! let line = Metric::Train(Train { step: 1, loss: 5.1, ..Train::default() });
+//! tensorboard::write_all(&path, started, &[line])?; // tensorboard --logdir … shows it
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::run::Metric;
 use crate::error::{Error, Result};

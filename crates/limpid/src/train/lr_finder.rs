@@ -10,6 +10,19 @@
 //! slope. Suggested is the rate with the steepest descent before the smoothed loss is lowest. The
 //! sweep ends early when the mean of the last w losses is more than twice the lowest such mean, or
 //! a loss is not finite.
+//!
+//! ```
+//! use limpid::train::lr_finder::{LrCurve, LrSearch};
+//!
+//! // A loss that falls fastest at 0.01 and rises beyond 0.1.
+//! let mut curve = LrCurve::new(LrSearch::default());
+//! while let Some(lr) = curve.next_lr() {
+//!     let x = lr.log10();
+//!     curve.add(lr, Some(3.0 - (2.0 * (x + 2.0)).tanh() + (x + 1.0).max(0.0).exp()));
+//! }
+//! let suggested = curve.suggestion().expect("the loss falls").lr;
+//! assert!((3e-3..3e-2).contains(&suggested));
+//! ```
 
 use crate::error::RunError;
 use crate::report::{Axis, Chart, Mark, Series, short_number};

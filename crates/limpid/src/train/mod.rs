@@ -1,8 +1,33 @@
 //! Training: from a dataset to a better model.
 //!
+//! ```
+//! use limpid::model::{Model, config::DecoderConfig};
+//! use limpid::optim::{AdamConfig, LearningRate, Schedule};
+//! use limpid::train::dataset::{Batching, InMemoryDataset};
+//! use limpid::train::{Control, Outcome, Trainer, TrainerConfig};
+//!
+//! // A language model that is to count: 0 1 2 3 0 1 2 3 …
+//! let sequences = vec![vec![0, 1, 2, 3, 0, 1, 2, 3]; 4];
+//! let model = Model::new(&DecoderConfig::gpt2(4, 8, 1, 1, 8), 1)?;
+//! let dataset = InMemoryDataset::language_model(&sequences, Batching { tokens: 16, seed: 1 })?;
+//! let schedule = Schedule::Constant;
+//! let lr = LearningRate { schedule, peak: 0.02, floor: 0.0, warmup: 0, total: 50 };
+//! let mut trainer = Trainer::new(model, dataset, TrainerConfig::new(lr, 1));
+//!
+//! let mut losses = Vec::new();
+//! let outcome = trainer.train(|_, step| {
+//!     losses.push(step.loss);
+//!     Ok(Control::Continue) // or Control::Stop
+//! })?;
+//! assert_eq!(outcome, Outcome::Completed);
+//! assert!(losses[49] < 0.5 * losses[0]);
+//! let model = trainer.into_model();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
+//!
 //! | | |
 //! |---|---|
-//! | [`Trainer`] | the training loop: steps, callbacks; an example |
+//! | [`Trainer`] | the training loop: steps, callbacks |
 //! | [`dataset`] | micro-batches as a function of seed and step |
 //! | [`setup::open`], [`Run`] | a run in a folder: settings, metrics, validation, checkpoints |
 //! | [`checkpoint`] | saving and restoring a run |
@@ -15,6 +40,7 @@ pub mod config;
 pub mod dataset;
 mod disk;
 pub mod evaluate;
+mod freeze;
 pub mod lr_finder;
 mod metrics;
 pub mod plan;

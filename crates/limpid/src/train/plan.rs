@@ -1,4 +1,16 @@
 //! Memory that a run needs, estimated before it starts.
+//!
+//! ```
+//! use limpid::train::RunConfig;
+//! use limpid::train::plan::{Memory, available_memory};
+//!
+//! let config = RunConfig::parse("task = 'gpt'\n[data]\ntext = 'a.txt'\n", &[])?;
+//! let needed = Memory::of(&config, 65)?.bytes();
+//! let wider = RunConfig::parse(&config.to_toml(), &["model.hidden_size=256".into()])?;
+//! assert!(Memory::of(&wider, 65)?.bytes() > needed);
+//! println!("{needed} bytes of {:?}", available_memory());
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::config::{
     BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerSizes,

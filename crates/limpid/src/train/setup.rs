@@ -1,4 +1,29 @@
 //! From a configuration and a folder to a run that is ready to train.
+//!
+//! ```
+//! use limpid::train::setup::{RunStart, open};
+//! use limpid::train::{Control, RunConfig, TrainEvent};
+//!
+//! let folder = std::env::temp_dir().join(format!("limpid-doc-run-{}", std::process::id()));
+//! let text = folder.with_extension("txt");
+//! std::fs::write(&text, "to be or not to be, that is the question\n".repeat(40)).unwrap();
+//! let toml = format!("task = 'gpt'\n[data]\ntext = {text:?}\n[train]\nsteps = 4\n");
+//! let small = ["model.layers=1", "model.hidden_size=16", "model.context_length=8"];
+//! let config = RunConfig::parse(&toml, &small.map(String::from))?;
+//!
+//! let mut run = open(config, &folder, RunStart::New, &mut |_progress| {})?.run;
+//! run.train(&mut |event| {
+//!     if let TrainEvent::Step(step) = event {
+//!         println!("step {}: loss {:.3}", step.step, step.loss);
+//!     }
+//!     Control::Continue // or Control::Stop: a checkpoint is saved, and RunStart::Resume continues
+//! })?;
+//! assert!(folder.join("model/model.safetensors").is_file());
+//! # drop(run);
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # std::fs::remove_file(&text).unwrap();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::checkpoint::{self, Checkpoint};
 use super::config::{PATHS, PairSource, RunConfig, Task};
@@ -145,7 +170,9 @@ fn prepare(
         write_atomic(&saved, text.as_bytes())?;
     }
     let mut warnings = repair(folder)?;
-    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), progress)?;
+    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), &mut |stage| {
+        progress(SetupProgress::Vocabulary(stage))
+    })?;
     plan::check_memory(&config, tokenizer.vocab_size())?;
     let cache = folder.join("cache");
     create_folder(&cache)?;
@@ -165,18 +192,22 @@ fn prepare(
         }
     };
     let pretrained = match &config.pretrained {
-        Some(from) if checkpoint.is_none() => {
-            let (model, noticed) = hub::load(from)?;
+        // A checkpoint has only what is trained, so its weights are needed when it is resumed, too.
+        Some(from) => {
+            let (model, noticed) = hub::load_mapped(from)?;
             let warning = |message: String| RunWarning::Pretrained { message };
-            warnings.extend(noticed.iter().map(|noticed| warning(noticed.to_string())));
+            if checkpoint.is_none() {
+                warnings.extend(noticed.iter().map(|noticed| warning(noticed.to_string())));
+            }
             Some(model)
         }
-        _ => None,
+        None => None,
     };
+    let is_new = checkpoint.is_none();
     let mut run =
         Run::new(config, folder, tokenizer, dataset, sources, checkpoint, pretrained.as_ref())?;
     run.check_disk_space()?;
-    if let Some(pretrained) = &pretrained {
+    if let Some(pretrained) = pretrained.as_ref().filter(|_| is_new) {
         warnings.extend(new_heads(run.model(), pretrained));
     }
     for (path, source) in damaged {

@@ -1,30 +1,5 @@
 //! The training loop: micro-batches, gradients, one optimizer step, a callback; again.
 //!
-//! ```
-//! use limpid::model::{Model, config::DecoderConfig};
-//! use limpid::optim::{AdamConfig, LearningRate, Schedule};
-//! use limpid::train::dataset::{Batching, InMemoryDataset};
-//! use limpid::train::{Control, Outcome, Trainer, TrainerConfig};
-//!
-//! // A language model that is to count: 0 1 2 3 0 1 2 3 …
-//! let sequences = vec![vec![0, 1, 2, 3, 0, 1, 2, 3]; 4];
-//! let model = Model::new(&DecoderConfig::gpt2(4, 8, 1, 1, 8), 1)?;
-//! let dataset = InMemoryDataset::language_model(&sequences, Batching { tokens: 16, seed: 1 })?;
-//! let schedule = Schedule::Constant;
-//! let lr = LearningRate { schedule, peak: 0.02, floor: 0.0, warmup: 0, total: 50 };
-//! let mut trainer = Trainer::new(model, dataset, TrainerConfig::new(lr, 1));
-//!
-//! let mut losses = Vec::new();
-//! let outcome = trainer.train(|_, step| {
-//!     losses.push(step.loss);
-//!     Ok(Control::Continue) // or Control::Stop
-//! })?;
-//! assert_eq!(outcome, Outcome::Completed);
-//! assert!(losses[49] < 0.5 * losses[0]);
-//! let model = trainer.into_model();
-//! # Ok::<(), limpid::error::Error>(())
-//! ```
-//!
 //! A step is a function of its number: its micro-batches come from the dataset by number, its
 //! dropout masks from the seed and its number. So training that is resumed from a checkpoint (see
 //! [`Run`](super::Run)) continues bit for bit.
@@ -33,7 +8,7 @@ use super::checkpoint::Checkpoint;
 use super::dataset::{Batch, Dataset};
 use crate::error::{Result, RunError};
 use crate::model::Model;
-use crate::optim::{AdamConfig, LearningRate, Optimizer};
+use crate::optim::{Activations, AdamConfig, LearningRate, Optimizer};
 use limpid_tensor::kernels::elementwise::move_towards;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::ParamBuffer;
@@ -72,13 +47,16 @@ pub struct TrainerConfig {
     pub ema_decay: Option<f32>,
     /// Seed of dropout.
     pub seed: u64,
+    /// What of a forward pass is kept for its backward pass.
+    pub activations: Activations,
 }
 
 impl TrainerConfig {
     /// AdamW with its defaults, no label smoothing, no moving average.
     pub fn new(learning_rate: LearningRate, seed: u64) -> Self {
         let adam = AdamConfig::default();
-        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed }
+        let activations = Activations::Kept;
+        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed, activations }
     }
 }
 
@@ -116,7 +94,8 @@ pub struct Trainer<D> {
 impl<D: Dataset> Trainer<D> {
     /// Training from step 0, with the weights that `model` has.
     pub fn new(model: Model, dataset: D, config: TrainerConfig) -> Self {
-        let optimizer = Optimizer::new(&model.params, config.adam, config.seed);
+        let optimizer = Optimizer::new(&model.params, config.adam, config.seed)
+            .with_activations(config.activations);
         let ema = config.ema_decay.map(|_| {
             let mut ema = ParamBuffer::zeros_like(&model.params);
             ema.flat_mut().copy_from_slice(model.params.flat());

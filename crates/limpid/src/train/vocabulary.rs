@@ -1,14 +1,14 @@
 //! The tokenizer of a run: loaded, or trained on its texts.
 
 use super::config::{
-    BertTask, ClassifyTask, GptTask, PairFiles, RunConfig, Task, TokenizerConfig, TranslateTask,
+    BertTask, ClassifyTask, GptTask, RunConfig, Task, TokenizerConfig, TranslateTask,
 };
-use super::setup::SetupProgress;
 use crate::data::clean::Cleaner;
 use crate::data::labelled::no_examples;
+use crate::data::parallel::PairFiles;
 use crate::error::Result;
 use crate::files::create_folder;
-use crate::text::train::{train, train_files};
+use crate::text::train::{Stage, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn tokenizer(
     config: &RunConfig,
     folder: &Path,
-    progress: &mut dyn FnMut(SetupProgress),
+    progress: &mut dyn FnMut(Stage),
 ) -> Result<Tokenizer> {
     if Tokenizer::exists_in(folder) {
         return Tokenizer::load(folder);
@@ -32,11 +32,9 @@ pub(super) fn tokenizer(
     Ok(tokenizer)
 }
 
-fn trained(config: &RunConfig, progress: &mut dyn FnMut(SetupProgress)) -> Result<Tokenizer> {
+fn trained(config: &RunConfig, progress: &mut dyn FnMut(Stage)) -> Result<Tokenizer> {
     let spec = config.tokenizer.spec(config.kind()).expect("the tokenizer is to be trained");
-    let mut on_files = |files: &[PathBuf]| {
-        train_files(&spec, files, &mut |stage| progress(SetupProgress::Vocabulary(stage)))
-    };
+    let mut on_files = |files: &[PathBuf]| train_files(&spec, files, &mut *progress);
     let trained = match &config.task {
         Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => {
             on_files(&data.text)?

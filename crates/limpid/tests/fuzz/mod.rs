@@ -11,6 +11,8 @@ use limpid_tensor::rng::Stream;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes that parsers like to trip over.
 const NASTY: [&[u8]; 14] = [
@@ -75,19 +77,66 @@ fn peak_mib() -> Option<u64> {
 /// prints its backtrace reads the program's symbols, 150 MiB.)
 const MOST_MIB: u64 = 512;
 
+/// What one case may take, on a machine that does other things too.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Ends the process when a case takes too long: what hangs cannot fail a test by itself.
+struct Watchdog(AtomicU64);
+
+impl Watchdog {
+    const ENDED: u64 = u64::MAX;
+
+    fn watch(&self, name: &str) {
+        let (mut case, mut since) = (0, Instant::now());
+        loop {
+            std::thread::sleep(Duration::from_millis(20));
+            match self.0.load(Ordering::Relaxed) {
+                Self::ENDED => return,
+                same if same == case && since.elapsed() > LONGEST => {
+                    eprintln!("{name}: case {case} takes more than {LONGEST:?}");
+                    std::process::exit(1);
+                }
+                same if same == case => {}
+                other => (case, since) = (other, Instant::now()),
+            }
+        }
+    }
+}
+
 /// Parses `cases` mutations of `seeds`, and the seeds themselves. A panic fails the test with the
-/// number of the case and its bytes, and so does memory that is out of proportion.
+/// number of the case and its bytes, and so does memory or time that is out of proportion.
 pub fn never_panics(name: &str, seeds: &[Vec<u8>], cases: u64, parse: impl Fn(&[u8])) {
+    let watchdog = Watchdog(AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| watchdog.watch(name));
+        let all = catch_unwind(AssertUnwindSafe(|| {
+            parse_all(name, seeds, cases, parse, &watchdog);
+        }));
+        watchdog.0.store(Watchdog::ENDED, Ordering::Relaxed);
+        if let Err(panic) = all {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn parse_all(
+    name: &str,
+    seeds: &[Vec<u8>],
+    cases: u64,
+    parse: impl Fn(&[u8]),
+    watchdog: &Watchdog,
+) {
     let before = peak_mib();
     let mutations = (0..cases).map(|case| mutate(seeds, &mut Stream::new(2024, case)));
     for (case, bytes) in mutations.chain(seeds.iter().cloned()).enumerate() {
+        watchdog.0.store(case as u64, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| parse(&bytes)));
         assert!(
             result.is_ok(),
             "{name}: case {case} panicked:\n{:?}",
             String::from_utf8_lossy(&bytes)
         );
-        if case % 1000 == 0
+        if case % 100 == 0
             && let (Some(before), Some(now)) = (before, peak_mib())
         {
             assert!(

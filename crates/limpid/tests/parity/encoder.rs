@@ -174,6 +174,18 @@ fn hidden_states_and_pooler_output_of_a_base_model_are_those_of_pytorch() {
 }
 
 #[test]
+fn hidden_states_by_layer_are_those_of_transformers() {
+    for &name in BARE {
+        let fixture = Fixture::load(name);
+        let (bert, input) = (bert(&fixture.model.stack), input(&fixture));
+        let mut tape = Tape::inference(&fixture.model.params);
+        let states = bert.hidden_by_layer(&mut tape, &input);
+        let all: Vec<f32> = states.iter().flat_map(|state| state.data()).copied().collect();
+        rows_agree(name, &all, &fixture.floats("hidden_states"), 24, 1e-5);
+    }
+}
+
+#[test]
 fn ten_adamw_losses_of_encoders_are_those_of_pytorch() {
     for &name in TRAINED {
         let mut fixture = Fixture::load(name);

@@ -70,6 +70,10 @@ pub struct AttentionSpec<'a> {
     /// The rows of each sequence in k and v. In the forward pass several sequences may share keys
     /// (the hypotheses of a beam share their source); the backward pass requires ascending order.
     pub k_spans: &'a [Span],
+    /// If given, the spans of keys are parts of this list, and key j of a sequence is the row of k
+    /// and v with number `k_rows[start + j]`: pages of a cache, in any order, shared by any number
+    /// of sequences. Only the forward pass takes it.
+    pub k_rows: Option<&'a [u32]>,
 }
 
 impl<'a> AttentionSpec<'a> {
@@ -91,6 +95,7 @@ impl<'a> AttentionSpec<'a> {
             padding: Padding::None,
             q_spans,
             k_spans,
+            k_rows: None,
         }
     }
 
@@ -115,7 +120,7 @@ impl<'a> AttentionSpec<'a> {
             k.width
         );
         q.check("q", self.heads, self.q_spans);
-        k.check("k", self.kv_heads, self.k_spans);
+        self.check_keys("k", k);
         if let Some(bias) = self.bias {
             let longest = self.q_spans.iter().chain(self.k_spans).map(|span| span.len).max();
             assert!(
@@ -143,6 +148,31 @@ impl<'a> AttentionSpec<'a> {
         }
     }
 
+    /// Checks that the rows of keys or values exist.
+    #[track_caller]
+    pub(super) fn check_keys(&self, name: &str, heads: Heads) {
+        let Some(numbers) = self.k_rows else {
+            return heads.check(name, self.kv_heads, self.k_spans);
+        };
+        let rows = self.k_spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
+        assert!(
+            rows <= numbers.len(),
+            "attention: the sequences of {name} end at {rows} of {} row numbers",
+            numbers.len()
+        );
+        heads.check_numbered(name, self.kv_heads, numbers);
+    }
+
+    /// The keys or values of one sequence and head.
+    #[inline(always)]
+    pub(super) fn keys(&self, heads: Heads<'a>, sequence: usize, kv_head: usize) -> Rows<'a> {
+        let span = self.k_spans[sequence];
+        match self.k_rows {
+            None => heads.rows(span, kv_head),
+            Some(numbers) => heads.numbered(&numbers[span.start..][..span.len], kv_head),
+        }
+    }
+
     /// Query heads that share a key-value head.
     pub(super) fn group(&self) -> usize {
         self.heads / self.kv_heads
@@ -164,7 +194,7 @@ impl<'a> AttentionSpec<'a> {
             head,
             kv_head: head / self.group(),
             q: q.rows(q_span, head),
-            k: k.rows(k_span, head / self.group()),
+            k: self.keys(k, sequence, head / self.group()),
             scale: self.scale,
             causality: self.causality,
             window: self.window,

@@ -4,7 +4,7 @@
 use super::mask::Pair;
 use super::scratch::{self, lanes, right, score_width, transposed};
 use super::tile::{self, Extent, LeftView, RightView, TILE_ROWS};
-use super::{AttentionSpec, Heads, HeadsMut, Rows, lane_start, weigh};
+use super::{AttentionSpec, Heads, HeadsMut, Rows, lane_start};
 use crate::kernels::matmul::Accumulate::{Add, Overwrite};
 use crate::kernels::softmax::{self, RowSum};
 use crate::simd::{self, LANES, vectorized};
@@ -33,7 +33,7 @@ pub fn attention_forward(
     spec: &AttentionSpec,
 ) {
     spec.check(q, k);
-    v.check("v", spec.kv_heads, spec.k_spans);
+    spec.check_keys("v", v);
     z.check("z", spec.heads, v.width, spec.q_spans);
     check_lse(lse.len(), spec);
     let lse = Parts::new(lse);
@@ -47,7 +47,7 @@ pub fn attention_forward(
         let (blocks, share) = (pair.t().div_ceil(BLOCK), unit % shares);
         let first = share * blocks / shares * BLOCK;
         let end = pair.t().min((share + 1) * blocks / shares * BLOCK);
-        let v = v.rows(pair.k_span, pair.kv_head);
+        let v = spec.keys(v, sequence, pair.kv_head);
         let finish = |i: usize, z_row: &[f32], sum: RowSum| {
             let row = pair.q_span.start + i;
             // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and
@@ -66,32 +66,36 @@ pub fn attention_forward(
     });
 }
 
-/// One query, as in decoding. Reads each key and value once, in place: bound by memory bandwidth.
+/// Number of keys that one query is multiplied with at a time: their transpose, 64 x 64 elements of
+/// a head of width 64, stays in the L1 cache.
+const STRIP: usize = 4 * LANES;
+
+/// One query, as in decoding. Reads each key and value once, and transposes a strip of keys at a
+/// time while it is in the L1 cache, so that every score and every value is the same chain of
+/// multiply-adds as in a block of queries: the same bits.
 fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
-    scratch::with([pair.s(), v.width], |[weights, z]| {
-        let (weights, z) = (&mut weights[..pair.s()], &mut z[..v.width]);
-        let sum = weigh(weights, pair, 0);
-        let first = lane_start(pair.first_key(0));
-        weighted_sum(z, &weights[first..pair.visible(0)], v.from(first));
-        finish(0, z, sum);
+    let (d_k, d_v) = (pair.q.width, v.width);
+    let (first, end) = (lane_start(pair.first_key(0)), pair.visible(0));
+    let count = end.saturating_sub(first);
+    let lens = [d_k * STRIP, count.next_multiple_of(STRIP), lanes(d_v), lanes(d_v)];
+    scratch::with(lens, |[k_t, scores, one, z]| {
+        for at in (0..count).step_by(STRIP) {
+            let keys = STRIP.min(count - at);
+            let k_t = transposed(pair.k.from(first + at), keys, pair.scale, STRIP, k_t);
+            tile::row_product(&mut scores[at..at + STRIP], pair.q.row(0), k_t, keys);
+        }
+        let scores = &mut scores[..count];
+        let sum = exponentials_of_one(scores, pair, first);
+        tile::sum_of_rows(z, scores, v.from(first), one);
+        finish(0, &z[..d_v], sum);
     });
 }
 
 vectorized! {
-    /// z = Σ_j weights[j] · v[j].
-    fn weighted_sum(z: &mut [f32], weights: &[f32], v: Rows) {
-        z.fill(0.0);
-        let (fours, rest) = weights.as_chunks::<4>();
-        for (n, w) in fours.iter().enumerate() {
-            // Four rows at a time: z is read and written a quarter as often.
-            let [a, b, c, d] = std::array::from_fn(|r| v.row(4 * n + r));
-            for ((((z, a), b), c), d) in z.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                *z += (w[0] * a + w[1] * b) + (w[2] * c + w[3] * d);
-            }
-        }
-        for (j, w) in rest.iter().enumerate() {
-            z.iter_mut().zip(v.row(4 * fours.len() + j)).for_each(|(z, v)| *z += w * v);
-        }
+    /// Scores of the keys from `first` on become exp(score − max).
+    fn exponentials_of_one(scores: &mut [f32], pair: &Pair, first: usize) -> RowSum {
+        pair.hide(scores, 0, first);
+        softmax::exponentials(scores)
     }
 }
 
@@ -223,6 +227,7 @@ pub fn attention_backward(
     v: Heads,
     spec: &AttentionSpec,
 ) {
+    assert!(spec.k_rows.is_none(), "attention: no backward pass for keys by row number");
     spec.check(q, k);
     v.check("v", spec.kv_heads, spec.k_spans);
     dq.check("dq", spec.heads, q.width, spec.q_spans);

@@ -53,15 +53,16 @@ pub(super) fn score_width(cols: usize) -> usize {
 const FEW_ROWS: usize = 32;
 
 /// Rows as a right operand for `readers` rows of a left operand: in place where their width is
-/// whole lanes and they are few or read only once; otherwise copied contiguously and padded with
-/// zeros.
+/// whole lanes, they follow each other, and are few or read only once; otherwise copied
+/// contiguously and padded with zeros.
 pub(super) fn right<'a>(
     rows: Rows<'a>,
     count: usize,
     readers: usize,
     scratch: &'a mut [f32],
 ) -> RightView<'a> {
-    if rows.width.is_multiple_of(LANES) && (count <= FEW_ROWS || readers <= TILE_ROWS) {
+    let in_place = rows.width.is_multiple_of(LANES) && rows.numbers.is_none();
+    if in_place && (count <= FEW_ROWS || readers <= TILE_ROWS) {
         return RightView { data: rows.data, stride: rows.stride };
     }
     let stride = lanes(rows.width);
@@ -92,9 +93,10 @@ fn transpose_eights(to: &mut [f32], rows: Rows, count: usize, scale: f32, stride
     if crate::simd::level() >= crate::simd::Level::Avx2 {
         let (keys, cols) = (count / 8 * 8, rows.width / 8 * 8);
         for i in (0..keys).step_by(8) {
+            let eight = std::array::from_fn(|j| rows.row(i + j));
             for p in (0..cols).step_by(8) {
                 // SAFETY: this CPU has AVX2.
-                unsafe { transpose_8x8(&mut to[p * stride + i..], stride, rows.from(i), p, scale) };
+                unsafe { transpose_8x8(&mut to[p * stride + i..], stride, &eight, p, scale) };
             }
         }
         transpose_plain(to, rows, 0..keys, cols..rows.width, scale, stride);
@@ -122,11 +124,11 @@ fn transpose_plain(
 /// the time of small batches.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn transpose_8x8(to: &mut [f32], stride: usize, rows: Rows, p: usize, scale: f32) {
+fn transpose_8x8(to: &mut [f32], stride: usize, rows: &[&[f32]; 8], p: usize, scale: f32) {
     use std::arch::x86_64::*;
     let scale = _mm256_set1_ps(scale);
     let r: [__m256; 8] = std::array::from_fn(|i| {
-        let eight: &[f32; 8] = rows.row(i)[p..].first_chunk().expect("eight columns");
+        let eight: &[f32; 8] = rows[i][p..].first_chunk().expect("eight columns");
         // SAFETY: `eight` is eight f32.
         unsafe { _mm256_mul_ps(scale, _mm256_loadu_ps(eight.as_ptr())) }
     });

@@ -15,6 +15,7 @@
 //! Every element is summed in the order of k, in whichever tile it is: the bits of a row of
 //! attention do not depend on the other rows.
 
+use super::views::Rows;
 use crate::kernels::matmul::Accumulate;
 use crate::simd::{self, LANES, Level};
 use std::ops::Range;
@@ -79,6 +80,121 @@ pub(super) fn product(
     }
     // The baseline has 16 registers of 4: two rows of 16 leave registers for the operands.
     walk::<2, 1, false>(Output { c, stride, rows, accumulate }, a, b, extent);
+}
+
+/// One row of c: Σ_k a[k] · b[k][j] for the j below `cols` (rounded up to lanes), in the order of k
+/// and with the operations of [`product`]. Four registers of sums hide the latency of each other's
+/// chains, which the one row of a tile would wait for.
+pub(super) fn row_product(c: &mut [f32], a: &[f32], b: RightView, cols: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(c: &mut [f32], a: &[f32], b: RightView, cols: usize) {
+            walk_row::<true>(c, a, b, cols);
+        }
+        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        fn avx512(c: &mut [f32], a: &[f32], b: RightView, cols: usize) {
+            walk_row::<true>(c, a, b, cols);
+        }
+        match simd::level() {
+            // SAFETY: `level` never exceeds what this CPU supports.
+            Level::Avx512 => return unsafe { avx512(c, a, b, cols) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(c, a, b, cols) },
+            Level::Scalar => {}
+        }
+    }
+    walk_row::<false>(c, a, b, cols);
+}
+
+/// The columns of one row, as many at a time as there are.
+#[inline(always)]
+fn walk_row<const FUSED: bool>(c: &mut [f32], a: &[f32], b: RightView, cols: usize) {
+    let inner = 0..a.len();
+    let mut out = Output { c, stride: 0, rows: 1, accumulate: Accumulate::Overwrite };
+    let a = LeftView { data: a, row_stride: 0, col_stride: 1 };
+    let mut col = 0;
+    while col < cols {
+        let (inner, registers) = (inner.clone(), (cols - col).div_ceil(LANES).min(4));
+        match registers {
+            1 => tile::<1, 1, FUSED>(&mut out, 0, col, a, b, inner),
+            2 => tile::<1, 2, FUSED>(&mut out, 0, col, a, b, inner),
+            3 => tile::<1, 3, FUSED>(&mut out, 0, col, a, b, inner),
+            _ => tile::<1, 4, FUSED>(&mut out, 0, col, a, b, inner),
+        }
+        col += registers * LANES;
+    }
+}
+
+/// Σ_k a[k] · rows[k], in the order of k and with the operations of [`product`]. Rows whose width
+/// is not whole lanes are padded in `padded`, of that many lanes.
+pub(super) fn sum_of_rows(c: &mut [f32], a: &[f32], rows: Rows, padded: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(c: &mut [f32], a: &[f32], rows: Rows, padded: &mut [f32]) {
+            walk_sum::<true>(c, a, rows, padded);
+        }
+        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        fn avx512(c: &mut [f32], a: &[f32], rows: Rows, padded: &mut [f32]) {
+            walk_sum::<true>(c, a, rows, padded);
+        }
+        match simd::level() {
+            // SAFETY: `level` never exceeds what this CPU supports.
+            Level::Avx512 => return unsafe { avx512(c, a, rows, padded) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(c, a, rows, padded) },
+            Level::Scalar => {}
+        }
+    }
+    walk_sum::<false>(c, a, rows, padded);
+}
+
+#[inline(always)]
+fn walk_sum<const FUSED: bool>(c: &mut [f32], a: &[f32], rows: Rows, padded: &mut [f32]) {
+    let width = rows.width.next_multiple_of(LANES);
+    let mut col = 0;
+    while col < width {
+        let registers = ((width - col) / LANES).min(4);
+        let c = &mut c[col..][..registers * LANES];
+        match registers {
+            1 => sum_strip::<1, FUSED>(c, a, rows, col, padded),
+            2 => sum_strip::<2, FUSED>(c, a, rows, col, padded),
+            3 => sum_strip::<3, FUSED>(c, a, rows, col, padded),
+            _ => sum_strip::<4, FUSED>(c, a, rows, col, padded),
+        }
+        col += registers * LANES;
+    }
+}
+
+/// V·LANES columns from `col` on.
+#[inline(always)]
+fn sum_strip<const V: usize, const FUSED: bool>(
+    c: &mut [f32],
+    a: &[f32],
+    rows: Rows,
+    col: usize,
+    padded: &mut [f32],
+) {
+    let mut sums = [[0.0_f32; LANES]; V];
+    for (k, x) in a.iter().enumerate() {
+        let row = &rows.row(k)[col..];
+        let lanes = if row.len() < V * LANES {
+            padded[..row.len()].copy_from_slice(row);
+            padded[row.len()..V * LANES].fill(0.0);
+            &padded[..V * LANES]
+        } else {
+            &row[..V * LANES]
+        };
+        let (lanes, _) = lanes.as_chunks::<LANES>();
+        for v in 0..V {
+            for l in 0..LANES {
+                let sum = &mut sums[v][l];
+                *sum = if FUSED { x.mul_add(lanes[v][l], *sum) } else { x * lanes[v][l] + *sum };
+            }
+        }
+    }
+    c.as_chunks_mut::<LANES>().0.copy_from_slice(&sums);
 }
 
 struct Output<'a> {

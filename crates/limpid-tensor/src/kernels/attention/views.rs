@@ -42,7 +42,16 @@ impl<'a> Heads<'a> {
             span.start * self.stride + self.first + head * self.width
         };
         let len = if span.len == 0 { 0 } else { (span.len - 1) * self.stride + self.width };
-        Rows { data: &self.data[from..][..len], stride: self.stride, width: self.width }
+        let (stride, width) = (self.stride, self.width);
+        Rows { data: &self.data[from..][..len], stride, width, numbers: None }
+    }
+
+    /// Rows of one head with these numbers.
+    #[inline(always)]
+    pub(super) fn numbered(&self, numbers: &'a [u32], head: usize) -> Rows<'a> {
+        let from = if numbers.is_empty() { 0 } else { self.first + head * self.width };
+        let (stride, width) = (self.stride, self.width);
+        Rows { data: &self.data[from..], stride, width, numbers: Some(numbers) }
     }
 }
 
@@ -137,6 +146,13 @@ impl<'a> HeadsMut<'a> {
 }
 
 impl Heads<'_> {
+    /// Whether rows with these numbers exist.
+    #[track_caller]
+    pub(super) fn check_numbered(&self, name: &str, heads: usize, numbers: &[u32]) {
+        let end = numbers.iter().max().map_or(0, |number| *number as usize + 1);
+        self.check(name, heads, &[Span { start: 0, len: end }]);
+    }
+
     #[track_caller]
     pub(super) fn check(&self, name: &str, heads: usize, spans: &[Span]) {
         check(
@@ -176,23 +192,29 @@ fn check(
     );
 }
 
-/// The rows of one sequence and one head: row i is `data[i·stride..][..width]`.
+/// The rows of one sequence and one head: row i is `data[i·stride..][..width]`, or that of number
+/// `numbers[i]`.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub data: &'a [f32],
     pub stride: usize,
     pub width: usize,
+    pub numbers: Option<&'a [u32]>,
 }
 
 impl<'a> Rows<'a> {
     #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [f32] {
-        &self.data[i * self.stride..][..self.width]
+        let at = self.numbers.map_or(i, |numbers| numbers[i] as usize);
+        &self.data[at * self.stride..][..self.width]
     }
 
     /// The rows from row `i` on, which may be the end.
     #[inline(always)]
     pub fn from(&self, i: usize) -> Rows<'a> {
-        Rows { data: &self.data[(i * self.stride).min(self.data.len())..], ..*self }
+        match self.numbers {
+            Some(numbers) => Rows { numbers: Some(&numbers[i.min(numbers.len())..]), ..*self },
+            None => Rows { data: &self.data[(i * self.stride).min(self.data.len())..], ..*self },
+        }
     }
 }

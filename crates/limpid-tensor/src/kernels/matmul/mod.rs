@@ -35,10 +35,10 @@
 
 mod block;
 mod micro;
-mod pack;
+pub(in crate::kernels) mod pack;
 mod packed;
 mod small;
-mod vector;
+pub(in crate::kernels) mod vector;
 
 pub use packed::{PackedOperand, RightOperand};
 
@@ -87,6 +87,36 @@ impl<'a> Mat<'a> {
         Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Row i.
+    ///
+    /// # Panics
+    /// If the matrix is transposed, or has no such row.
+    #[track_caller]
+    pub fn row(&self, i: usize) -> &'a [f32] {
+        assert!(self.col_stride == 1 && i < self.rows, "row {i} of {} rows", self.rows);
+        &self.data[i * self.row_stride..][..self.cols]
+    }
+
+    /// Elements between the starts of two rows, if the rows are contiguous.
+    pub(in crate::kernels) fn contiguous_rows(&self) -> Option<usize> {
+        (self.col_stride == 1).then_some(self.row_stride)
+    }
+
+    /// The address of the first element.
+    pub(in crate::kernels) fn start(&self) -> *const f32 {
+        self.data.as_ptr()
+    }
+
     /// The transpose, without copying.
     pub fn t(self) -> Self {
         Self {
@@ -125,6 +155,16 @@ impl<'a> MatMut<'a> {
     pub fn with_stride(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         check_fits(data.len(), rows, cols, row_stride);
         Self { data, rows, cols, row_stride }
+    }
+
+    /// Rows and columns.
+    pub(in crate::kernels) fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    /// The address of the first element, and the elements between the starts of two rows.
+    pub(in crate::kernels) fn start(&mut self) -> (*mut f32, usize) {
+        (self.data.as_mut_ptr(), self.row_stride)
     }
 }
 

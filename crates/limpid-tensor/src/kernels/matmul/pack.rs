@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Memory for packed panels, 64-byte aligned. It grows to the largest request and is reused: a warm
 /// product allocates nothing.
 #[derive(Default)]
-pub(super) struct Scratch(Vec<Line>);
+pub(in crate::kernels) struct Scratch(Vec<Line>);
 
 /// A cache line.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ struct Line([f32; 16]);
 
 impl Scratch {
     /// At least `len` elements with arbitrary content.
-    pub(super) fn at_least(&mut self, len: usize) -> *mut f32 {
+    pub(in crate::kernels) fn at_least(&mut self, len: usize) -> *mut f32 {
         let lines = len.div_ceil(16);
         if self.0.len() < lines {
             self.0.resize(lines, Line([0.0; 16]));
@@ -37,22 +37,27 @@ impl Scratch {
 
 /// The use of a scratch buffer: a thread may need all of them at once.
 #[derive(Clone, Copy)]
-pub(super) enum Purpose {
+pub(in crate::kernels) enum Purpose {
     /// Panels of a that one task uses.
     A,
     /// Panels of b that one task uses.
     B,
     /// Panels of b that all tasks of a product use.
     SharedB,
+    /// Quantised rows of a, which all tasks of a product use.
+    Quantized,
 }
 
 thread_local! {
-    static KEPT: [Cell<Scratch>; 3] = const { [const { Cell::new(Scratch(Vec::new())) }; 3] };
+    static KEPT: [Cell<Scratch>; 4] = const { [const { Cell::new(Scratch(Vec::new())) }; 4] };
 }
 
 /// Calls `use_it` with this thread's scratch. A product inside a product (in its `finish`) gets a
 /// fresh one.
-pub(super) fn with_scratch<T>(purpose: Purpose, use_it: impl FnOnce(&mut Scratch) -> T) -> T {
+pub(in crate::kernels) fn with_scratch<T>(
+    purpose: Purpose,
+    use_it: impl FnOnce(&mut Scratch) -> T,
+) -> T {
     let mut scratch = KEPT.with(|kept| kept[purpose as usize].take());
     let result = use_it(&mut scratch);
     KEPT.with(|kept| kept[purpose as usize].set(scratch));

@@ -65,6 +65,18 @@ impl<'a> PackedOperand<'a> {
     }
 }
 
+impl<'a> PackedOperand<'a> {
+    /// A matrix (k, n) whose panels [`PackedOperand::new`] wrote into `panels`.
+    ///
+    /// # Panics
+    /// If there are not [`PackedOperand::packed_len`] elements.
+    #[track_caller]
+    pub fn of_panels(panels: &'a [f32], k: usize, n: usize) -> Self {
+        assert_eq!(panels.len(), Self::packed_len(k, n), "length of the panels of ({k},{n})");
+        Self { panels, k, n }
+    }
+}
+
 impl RightOperand<'_> {
     /// c = a·b, or c += a·b, on the team; `finish` as for [`product_on_team`].
     ///

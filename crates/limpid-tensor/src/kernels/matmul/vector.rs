@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 /// # Safety
 /// Every method needs a CPU with the instruction set of the type; `load` and `store` also need
 /// `LANES` valid elements at `at`, which may have any alignment a f32 may have.
-pub(super) trait Vector: Copy {
+pub(in crate::kernels) trait Vector: Copy {
     /// Number of elements.
     const LANES: usize;
 
@@ -19,6 +19,8 @@ pub(super) trait Vector: Copy {
     unsafe fn splat(x: f32) -> Self;
     /// Reads `LANES` elements.
     unsafe fn load(at: *const f32) -> Self;
+    /// Reads `LANES` bf16, which are the upper halves of f32.
+    unsafe fn load_bf16(at: *const u16) -> Self;
     /// Writes all lanes.
     unsafe fn store(self, at: *mut f32);
     /// Reads the first `n ≤ LANES` elements, and zeros for the rest: memory beyond is not touched.
@@ -36,7 +38,7 @@ pub(super) trait Vector: Copy {
 
 /// Four elements in portable Rust, for every CPU.
 #[derive(Clone, Copy)]
-pub(super) struct Portable([f32; 4]);
+pub(in crate::kernels) struct Portable([f32; 4]);
 
 impl Vector for Portable {
     const LANES: usize = 4;
@@ -49,6 +51,12 @@ impl Vector for Portable {
     unsafe fn load(at: *const f32) -> Self {
         // SAFETY: four elements are valid at `at` by the caller's promise.
         Self(unsafe { at.cast::<[f32; 4]>().read_unaligned() })
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(at: *const u16) -> Self {
+        // SAFETY: as in `load`.
+        let halves = unsafe { at.cast::<[u16; 4]>().read_unaligned() };
+        Self(halves.map(|half| f32::from_bits(u32::from(half) << 16)))
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f32) {
@@ -86,10 +94,10 @@ impl Vector for Portable {
 macro_rules! x86_vector {
     ($(#[$doc:meta])* $name:ident($register:ty), $lanes:literal lanes, first: $first:ident,
      $load_first:ident $store_first:ident $splat:ident $load:ident $store:ident $fma:ident
-     $add:ident $mul:ident) => {
+     $add:ident $mul:ident, bf16: $bf16:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(super) struct $name($register);
+        pub(in crate::kernels) struct $name($register);
 
         impl Vector for $name {
             const LANES: usize = $lanes;
@@ -103,6 +111,11 @@ macro_rules! x86_vector {
             unsafe fn load(at: *const f32) -> Self {
                 // SAFETY: the caller promises the instruction set and the elements.
                 Self(unsafe { $load(at) })
+            }
+            #[inline(always)]
+            unsafe fn load_bf16(at: *const u16) -> Self {
+                // SAFETY: as in `load`.
+                Self(unsafe { $bf16(at) })
             }
             #[inline(always)]
             unsafe fn store(self, at: *mut f32) {
@@ -143,14 +156,16 @@ macro_rules! x86_vector {
 x86_vector! {
     /// Eight elements: AVX2 with FMA.
     Avx2(__m256), 8 lanes, first: first_of_8, load_first_avx2 _mm256_maskstore_ps
-    _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_add_ps _mm256_mul_ps
+    _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_add_ps _mm256_mul_ps,
+    bf16: load_bf16_avx2
 }
 
 #[cfg(target_arch = "x86_64")]
 x86_vector! {
     /// Sixteen elements: AVX-512.
     Avx512(__m512), 16 lanes, first: first_of_16, _mm512_maskz_loadu_ps _mm512_mask_storeu_ps
-    _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_add_ps _mm512_mul_ps
+    _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_add_ps _mm512_mul_ps,
+    bf16: load_bf16_avx512
 }
 
 /// A mask of the first n of 8 lanes.
@@ -182,6 +197,34 @@ fn first_of_16(n: usize) -> __mmask16 {
 unsafe fn load_first_avx2(mask: __m256i, at: *const f32) -> __m256 {
     // SAFETY: by the caller's promise.
     unsafe { _mm256_maskload_ps(at, mask) }
+}
+
+/// Eight bf16 as f32.
+///
+/// # Safety
+/// The CPU must have AVX2; eight elements must be valid.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load_bf16_avx2(at: *const u16) -> __m256 {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let halves = _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()));
+        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
+    }
+}
+
+/// Sixteen bf16 as f32.
+///
+/// # Safety
+/// The CPU must have AVX-512; sixteen elements must be valid.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load_bf16_avx512(at: *const u16) -> __m512 {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(at.cast()));
+        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves))
+    }
 }
 
 /// Transposes eight rows of eight elements: lane j of result p is element p of row j.

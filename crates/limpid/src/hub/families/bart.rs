@@ -20,6 +20,7 @@ impl Family for Bart {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["BartForConditionalGeneration", "BartModel"])?;
+        seq2seq::token_defaults(keys, [1, 2, 2]);
         let config = bart_like::read(keys, NormPlacement::Post, EmbeddingNorm::Layer)?;
         Ok(bart_like::with_learned_positions(&config, NormPlacement::Post).into())
     }

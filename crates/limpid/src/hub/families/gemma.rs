@@ -5,7 +5,7 @@ use super::super::layout::Layout;
 use super::{Family, llama_like};
 use crate::error::Result;
 use crate::model::config::{EmbeddingScale, StackConfig, Tie};
-use crate::nn::{Bias, HeadNorm, Normalization, Windows};
+use crate::nn::{Bias, HeadNorm, Named, Normalization, Windows};
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
@@ -25,15 +25,21 @@ impl Family for Gemma {
             head_dim: Some(256),
             ..llama_like::DEFAULTS
         };
-        // The key of newer files; `hidden_act` of older ones meant the same function.
-        let activation = keys.optional_named("hidden_activation")?;
-        keys.must_be("use_bidirectional_attention", &json!(null))?;
-        let mut config = llama_like::read(keys, defaults)?;
-        llama_like::read_biases(keys, &mut config)?;
-        config.activation_function = match activation.unwrap_or(config.activation_function) {
+        // The released models say "gelu" and were trained with the approximation.
+        let meant = |activation| match activation {
             Activation::Gelu => Activation::GeluTanh,
             other => other,
         };
+        let older: Option<Activation> = keys.optional_named("hidden_activation")?;
+        keys.must_be_one_of("use_bidirectional_attention", &[json!(null), json!(false)])?;
+        let mut config = llama_like::read(keys, defaults)?;
+        llama_like::read_biases(keys, &mut config)?;
+        config.activation_function = meant(config.activation_function);
+        // Some versions of `transformers` follow this key and some the other one.
+        if let Some(older) = older.filter(|older| meant(*older) != config.activation_function) {
+            let found = json!(older.name());
+            return Err(keys.wrong("hidden_activation", &found, "the activation of hidden_act"));
+        }
         config.options.normalization = Normalization::RmsOnePlus;
         config.scale_embedding = EmbeddingScale::SqrtWidth;
         Ok(config.into())

@@ -70,6 +70,7 @@ pub(super) fn read(
     Ok(DecoderConfig {
         vocab_size: keys.size("vocab_size")?,
         max_position_embeddings: keys.size("n_positions")?,
+        position_offset: 0,
         hidden_size,
         num_hidden_layers: keys.size("n_layer")?,
         num_attention_heads: keys.size("n_head")?,
@@ -89,6 +90,7 @@ pub(super) fn read(
 /// Whether a decoder has what GPT-2's keys can say, whatever its norms and options are.
 pub(super) fn fits(c: &DecoderConfig) -> bool {
     c.variant == LayerVariant::STANDARD
+        && c.position_offset == 0
         && c.scale_embedding == EmbeddingScale::One
         && c.output_bias == Bias::None
 }

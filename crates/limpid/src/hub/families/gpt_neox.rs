@@ -8,6 +8,7 @@ use crate::error::{Result, Tying};
 use crate::model::config::{DecoderConfig, EmbeddingScale, StackConfig, Tie};
 use crate::nn::{
     AttentionOptions, Bias, Block, LayerOptions, LayerVariant, Named, NormPlacement, Positions,
+    RotaryOptions,
 };
 use Stored::{ByHead, Same};
 use limpid_tensor::kernels::activation::Activation;
@@ -32,6 +33,25 @@ const COPIES: &[TiedCopy] = &[TiedCopy {
     tying: Tying::Optional,
 }];
 
+/// Rotary positions. This family's keys have names of their own; those of the others may repeat
+/// them, and where they say something else `transformers` does not follow.
+fn read_rotary(keys: &mut Keys, positions: usize) -> Result<RotaryOptions> {
+    let partial = keys.number("rotary_pct")?.map_or(0.25, f64::from);
+    let repeated = ["rope_theta", "partial_rotary_factor"].map(|key| (key, keys.map.remove(key)));
+    if let Some(theta) = keys.map.remove("rotary_emb_base") {
+        keys.map.insert("rope_theta".into(), theta);
+    }
+    let rotary = rope::read(keys, positions, partial)?;
+    let read = [rotary.rope_theta, rotary.partial_rotary_factor];
+    for ((key, found), read) in repeated.into_iter().zip(read) {
+        let found = found.filter(|found| !found.is_null() && found.as_f64() != Some(read));
+        if let Some(found) = found {
+            return Err(keys.wrong(key, &found, "the value of rotary_emb_base or rotary_pct"));
+        }
+    }
+    Ok(rotary)
+}
+
 impl Family for GptNeoX {
     fn model_type(&self) -> &'static str {
         "gpt_neox"
@@ -40,11 +60,7 @@ impl Family for GptNeoX {
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["GPTNeoXForCausalLM", "GPTNeoXModel"])?;
         let positions = keys.optional_size("max_position_embeddings")?.unwrap_or(2048);
-        let partial = keys.number("rotary_pct")?.map_or(0.25, f64::from);
-        if let Some(theta) = keys.map.remove("rotary_emb_base") {
-            keys.map.entry("rope_theta").or_insert(theta);
-        }
-        let rotary = rope::read(keys, positions, partial)?;
+        let rotary = read_rotary(keys, positions)?;
         let is_parallel = keys.flag("use_parallel_residual")?.unwrap_or(true);
         let bias = keys.flag("attention_bias")?.unwrap_or(true);
         let bias = if bias { Bias::Added } else { Bias::None };
@@ -59,6 +75,7 @@ impl Family for GptNeoX {
         Ok(DecoderConfig {
             vocab_size: keys.size("vocab_size")?,
             max_position_embeddings: positions,
+            position_offset: 0,
             hidden_size: keys.size("hidden_size")?,
             num_hidden_layers: keys.size("num_hidden_layers")?,
             num_attention_heads: keys.size("num_attention_heads")?,

@@ -32,11 +32,8 @@ impl Family for M2m100 {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["M2M100ForConditionalGeneration", "M2M100Model"])?;
-        for (key, default) in
-            [("scale_embedding", json!(true)), ("activation_function", json!("relu"))]
-        {
-            keys.map.entry(key).or_insert(default);
-        }
+        keys.defaults(&[("scale_embedding", json!(true)), ("activation_function", json!("relu"))]);
+        seq2seq::token_defaults(keys, [1, 2, 2]);
         let config = bart_like::read(keys, NormPlacement::Pre, EmbeddingNorm::None)?;
         // `transformers` gives padding tokens no position, also where the decoder starts with one.
         if config.decoder_start_token_id == config.pad_token_id {

@@ -18,6 +18,7 @@ impl Family for Marian {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MarianMTModel", "MarianModel"])?;
+        seq2seq::token_defaults(keys, [58_100, 0, 58_100]);
         seq2seq::read(keys, NormPlacement::Post, EmbeddingNorm::None).map(StackConfig::from)
     }
 

@@ -7,7 +7,7 @@ use super::{Family, bart_like, seq2seq};
 use crate::error::Result;
 use crate::model::config::{EmbeddingNorm, StackConfig};
 use crate::nn::NormPlacement;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) struct MBart;
 
@@ -20,6 +20,8 @@ impl Family for MBart {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MBartForConditionalGeneration", "MBartModel"])?;
+        // Where texts begin is the language's code, which a file must say.
+        keys.defaults(&[("pad_token_id", json!(1)), ("eos_token_id", json!(2))]);
         let config = bart_like::read(keys, NormPlacement::Pre, EmbeddingNorm::Layer)?;
         Ok(bart_like::with_learned_positions(&config, NormPlacement::Pre).into())
     }

@@ -26,6 +26,7 @@ mod mistral;
 mod modernbert;
 mod mpnet;
 mod openai_gpt;
+mod opt;
 mod pegasus;
 mod phi;
 mod qwen2;
@@ -56,6 +57,7 @@ static FAMILIES: &[&dyn Family] = &[
     &gemma::Gemma,
     &gpt_neox::GptNeoX,
     &phi::Phi,
+    &opt::Opt,
     &bert::Bert,
     &roberta::ROBERTA,
     &xlm_roberta::XLM_ROBERTA,

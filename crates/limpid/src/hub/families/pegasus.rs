@@ -22,6 +22,7 @@ impl Family for Pegasus {
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["PegasusForConditionalGeneration", "PegasusModel"])?;
+        seq2seq::token_defaults(keys, [0, 1, 0]);
         seq2seq::read(keys, NormPlacement::Pre, EmbeddingNorm::None).map(StackConfig::from)
     }
 

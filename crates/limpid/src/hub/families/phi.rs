@@ -49,6 +49,7 @@ impl Family for Phi {
         Ok(DecoderConfig {
             vocab_size: keys.size("vocab_size")?,
             max_position_embeddings: positions,
+            position_offset: 0,
             hidden_size: keys.size("hidden_size")?,
             num_hidden_layers: keys.size("num_hidden_layers")?,
             num_attention_heads: heads,

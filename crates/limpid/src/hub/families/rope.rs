@@ -15,7 +15,8 @@ pub(super) fn read(keys: &mut Keys, positions: usize, partial: f64) -> Result<Ro
         Some(found) => return Err(keys.wrong("rope_parameters", &found, "an object")),
     };
     match keys.map.remove("rope_scaling") {
-        Some(Value::Object(older)) if map.is_empty() => map = older,
+        // `transformers` follows this one of both, too.
+        Some(Value::Object(older)) if !older.is_empty() => map = older,
         None | Some(Value::Null | Value::Object(_)) => {}
         Some(found) => return Err(keys.wrong("rope_scaling", &found, "an object or null")),
     }

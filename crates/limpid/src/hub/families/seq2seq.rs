@@ -117,6 +117,15 @@ const HARMLESS: &[&str] = &[
     "tokenizer_class",
 ];
 
+/// Ids of padding, end and start where a file has none.
+pub(super) fn token_defaults(keys: &mut Keys, [pad, end, start]: [u32; 3]) {
+    keys.defaults(&[
+        ("pad_token_id", json!(pad)),
+        ("eos_token_id", json!(end)),
+        ("decoder_start_token_id", json!(start)),
+    ]);
+}
+
 /// The keys that all have; norms on embeddings and in layers are each family's own.
 pub(super) fn read(
     keys: &mut Keys,

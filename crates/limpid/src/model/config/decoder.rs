@@ -14,8 +14,10 @@ use limpid_tensor::kernels::activation::Activation;
 pub struct DecoderConfig {
     /// v: size of the vocabulary.
     pub vocab_size: usize,
-    /// Maximum length of a sequence, in tokens.
+    /// Maximum length of a sequence, in tokens. A position table has `position_offset` rows more.
     pub max_position_embeddings: usize,
+    /// The row of the position table of the first token.
+    pub position_offset: usize,
     /// c: model width.
     pub hidden_size: usize,
     /// Number of layers.
@@ -59,6 +61,7 @@ impl DecoderConfig {
         Self {
             vocab_size,
             max_position_embeddings: positions,
+            position_offset: 0,
             hidden_size: width,
             num_hidden_layers: layers,
             num_attention_heads: heads,
@@ -120,7 +123,7 @@ impl DecoderConfig {
         let tables = if self.tie_word_embeddings == Tie::Shared { 1.0 } else { 2.0 }
             * self.vocab_size as f64;
         let positions = match self.options.positions {
-            Positions::Learned => self.max_position_embeddings as f64,
+            Positions::Learned => self.position_rows() as f64,
             _ => 0.0,
         };
         let (heads, d) = (self.num_attention_heads as f64, self.head_dim() as f64);
@@ -130,6 +133,11 @@ impl DecoderConfig {
             FeedForwardKind::Gated => 3.0,
         };
         c * (tables + positions) + l * (attention + matrices * c * f)
+    }
+
+    /// Rows of a position table.
+    pub fn position_rows(&self) -> usize {
+        self.position_offset + self.max_position_embeddings
     }
 
     /// d: width of a head.

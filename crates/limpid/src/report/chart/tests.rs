@@ -57,6 +57,15 @@ fn ticks_title_labels_and_legend_are_there() {
 }
 
 #[test]
+fn the_text_alternative_of_a_nameless_series_is_its_points() {
+    let mut chart = chart(&[(0.0, 1.0), (10.0, 3.0)]);
+    chart.series[0].name.clear();
+    let svg = chart.svg();
+    let text = "<desc>nats against step. 2 points, from 1 at 0 to 3 at 10.</desc>";
+    assert!(svg.contains(text), "{svg}");
+}
+
+#[test]
 fn names_of_ticks_do_not_stand_in_each_other() {
     let mut chart = chart(&[(0.0, 1.0), (1000.0, 2.0)]);
     chart.x.ticks = vec![0.0, 500.0, 501.0, 502.0, 1000.0];

@@ -284,6 +284,7 @@ impl Family<'_> {
             let unknown = || TokenizerError::UnknownLanguage {
                 path: path.to_path_buf(),
                 language: code.to_string(),
+                known: self.languages().into_iter().map(String::from).collect(),
             };
             known.then_some(code).ok_or_else(unknown)
         };

@@ -209,7 +209,10 @@ impl PieceTokenizer {
         if self.class == Class::M2M100 {
             let language = settings.text("src_lang").unwrap_or("en").to_string();
             let id = self.vocab.ids.get(&format!("__{language}__")).copied();
-            self.prefix = vec![id.ok_or(TokenizerError::UnknownLanguage { path, language })?];
+            let codes = language_codes(self.class, settings)?;
+            let known = codes.into_iter().map(String::from).collect();
+            let unknown = TokenizerError::UnknownLanguage { path, language, known };
+            self.prefix = vec![id.ok_or(unknown)?];
         }
         Ok(())
     }

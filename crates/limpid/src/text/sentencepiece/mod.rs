@@ -4,6 +4,14 @@
 //! A text is normalized (`normalizer`: rules, whitespace), segmented into pieces (`unigram`,
 //! `bpe`, words or characters), and every piece becomes its id; what is out of vocabulary becomes
 //! the unknown token, or bytes.
+//!
+//! ```no_run
+//! use limpid::text::sentencepiece::SentencePiece;
+//!
+//! let model = SentencePiece::load("t5-small/spiece.model".as_ref())?;
+//! let ids: Vec<u32> = model.encode("A cat sat.").into_iter().map(|piece| piece.id).collect();
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod bpe;
 mod charsmap;

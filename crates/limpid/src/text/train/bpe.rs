@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Ties: of pairs with equal counts the one whose first symbol has the lower id, then the one whose
-//! second has. Ids follow the order of learning, as in the `tokenizers` crate. WordPiece is learnt
+//! second has. Ids follow the order of learning, as in the `tokenizers` crate. WordPiece is learned
 //! the same way, as in that crate, with `##` before symbols that continue a word; the original
 //! scores pairs by likelihood, and its code was never published.
 
@@ -55,7 +55,7 @@ pub(super) fn byte_symbol(byte: u8) -> char {
     char::from_u32(0x100 + unprintable_before).expect("below U+0200")
 }
 
-/// A learnt vocabulary and its merges.
+/// A learned vocabulary and its merges.
 pub(super) struct Merges {
     /// All tokens: reserved ones, the alphabet, then one per merge that made a new one.
     pub tokens: Vec<String>,

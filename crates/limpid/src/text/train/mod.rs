@@ -20,7 +20,7 @@
 //! on the number of threads: WordPiece numbers its pieces in that order (and breaks ties by the
 //! numbers), Unigram sums probabilities and orders rare characters in it, BPE may learn a merge
 //! twice. Here the same text gives the same bytes on every machine: words are sorted before
-//! anything is learnt, and every tie has a rule.
+//! anything is learned, and every tie has a rule.
 
 mod bpe;
 mod count;
@@ -105,7 +105,7 @@ pub struct TrainedTokenizer {
 pub enum Stage {
     /// Bytes that have been read and counted.
     Counting(u64),
-    /// Tokens learnt so far, of how many.
+    /// Tokens learned so far, of how many.
     Learning(usize, usize),
 }
 
@@ -208,10 +208,10 @@ fn whole_words(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
     // A word spelt like a special token is that token, and has its id already.
     let fits =
         |(word, count): &&(String, u64)| *count >= spec.min_frequency && !tokens.contains(word);
-    let mut learnt: Vec<&(String, u64)> = words.words.iter().filter(fits).collect();
+    let mut learned: Vec<&(String, u64)> = words.words.iter().filter(fits).collect();
     // Stable: equal counts stay in the order of their bytes.
-    learnt.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let all = tokens.len() + learnt.len();
+    learned.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let all = tokens.len() + learned.len();
     if let Some(requested) = spec.vocab_size {
         if requested > all {
             return Err(too_large(requested, all));
@@ -220,9 +220,9 @@ fn whole_words(spec: &TokenizerSpec, words: &Words) -> Result<Value> {
             let content = VocabContent::OneWord { all };
             return Err(too_small(requested, tokens.len() + 1, content));
         }
-        learnt.truncate(requested - tokens.len());
+        learned.truncate(requested - tokens.len());
     }
-    tokens.extend(learnt.iter().map(|(word, _)| word.clone()));
+    tokens.extend(learned.iter().map(|(word, _)| word.clone()));
     let unknown = spec.purpose.unknown(spec.kind).expect("a word may be unknown");
     Ok(word_level(&tokens, unknown))
 }
@@ -241,20 +241,20 @@ fn merged(spec: &TokenizerSpec, words: &Words, progress: &mut dyn FnMut(Stage)) 
     }
     let mut progress = |done| progress(Stage::Learning(done, requested));
     let least = spec.min_frequency.max(1);
-    let learnt = learn_merges(&words.words, &special, &alphabet, requested, least, &mut progress);
-    if learnt.tokens.len() < requested && spec.shortage == Shortage::Refuse {
-        return Err(too_large(requested, learnt.tokens.len()));
+    let learned = learn_merges(&words.words, &special, &alphabet, requested, least, &mut progress);
+    if learned.tokens.len() < requested && spec.shortage == Shortage::Refuse {
+        return Err(too_large(requested, learned.tokens.len()));
     }
     Ok(match spec.kind {
         TokenizerKind::Bpe => {
-            let mut model = single_symbols(&learnt.tokens, None);
-            model["merges"] = json!(learnt.merges);
+            let mut model = single_symbols(&learned.tokens, None);
+            model["merges"] = json!(learned.merges);
             model
         }
         _ => json!({
             "type": "WordPiece", "unk_token": spec.purpose.unknown(spec.kind),
             "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
-            "vocab": numbered(&learnt.tokens),
+            "vocab": numbered(&learned.tokens),
         }),
     })
 }

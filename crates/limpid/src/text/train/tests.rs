@@ -89,10 +89,10 @@ fn merges_agree_with_the_definition_for_bpe_and_wordpiece() {
             _ => Alphabet::with_prefix("##", &words, 1),
         };
         for size in [alphabet.symbols.len() + 3, 400] {
-            let learnt = learn_merges(&words.words, &[], &alphabet, size, 2, &mut |_| {});
+            let learned = learn_merges(&words.words, &[], &alphabet, size, 2, &mut |_| {});
             let naive = naive_merges(&words.words, &alphabet.symbols, prefix, size, 2);
             assert!(!naive.is_empty());
-            assert_eq!(learnt.merges, naive, "{kind:?} {size}");
+            assert_eq!(learned.merges, naive, "{kind:?} {size}");
         }
     }
 }

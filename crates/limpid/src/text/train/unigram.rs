@@ -1,5 +1,5 @@
 //! Unigram (Kudo 2018): start with many pieces, estimate their probabilities by
-//! expectation-maximisation, and prune those whose removal costs the least likelihood, until the
+//! expectation-maximization, and prune those whose removal costs the least likelihood, until the
 //! vocabulary has the requested size.
 //!
 //! Bit-identical on every machine: words are sorted, sums run over a fixed number of parts in
@@ -56,11 +56,11 @@ pub(super) fn learn(
         return Err(too_small(requested, minimum, VocabContent::Characters));
     }
     let seeds = corpus.seeds(spec.min_frequency.max(2), &special);
-    let learnt = corpus.learn(&seeds, requested - special.len(), progress);
-    if learnt.pieces.len() + special.len() < requested && spec.shortage == Shortage::Refuse {
+    let learned = corpus.learn(&seeds, requested - special.len(), progress);
+    if learned.pieces.len() + special.len() < requested && spec.shortage == Shortage::Refuse {
         // EM dropped more pieces than pruning asked for. The largest size that works is found by
         // requesting what came out until it comes out.
-        let mut available = learnt.pieces.len();
+        let mut available = learned.pieces.len();
         loop {
             let again = corpus.learn(&seeds, available, progress).pieces.len();
             if again >= available {
@@ -74,7 +74,11 @@ pub(super) fn learn(
     let mut vocabulary: Vec<(String, f64)> =
         special.iter().map(|token| (token.clone(), 0.0)).collect();
     vocabulary.extend(
-        learnt.pieces.iter().zip(&learnt.scores).map(|(piece, score)| (corpus.text(piece), *score)),
+        learned
+            .pieces
+            .iter()
+            .zip(&learned.scores)
+            .map(|(piece, score)| (corpus.text(piece), *score)),
     );
     Ok(json!({
         "type": "Unigram", "unk_id": unk_id, "vocab": vocabulary, "byte_fallback": false,
@@ -125,7 +129,7 @@ impl Corpus {
         let begun = pieces.pieces.len();
         loop {
             for _ in 0..ROUNDS {
-                pieces = self.maximise(pieces);
+                pieces = self.maximize(pieces);
             }
             progress(Stage::Learning(
                 size * (begun - pieces.pieces.len()) / begun.saturating_sub(size).max(1),
@@ -157,7 +161,7 @@ impl Corpus {
 
     /// One EM round: expected counts under the old probabilities, new probabilities from them.
     /// Characters are never dropped.
-    fn maximise(&self, old: Pieces) -> Pieces {
+    fn maximize(&self, old: Pieces) -> Pieces {
         let trie = Trie::new(old.pieces.iter().map(Vec::as_slice));
         let parts = self.in_parts(|words| {
             let (mut lattice, mut expected) = (Lattice::default(), vec![0.0; old.pieces.len()]);

@@ -13,6 +13,14 @@
 //! Regular checkpoints are those of every `train.checkpoint_every` steps and of the last. One that
 //! an interruption adds does not count among those that are kept, nor in an average: an interrupted
 //! run ends with the checkpoints of an uninterrupted one.
+//!
+//! ```
+//! use limpid::train::checkpoint;
+//!
+//! let run = std::env::temp_dir().join("limpid-doc-no-run");
+//! assert!(checkpoint::list(&run)?.is_empty()); // (step, folder) of each, the oldest first
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod open;
 mod save;

@@ -5,11 +5,10 @@ use super::section::{Keys, Section, section};
 use super::settings::Settings;
 use crate::data::clean::Duplicates;
 use crate::data::labelled::TableSpec;
-use crate::data::parallel::{Pairs, pair_table, parallel};
+use crate::data::parallel::PairFiles;
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Result, SettingError};
 use crate::nn::named;
-use crate::text::TextReader;
 use std::path::{Path, PathBuf};
 
 /// The share of the data that is held out where no validation files are given.
@@ -314,69 +313,6 @@ impl PairData {
     /// The test pairs.
     pub fn test_pairs(&self) -> Option<PairFiles> {
         self.test.as_ref().map(|source| self.files(source))
-    }
-}
-
-/// Pairs on disk, ready to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PairFiles {
-    /// Line n of the second file translates line n of the first.
-    Parallel(PathBuf, PathBuf),
-    /// A TSV, CSV or JSON Lines file.
-    Table {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        format: TableFormat,
-        /// Whether its first line names the columns.
-        header: Header,
-        /// The column of sources.
-        source: Column,
-        /// The column of targets.
-        target: Column,
-    },
-}
-
-impl PairFiles {
-    /// All pairs, in order, one at a time.
-    ///
-    /// # Errors
-    /// A file cannot be opened.
-    pub fn pairs(&self) -> Result<Pairs> {
-        match self {
-            PairFiles::Parallel(source, target) => {
-                Ok(parallel(TextReader::open(source)?, TextReader::open(target)?))
-            }
-            PairFiles::Table { path, format, header, source, target } => {
-                pair_table(path, (*format, *header), source, target)
-            }
-        }
-    }
-
-    /// The files.
-    pub fn files(&self) -> Vec<PathBuf> {
-        match self {
-            PairFiles::Parallel(source, target) => vec![source.clone(), target.clone()],
-            PairFiles::Table { path, .. } => vec![path.clone()],
-        }
-    }
-
-    /// The file of the source and that of the target.
-    pub fn sides(&self) -> [&Path; 2] {
-        match self {
-            PairFiles::Parallel(source, target) => [source, target],
-            PairFiles::Table { path, .. } => [path, path],
-        }
-    }
-
-    /// How they are read, in words.
-    pub(in crate::train) fn how(&self) -> String {
-        match self {
-            PairFiles::Parallel(..) => "parallel lines".into(),
-            PairFiles::Table { format, header, source, target, .. } => {
-                format!("{format:?} table, header {header:?}, columns {source:?} and {target:?}")
-            }
-        }
     }
 }
 

@@ -30,7 +30,7 @@ mod tests;
 mod training;
 mod value;
 
-pub use data::{LabelledData, PairData, PairFiles, PairSource, PairTable, TextData, Unit};
+pub use data::{LabelledData, PairData, PairSource, PairTable, TextData, Unit};
 pub(in crate::train) use keys::PATHS;
 pub(in crate::train) use model::{CONTEXT_LENGTH, Pretrained};
 pub use model::{

@@ -1,4 +1,5 @@
 use super::*;
+use crate::data::parallel::PairFiles;
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Error, SettingError};
 use crate::model::config::{Cell, Directions, StackConfig};

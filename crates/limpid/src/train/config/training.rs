@@ -5,7 +5,7 @@ use super::{TaskKind, Unit};
 use crate::data::sampler::Bucketing;
 use crate::error::Result;
 use crate::nn::named;
-use crate::optim::{AdamConfig, LearningRate, Schedule};
+use crate::optim::{Activations, AdamConfig, LearningRate, Schedule};
 use limpid_tensor::kernels::adam::DecayMode;
 
 section! {
@@ -49,6 +49,12 @@ section! {
         average_checkpoints: usize,
         /// Texts generated at each validation.
         samples: usize,
+        /// Whether activations are computed again in the backward pass, layer by layer: the same
+        /// gradients in less memory and about a third more time.
+        activation_checkpointing: Activations,
+        /// Parts that are not trained: `embeddings`, `encoder`, `decoder`, `layers.0-3`, or the
+        /// beginning of the name of parameters.
+        freeze: Vec<String>,
         ;
         /// How long: `train.steps` or `train.epochs`.
         length: Length,
@@ -258,6 +264,8 @@ impl TrainConfig {
             ema: 0.0,
             average_checkpoints: 0,
             samples: 2,
+            activation_checkpointing: Activations::Kept,
+            freeze: Vec::new(),
         };
         let of_task = match task {
             TaskKind::Gpt => from_scratch,

@@ -10,7 +10,7 @@ use crate::data::sampler::Bucketing;
 use crate::data::table::{Column, TableFormat};
 use crate::model::config::Directions;
 use crate::nn::{Named, named};
-use crate::optim::Schedule;
+use crate::optim::{Activations, Schedule};
 use crate::text::{Casing, TokenizerKind};
 use std::path::PathBuf;
 use toml::Value;
@@ -92,6 +92,19 @@ impl Setting for PathBuf {
 
     fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
         change(self);
+    }
+}
+
+impl Setting for String {
+    fn parse(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some(text) if !text.is_empty() => Ok(text.into()),
+            _ => Err("a name".into()),
+        }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::String(self.clone()))
     }
 }
 
@@ -188,6 +201,7 @@ switches! {
     Duplicates { true => Drop, false => Keep }
     Casing { true => Uncased, false => Cased }
     MaskUnit { true => WholeWord, false => Token }
+    Activations { true => Recomputed, false => Kept }
 }
 
 impl Setting for Epochs {

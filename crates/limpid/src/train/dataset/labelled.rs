@@ -1,4 +1,20 @@
 //! Labelled texts for a classifier.
+//!
+//! ```
+//! use limpid::data::labelled::{Example, Location};
+//! use limpid::data::template::EncoderTemplate;
+//! use limpid::text::{Purpose, word_tokenizer_for};
+//! use limpid::train::dataset::labelled::{encode_example, label_index};
+//!
+//! let tokenizer = word_tokenizer_for(["a long bore"], Purpose::Encoder)?;
+//! let location = Location { file: std::path::Path::new("reviews.tsv").into(), line: 1 };
+//! let example = Example { texts: vec!["a long bore".into()], label: "bad".into(), location };
+//! assert_eq!(label_index(&["good".into(), "bad".into()], &example)?, 1);
+//! let template = EncoderTemplate::new(&tokenizer)?;
+//! let ((ids, _token_types), truncated) = encode_example(&tokenizer, template, &example, 4)?;
+//! assert_eq!((ids.len(), truncated), (4, 1)); // [CLS] a long [SEP]
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 use super::reader::{Read, Reader, Records, SplitFiles};
 use super::{Batch, Split};
@@ -8,6 +24,7 @@ use crate::data::labelled::{Example, TableSpec, label_list, no_examples, sorted_
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
 use crate::data::template::EncoderTemplate;
 use crate::error::{DataError, DatasetError, Result};
+use crate::report::thousands;
 use crate::text::Tokenizer;
 use crate::train::config::ClassifyTask;
 use crate::train::pretrained::pretrained_labels;
@@ -109,8 +126,8 @@ impl LabelledExamples {
         };
         let description = format!(
             "{} training texts, {} validation texts, labels {} ({cleaning}){truncated}",
-            train.count(),
-            validation.count(),
+            thousands(train.count() as u64),
+            thousands(validation.count() as u64),
             label_list(&labels),
         );
         let examples = Self { train, validation, shown, labels, template, context };

@@ -5,6 +5,7 @@ use super::reader::{Reader, Records, SplitFiles, describe_splits};
 use crate::data::clean::Duplicates;
 use crate::data::sequence_file::{SequenceFile, select_cleaned};
 use crate::error::{DatasetError, Result, SplitName};
+use crate::report::thousands;
 use crate::text::each_line;
 use crate::train::config::TextData;
 use std::path::PathBuf;
@@ -136,9 +137,12 @@ impl Lines {
 
     /// How many lines both splits have, in how many pieces, and what cleaning dropped.
     pub(super) fn describe(&self, validation: &Self) -> String {
-        let count = |name: &str, of: &Self| match (of.lines().len(), of.count()) {
-            (lines, pieces) if lines == pieces => format!("{name}: {lines} lines"),
-            (lines, pieces) => format!("{name}: {lines} lines in {pieces} pieces"),
+        let count = |name: &str, of: &Self| {
+            let [lines, pieces] = [of.lines().len(), of.count()].map(|n| thousands(n as u64));
+            match lines == pieces {
+                true => format!("{name}: {lines} lines"),
+                false => format!("{name}: {lines} lines in {pieces} pieces"),
+            }
         };
         let own = (!Arc::ptr_eq(&self.file, &validation.file)).then(|| validation.file.cleaning());
         let splits = [count("training", self), count("validation", validation)];

@@ -11,6 +11,7 @@ use crate::data::sequence_file::SequenceFile;
 use crate::data::split::split_text;
 use crate::data::template::EncoderTemplate;
 use crate::error::{DatasetError, Result, SplitName};
+use crate::report::thousands;
 use crate::train::config::{BertTask, TextData, Unit};
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
@@ -117,7 +118,8 @@ impl MaskedExamples {
         };
         let what = if data.unit == Unit::Pairs { "line pairs" } else { unit };
         let description = lines.unwrap_or_else(|| {
-            format!("{} training {what}, {} validation {what}", counts[0], counts[1])
+            let [train, validation] = counts.map(|count| thousands(count as u64));
+            format!("{train} training {what}, {validation} validation {what}")
         });
         let [train, validation] = splits;
         let examples = Self { train, validation, masking, template, context, seed };

@@ -1,4 +1,16 @@
 //! Datasets: the micro-batches of every step, as a function of seed and step.
+//!
+//! ```
+//! use limpid::train::dataset::{Batch, Batching, Dataset, InMemoryDataset};
+//!
+//! let sequences = [vec![1, 2, 3], vec![4, 5]];
+//! let batching = Batching { tokens: 8, seed: 1 };
+//! let mut dataset = InMemoryDataset::language_model(&sequences, batching)?;
+//! let batches = dataset.micro_batches(0);
+//! let Batch::Lm(batch) = &batches[0] else { unreachable!() };
+//! assert_eq!(batch.targets.len(), 3); // 2, 3 and 5
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod batch;
 pub mod labelled;

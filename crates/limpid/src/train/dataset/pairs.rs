@@ -5,10 +5,12 @@ use super::{Batch, Split};
 use crate::data::batch::PairBatch;
 use crate::data::clean::{Cleaning, Duplicates};
 use crate::data::pairs::{TokenPair, with_end};
+use crate::data::parallel::PairFiles;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
 use crate::error::{DatasetError, Result, SplitName};
 use crate::eval::translator::tokens_to_score;
-use crate::train::config::{PairFiles, TranslateTask};
+use crate::report::thousands;
+use crate::train::config::TranslateTask;
 
 /// Sentence pairs as token ids in a file.
 pub struct PairExamples {
@@ -113,8 +115,8 @@ impl PairExamples {
         };
         let order = reader.shuffled(train.lengths().map(|sides| sides.iter().sum()))?;
         let sizes = [
-            format!("{} training pairs", train.records.which.len()),
-            format!("{} validation pairs", held_out.len()),
+            format!("{} training pairs", thousands(train.records.which.len() as u64)),
+            format!("{} validation pairs", thousands(held_out.len() as u64)),
         ];
         let description = describe_splits(sizes, cleaning, own_cleaning);
         let examples = Self { train, validation, validation_texts, test_texts, start };

@@ -7,6 +7,7 @@ use super::{Batch, Split};
 use crate::data::batch::LmBatch;
 use crate::data::sequences::end_token;
 use crate::error::{DatasetError, Result};
+use crate::report::thousands;
 use crate::text::{Blocks, TextReader, Tokenizer, TokenizerKind};
 use crate::train::config::{GptTask, TextData, Unit};
 use std::path::PathBuf;
@@ -65,6 +66,7 @@ impl TextExamples {
                 }
                 let characters = characters_per_token(&validation, data, reader.tokenizer)?;
                 let order = reader.random(found - context, found, context);
+                let [found, kept] = [found, kept].map(|tokens| thousands(tokens as u64));
                 let description = format!("{found} training tokens, {kept} validation tokens");
                 ([train, validation].map(TextSplit::Windows), characters, order, description)
             }

@@ -1,4 +1,16 @@
 //! Evaluation of a model on the held-out examples of a dataset: loss, metrics and samples.
+//!
+//! ```no_run
+//! use limpid::train::evaluate::validate;
+//! use limpid::train::setup::{RunStart, open};
+//! use limpid::train::RunConfig;
+//!
+//! let config = RunConfig::parse("task = 'gpt'\n[data]\ntext = 'a.txt'\n", &[])?;
+//! let run = open(config, "runs/english".as_ref(), RunStart::Resume, &mut |_progress| {})?.run;
+//! let found = validate(run.dataset(), run.model())?;
+//! println!("loss {:.3}, perplexity {:?}", found.loss, found.perplexity);
+//! # Ok::<(), limpid::error::Error>(())
+//! ```
 
 mod best_metric;
 mod samples;

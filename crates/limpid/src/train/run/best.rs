@@ -34,7 +34,7 @@ impl Session {
 
     /// Why the folder does not hold a model of this run's kind, sizes and vocabulary, if so.
     fn check_saved(&self, folder: &Path, model: &Model) -> Result<Option<String>> {
-        let (saved, _) = hub::load(folder)?;
+        let (saved, _) = hub::load_mapped(folder)?;
         let other = |what: &str| Ok(Some(format!("{} contains {what}", folder.display())));
         if hub::write_config(&saved)?.0 != hub::write_config(model)?.0 {
             return other("another model than this run's");

@@ -102,7 +102,7 @@ impl Session {
     ) -> Result<Option<TestScores>> {
         let pairs = scored_pairs(&self.config, dataset);
         let (Some(pairs), Some(config)) = (pairs, self.config.score()) else { return Ok(None) };
-        let (saved, _) = hub::load(&self.model_folder())?;
+        let (saved, _) = hub::load_mapped(&self.model_folder())?;
         let Some(best) = self.score(dataset, &saved, on_event)? else { return Ok(None) };
         let text = best.translations.join("\n") + "\n";
         write_atomic(&self.folder.join("translations.txt"), text.as_bytes())?;
@@ -116,7 +116,7 @@ impl Session {
         if self.saved_hash()? == best {
             return Ok(None);
         }
-        let (model, _) = hub::load(&self.model_folder())?;
+        let (model, _) = hub::load_mapped(&self.model_folder())?;
         let loss = validate(dataset, &model)?.loss;
         let (folder, step) = (self.model_folder(), self.state.best_step);
         on_event(TrainEvent::Warning(RunWarning::OtherWeights { folder, step, loss }));

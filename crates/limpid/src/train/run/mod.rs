@@ -23,6 +23,7 @@ use super::config::RunConfig;
 use super::dataset::RunDataset;
 use super::disk::check_disk_space;
 use super::evaluate::{ScoredSplit, TestScores};
+use super::freeze::freeze;
 use super::metrics::Metrics;
 use super::pretrained::{check_no_bias, generation_config_of};
 use super::run_folder::RunFolder;
@@ -98,6 +99,7 @@ impl Run {
             label_smoothing: config.train.label_smoothing,
             ema_decay: (config.train.ema > 0.0).then_some(config.train.ema),
             seed: config.train.seed,
+            activations: train.activation_checkpointing,
         };
         let mut trainer = Trainer::new(model, dataset, settings);
         let tokenizer_folder = folder.join("tokenizer");
@@ -235,6 +237,7 @@ fn new_model(
             .params
             .set_roles(|spec| if spec.name.ends_with(".bias") { Role::Fixed } else { spec.role });
     }
+    freeze(&mut model.params, &config.train.freeze)?;
     Ok(model)
 }
 

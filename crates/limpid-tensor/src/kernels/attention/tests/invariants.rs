@@ -72,7 +72,8 @@ fn other_sequences_in_the_batch_change_nothing() {
 fn run_in_place(case: &Case) -> Outcome {
     let mut case = case.clone();
     // `run` derives the length of lse from the last span: an empty sequence at the end keeps it.
-    let (n_q, n_k) = (case.q.len() / case.heads / case.d_k, case.k.len() / case.heads / case.d_k);
+    let rows = |x: &[f32], heads: usize| x.len() / heads / case.d_k;
+    let (n_q, n_k) = (rows(&case.q, case.heads), rows(&case.k, case.kv_heads));
     case.q_spans.push(Span { start: n_q - PADDING_ROWS, len: 0 });
     case.k_spans.push(Span { start: n_k - PADDING_ROWS, len: 0 });
     case.run()
@@ -94,22 +95,62 @@ fn the_future_cannot_change_the_past() {
     }
 }
 
-/// Decoding with cached keys: query i alone, with the keys up to i, is row i of the whole.
+/// Decoding with cached keys: queries a..b with the keys up to b are rows a..b of the whole, bit for
+/// bit, wherever a prompt is cut; a chunk of one query included.
 #[test]
-fn one_query_with_cached_keys_equals_its_row_of_the_full_forward() {
-    for s in [1, 2, 3, 4, 5, 64, 65, 130] {
-        let case = Case::new(2, (24, 16), &[(s, s)], Causality::Causal, PaddingKind::None)
-            .with_window(50)
-            .with_bias();
-        let whole = case.run();
-        for last in [0, s / 2, s - 1] {
-            let mut step = case.clone();
-            let start = case.q_spans[0].start;
-            step.q_spans[0] = Span { start: start + last, len: 1 };
-            step.k_spans[0] = Span { start, len: last + 1 };
-            let got = run_in_place(&step);
-            let row = (start + last) * 32..(start + last + 1) * 32;
-            assert_close(&got.z[row.clone()], &whole.z[row], 1e-6);
+fn a_prompt_cut_anywhere_has_the_bits_of_the_whole() {
+    let mut rng = Stream::new(23, 4);
+    let options = |case: Case, option: usize| match option {
+        0 => case,
+        1 => case.with_window(21),
+        2 => case.with_bias(),
+        _ => case.with_window(50).with_bias(),
+    };
+    let shapes = [
+        ((2, 2), (24, 16)),
+        ((4, 2), (64, 64)),
+        ((3, 1), (8, 5)),
+        ((1, 1), (32, 80)),
+        ((2, 1), (17, 32)),
+    ];
+    for (round, (heads, widths)) in (0..4).flat_map(|i| shapes.map(|shape| (i, shape))) {
+        for s in [1, 2, 5, 16, 17, 64, 65, 130] {
+            let case =
+                Case::grouped(heads, widths, &[(s, s)], Causality::Causal, PaddingKind::None);
+            let case = options(case, round);
+            let (whole, start, width) = (case.run(), case.q_spans[0].start, heads.0 * widths.1);
+            let mut from = 0;
+            while from < s {
+                let len = if rng.below(2) == 0 { 1 } else { 1 + rng.below(s - from) };
+                let mut step = case.clone();
+                step.q_spans[0] = Span { start: start + from, len };
+                step.k_spans[0] = Span { start, len: from + len };
+                let got = run_in_place(&step);
+                let rows = |width: usize| (start + from) * width..(start + from + len) * width;
+                let at = format!("{heads:?} {widths:?}, queries {from}+{len} of {s}");
+                assert_eq!(bits(&got.z[rows(width)]), bits(&whole.z[rows(width)]), "{at}");
+                let lse = rows(heads.0);
+                assert_eq!(bits(&got.lse[lse.clone()]), bits(&whole.lse[lse]), "lse, {at}");
+                from += len;
+            }
+        }
+    }
+}
+
+/// Cross-attention of one query, or of several: the same bits.
+#[test]
+fn queries_of_full_attention_alone_have_the_bits_of_the_block() {
+    for padding in [PaddingKind::None, PaddingKind::Keys, PaddingKind::KeysAndQueries] {
+        for (t, s) in [(2, 1), (7, 15), (70, 33), (3, 200)] {
+            let case = Case::new(2, (16, 24), &[(t, s)], Causality::Full, padding);
+            let (whole, start) = (case.run(), case.q_spans[0].start);
+            for i in 0..t {
+                let mut alone = case.clone();
+                alone.q_spans[0] = Span { start: start + i, len: 1 };
+                let got = run_in_place(&alone);
+                let row = (start + i) * 48..(start + i + 1) * 48;
+                assert_eq!(bits(&got.z[row.clone()]), bits(&whole.z[row]), "{i} of {t}, {s} keys");
+            }
         }
     }
 }

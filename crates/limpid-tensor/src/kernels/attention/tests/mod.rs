@@ -156,6 +156,7 @@ impl Case {
             },
             q_spans: &self.q_spans,
             k_spans: &self.k_spans,
+            k_rows: None,
         }
     }
 

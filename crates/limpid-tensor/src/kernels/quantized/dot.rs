@@ -1,0 +1,377 @@
+//! Dot products of four bytes at a time: the instruction that integer products are made of.
+//!
+//! ```text
+//! sum[j] += Σ_{b<4} a[b] · w[j][b]          four activations, and four weights of each column j
+//! ```
+//!
+//! | | instruction | how it is exact |
+//! |---|---|---|
+//! | [`IntegerDot::Avx512Vnni`], [`IntegerDot::AvxVnni`] | `vpdpbusd` | it adds four products to 32 bits |
+//! | [`IntegerDot::Maddubs`] | `vpmaddubsw` | it adds two to 16 bits: at most 2·128·127 = 32,512 |
+//! | [`IntegerDot::Plain`] | none in particular | 32-bit integers |
+//!
+//! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. For int8 weights VNNI gets
+//! the activations plus 128, and 128 times the sum of the column's weights is subtracted at the
+//! end; `vpmaddubsw`, which that would overflow, gets |w| and the activation with the sign of w.
+//! For int4 all of them get the weights plus 8. The sums are integers, so each gives the same.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::half::f16_to_f32;
+use crate::simd::{Level, level};
+
+/// The instructions that integer products use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntegerDot {
+    /// Portable code.
+    Plain,
+    /// AVX2, with F16C.
+    Maddubs,
+    /// AVX-VNNI: 256-bit dot products, on CPUs without AVX-512.
+    AvxVnni,
+    /// AVX-512 VNNI.
+    Avx512Vnni,
+}
+
+impl IntegerDot {
+    /// Every one that this CPU has, at any level.
+    pub fn available() -> Vec<Self> {
+        let all = [Self::Plain, Self::Maddubs, Self::AvxVnni, Self::Avx512Vnni];
+        let levels = Level::available();
+        all.into_iter().filter(|dot| levels.contains(&dot.level()) && dot.is_detected()).collect()
+    }
+
+    /// The best one of the instruction-set level in use.
+    pub fn current() -> Self {
+        let all = [Self::Avx512Vnni, Self::AvxVnni, Self::Maddubs];
+        let best = all.into_iter().find(|dot| dot.level() <= level() && dot.is_detected());
+        best.unwrap_or(Self::Plain)
+    }
+
+    /// The level it belongs to.
+    pub fn level(self) -> Level {
+        match self {
+            Self::Plain => Level::Scalar,
+            Self::Maddubs | Self::AvxVnni => Level::Avx2,
+            Self::Avx512Vnni => Level::Avx512,
+        }
+    }
+
+    /// Whether the CPU has the instructions beyond those of the level.
+    fn is_detected(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return match self {
+            Self::Plain => true,
+            Self::Maddubs => is_x86_feature_detected!("f16c"),
+            Self::AvxVnni => {
+                is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avxvnni")
+            }
+            Self::Avx512Vnni => is_x86_feature_detected!("avx512vnni"),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        return self == Self::Plain;
+    }
+
+    /// What is added to an activation before it is stored as a byte, for int8 weights.
+    pub(super) fn offset(self) -> u8 {
+        match self {
+            Self::Plain | Self::Maddubs => 0,
+            Self::AvxVnni | Self::Avx512Vnni => 128,
+        }
+    }
+}
+
+/// A register of [`Dot::LANES`] 32-bit sums, one per column.
+///
+/// # Safety
+/// Every method needs a CPU with the instruction set of the type, and the elements it reads or
+/// writes at its addresses, which may have any alignment: `4·LANES` bytes of weights, four bytes of
+/// activations, `LANES` scales, shifts or results.
+pub(super) trait Dot: Copy {
+    /// Number of sums.
+    const LANES: usize;
+    /// Four int8 weights of each column.
+    type Int8: Copy;
+    /// Four int4 weights of each column, plus 8: 0 ..= 15.
+    type Int4: Copy;
+    /// Four activations in every lane.
+    type Activations: Copy;
+    /// A register of f32.
+    type Floats: Copy;
+
+    /// x in all lanes.
+    unsafe fn splat(x: i32) -> Self;
+    /// Reads four activations.
+    unsafe fn activations(at: *const u8) -> Self::Activations;
+    /// Reads int8 weights.
+    unsafe fn int8(at: *const u8) -> Self::Int8;
+    /// Reads int4 weights: those of the low and those of the high halves of the bytes.
+    unsafe fn int4(at: *const u8) -> [Self::Int4; 2];
+    /// self + a·w. With an offset, a is an activation plus 128.
+    unsafe fn plus_int8(self, a: Self::Activations, w: Self::Int8) -> Self;
+    /// self + a·w.
+    unsafe fn plus_int4(self, a: Self::Activations, w: Self::Int4) -> Self;
+    /// to = (self − shift) · (row · scale), as f32.
+    unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32);
+    /// Zeros.
+    unsafe fn zeros() -> Self::Floats;
+    /// sums + self · scale, rounded twice; `scale` are f16.
+    unsafe fn add_scaled(self, scale: *const u16, sums: Self::Floats) -> Self::Floats;
+    /// to = sums · row.
+    unsafe fn store(sums: Self::Floats, row: f32, to: *mut f32);
+}
+
+/// Sixteen sums in portable Rust.
+#[derive(Clone, Copy)]
+pub(super) struct Portable([i32; 16]);
+
+impl Portable {
+    #[inline(always)]
+    fn plus(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
+        let dot = |w: [i8; 4]| (0..4).map(|b| i32::from(a[b]) * i32::from(w[b])).sum::<i32>();
+        Self(std::array::from_fn(|j| self.0[j] + dot(w[j])))
+    }
+}
+
+impl Dot for Portable {
+    const LANES: usize = 16;
+    type Int8 = [[i8; 4]; 16];
+    type Int4 = [[i8; 4]; 16];
+    type Activations = [i8; 4];
+    type Floats = [f32; 16];
+
+    #[inline(always)]
+    unsafe fn splat(x: i32) -> Self {
+        Self([x; 16])
+    }
+    #[inline(always)]
+    unsafe fn activations(at: *const u8) -> [i8; 4] {
+        // SAFETY: the caller promises four bytes.
+        unsafe { at.cast::<[i8; 4]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn int8(at: *const u8) -> [[i8; 4]; 16] {
+        // SAFETY: the caller promises 64 bytes.
+        unsafe { at.cast::<[[i8; 4]; 16]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn int4(at: *const u8) -> [[[i8; 4]; 16]; 2] {
+        // SAFETY: the caller promises 64 bytes.
+        let bytes = unsafe { at.cast::<[[u8; 4]; 16]>().read() };
+        [bytes.map(|w| w.map(|w| (w & 15) as i8)), bytes.map(|w| w.map(|w| (w >> 4) as i8))]
+    }
+    #[inline(always)]
+    unsafe fn plus_int8(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
+        self.plus(a, w)
+    }
+    #[inline(always)]
+    unsafe fn plus_int4(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
+        self.plus(a, w)
+    }
+    #[inline(always)]
+    unsafe fn scale(self, _: *const i32, scale: *const f32, row: f32, to: *mut f32) {
+        for (j, sum) in self.0.into_iter().enumerate() {
+            // SAFETY: the caller promises 16 scales and results.
+            unsafe { *to.add(j) = sum as f32 * (row * *scale.add(j)) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn zeros() -> [f32; 16] {
+        [0.0; 16]
+    }
+    #[inline(always)]
+    unsafe fn add_scaled(self, scale: *const u16, sums: [f32; 16]) -> [f32; 16] {
+        // SAFETY: the caller promises 16 scales.
+        let scale = |j: usize| f16_to_f32(unsafe { scale.add(j).read_unaligned() });
+        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale(j))
+    }
+    #[inline(always)]
+    unsafe fn store(sums: [f32; 16], row: f32, to: *mut f32) {
+        for (j, sum) in sums.into_iter().enumerate() {
+            // SAFETY: the caller promises 16 results.
+            unsafe { *to.add(j) = sum * row };
+        }
+    }
+}
+
+/// The methods that all x86 types share, one or two intrinsics each.
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_dot {
+    ($lanes:literal $ints:ty, $floats:ty; $splat:ident $load:ident $and:ident $shift:ident
+     $subtract:ident $convert:ident $splat_f32:ident $load_f32:ident $store_f32:ident
+     $multiply:ident $add:ident $half:ident $load_half:ident) => {
+        const LANES: usize = $lanes;
+        type Int4 = $ints;
+        type Activations = $ints;
+        type Floats = $floats;
+
+        #[inline(always)]
+        unsafe fn splat(x: i32) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { $splat(x) })
+        }
+        #[inline(always)]
+        unsafe fn activations(at: *const u8) -> $ints {
+            // SAFETY: the caller promises the instruction set and four bytes.
+            unsafe { $splat(at.cast::<i32>().read_unaligned()) }
+        }
+        #[inline(always)]
+        unsafe fn int4(at: *const u8) -> [$ints; 2] {
+            // SAFETY: the caller promises the instruction set and a register of bytes.
+            unsafe {
+                let (both, low) = ($load(at.cast()), $splat(0x0f0f_0f0f));
+                [$and(both, low), $and($shift::<4>(both), low)]
+            }
+        }
+        #[inline(always)]
+        unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32) {
+            // SAFETY: the caller promises the instruction set and a register of each.
+            unsafe {
+                let sum =
+                    if Self::SHIFTED { $subtract(self.0, $load(shift.cast())) } else { self.0 };
+                let scale = $multiply($splat_f32(row), $load_f32(scale));
+                $store_f32(to, $multiply($convert(sum), scale));
+            }
+        }
+        #[inline(always)]
+        unsafe fn zeros() -> $floats {
+            // SAFETY: the caller promises the instruction set.
+            unsafe { $splat_f32(0.0) }
+        }
+        #[inline(always)]
+        unsafe fn add_scaled(self, scale: *const u16, sums: $floats) -> $floats {
+            // SAFETY: the caller promises the instruction set and a register of scales.
+            unsafe {
+                let scale = $half($load_half(scale.cast()));
+                $add(sums, $multiply($convert(self.0), scale))
+            }
+        }
+        #[inline(always)]
+        unsafe fn store(sums: $floats, row: f32, to: *mut f32) {
+            // SAFETY: the caller promises the instruction set and a register of results.
+            unsafe { $store_f32(to, $multiply(sums, $splat_f32(row))) }
+        }
+    };
+}
+
+/// The shared methods with 256-bit registers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! avx2_dot {
+    () => {
+        x86_dot!(8 __m256i, __m256; _mm256_set1_epi32 _mm256_loadu_si256 _mm256_and_si256
+            _mm256_srli_epi16 _mm256_sub_epi32 _mm256_cvtepi32_ps _mm256_set1_ps _mm256_loadu_ps
+            _mm256_storeu_ps _mm256_mul_ps _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::{Avx2, Avx512Vnni, AvxVnni};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::*;
+
+    /// Eight sums, `vpmaddubsw`.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2(__m256i);
+
+    impl Avx2 {
+        const SHIFTED: bool = false;
+
+        /// self + Σ unsigned·signed; no pair of products may exceed 16 bits.
+        #[inline(always)]
+        unsafe fn plus_pairs(self, unsigned: __m256i, signed: __m256i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            unsafe {
+                let pairs = _mm256_maddubs_epi16(unsigned, signed);
+                Self(_mm256_add_epi32(self.0, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))))
+            }
+        }
+    }
+
+    impl Dot for Avx2 {
+        /// w and |w|.
+        type Int8 = (__m256i, __m256i);
+        avx2_dot!();
+
+        #[inline(always)]
+        unsafe fn int8(at: *const u8) -> (__m256i, __m256i) {
+            // SAFETY: the caller promises the instruction set and 32 bytes.
+            unsafe {
+                let w = _mm256_loadu_si256(at.cast());
+                (w, _mm256_abs_epi8(w))
+            }
+        }
+        #[inline(always)]
+        unsafe fn plus_int8(self, a: __m256i, (w, magnitude): (__m256i, __m256i)) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            unsafe { self.plus_pairs(magnitude, _mm256_sign_epi8(a, w)) }
+        }
+        #[inline(always)]
+        unsafe fn plus_int4(self, a: __m256i, w: __m256i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            unsafe { self.plus_pairs(w, a) }
+        }
+    }
+
+    /// Eight sums, `vpdpbusd` of 256 bits.
+    #[derive(Clone, Copy)]
+    pub(crate) struct AvxVnni(__m256i);
+
+    impl AvxVnni {
+        const SHIFTED: bool = true;
+    }
+
+    impl Dot for AvxVnni {
+        type Int8 = __m256i;
+        avx2_dot!();
+
+        #[inline(always)]
+        unsafe fn int8(at: *const u8) -> __m256i {
+            // SAFETY: the caller promises the instruction set and 32 bytes.
+            unsafe { _mm256_loadu_si256(at.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn plus_int8(self, a: __m256i, w: __m256i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { _mm256_dpbusd_avx_epi32(self.0, a, w) })
+        }
+        #[inline(always)]
+        unsafe fn plus_int4(self, a: __m256i, w: __m256i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { _mm256_dpbusd_avx_epi32(self.0, w, a) })
+        }
+    }
+
+    /// Sixteen sums, `vpdpbusd` of 512 bits.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512Vnni(__m512i);
+
+    impl Avx512Vnni {
+        const SHIFTED: bool = true;
+    }
+
+    impl Dot for Avx512Vnni {
+        type Int8 = __m512i;
+        x86_dot!(16 __m512i, __m512; _mm512_set1_epi32 _mm512_loadu_si512 _mm512_and_si512
+            _mm512_srli_epi16 _mm512_sub_epi32 _mm512_cvtepi32_ps _mm512_set1_ps _mm512_loadu_ps
+            _mm512_storeu_ps _mm512_mul_ps _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
+
+        #[inline(always)]
+        unsafe fn int8(at: *const u8) -> __m512i {
+            // SAFETY: the caller promises the instruction set and 64 bytes.
+            unsafe { _mm512_loadu_si512(at.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn plus_int8(self, a: __m512i, w: __m512i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { _mm512_dpbusd_epi32(self.0, a, w) })
+        }
+        #[inline(always)]
+        unsafe fn plus_int4(self, a: __m512i, w: __m512i) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { _mm512_dpbusd_epi32(self.0, w, a) })
+        }
+    }
+}

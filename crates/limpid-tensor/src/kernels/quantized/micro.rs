@@ -1,0 +1,331 @@
+//! Micro-kernels: a tile of rows and panels, with its sums in registers during the loop over k.
+//!
+//! Each of the three bodies is compiled for every instruction set and tile size. The sums of int8
+//! are integers. Those of int4 are integers within a group of 32 and are added up group by group,
+//! rounded after the multiplication and after the addition. Those of bf16 are one chain of
+//! multiply-adds that follows k, fused where the instruction set has it.
+
+use super::dot::{Dot, IntegerDot, Portable};
+use super::{GROUP, PANEL};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::matmul::vector::{Avx2 as Avx2Floats, Avx512 as Avx512Floats};
+use crate::kernels::matmul::vector::{Portable as PortableFloats, Vector};
+use crate::simd::Level;
+
+/// One call of a micro-kernel. The pointers of a panel are those of its first column.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    /// Steps of the loop: fours (int8), groups (int4) or single k's (bf16).
+    pub(super) depth: usize,
+    /// Bytes of int8 and int4, f32 of bf16: rows `a_stride` bytes apart.
+    pub(super) a: *const u8,
+    pub(super) a_stride: usize,
+    /// Scales of the rows of a, for int8 and int4.
+    pub(super) a_scales: *const f32,
+    /// −8 times the sum of the activations of each group, rows `depth` apart, for int4.
+    pub(super) a_sums: *const i32,
+    /// Panels `panel_bytes` apart.
+    pub(super) w: *const u8,
+    pub(super) panel_bytes: usize,
+    /// f32 of the columns (int8), or f16 of the groups' columns (int4).
+    pub(super) scales: *const u8,
+    /// 128 times the sums of the columns, for int8.
+    pub(super) shifts: *const i32,
+    /// Whole panels are written.
+    pub(super) c: *mut f32,
+    pub(super) c_stride: usize,
+}
+
+/// A micro-kernel.
+///
+/// # Safety
+/// The CPU must have its instruction set, and the tile's pointers must be valid for its rows and
+/// panels; no other reference to that part of c may be in use.
+pub(super) type Kernel = unsafe fn(&Tile);
+
+/// The place of register `v`, of `lanes` columns: its panel, and its first column in it.
+#[inline(always)]
+fn place(v: usize, lanes: usize) -> (usize, usize) {
+    (v * lanes / PANEL, v * lanes % PANEL)
+}
+
+/// int8: N registers of columns, R rows.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn int8<D: Dot, const R: usize, const N: usize>(t: &Tile) {
+    // SAFETY: every address lies in what the caller promised: fours below `depth` of R rows of a
+    // and of N registers of panels.
+    unsafe {
+        let mut sums = [[D::splat(0); N]; R];
+        for four in 0..t.depth {
+            let w: [D::Int8; N] = std::array::from_fn(|v| {
+                let (panel, col) = place(v, D::LANES);
+                D::int8(t.w.add(panel * t.panel_bytes + 4 * (four * PANEL + col)))
+            });
+            for r in 0..R {
+                let a = D::activations(t.a.add(r * t.a_stride + 4 * four));
+                for v in 0..N {
+                    sums[r][v] = sums[r][v].plus_int8(a, w[v]);
+                }
+            }
+        }
+        for r in 0..R {
+            let row = *t.a_scales.add(r);
+            for v in 0..N {
+                let at = v * D::LANES;
+                let (shift, scale) = (t.shifts.add(at), t.scales.cast::<f32>().add(at));
+                sums[r][v].scale(shift, scale, row, t.c.add(r * t.c_stride + at));
+            }
+        }
+    }
+}
+
+/// int4: N registers of columns, R rows.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
+    const LINES: usize = GROUP / 8;
+    // SAFETY: every address lies in what the caller promised: groups below `depth` of R rows of a
+    // and of N registers of panels.
+    unsafe {
+        let mut totals = [[D::zeros(); N]; R];
+        for group in 0..t.depth {
+            let mut sums: [[D; N]; R] =
+                std::array::from_fn(|r| [D::splat(*t.a_sums.add(r * t.depth + group)); N]);
+            for line in 0..LINES {
+                let w: [[D::Int4; 2]; N] = std::array::from_fn(|v| {
+                    let (panel, col) = place(v, D::LANES);
+                    let line = (group * LINES + line) * PANEL + col;
+                    D::int4(t.w.add(panel * t.panel_bytes + 4 * line))
+                });
+                for r in 0..R {
+                    let a = t.a.add(r * t.a_stride + group * GROUP + 8 * line);
+                    let a = [D::activations(a), D::activations(a.add(4))];
+                    for v in 0..N {
+                        sums[r][v] = sums[r][v].plus_int4(a[0], w[v][0]).plus_int4(a[1], w[v][1]);
+                    }
+                }
+            }
+            for v in 0..N {
+                let (panel, col) = place(v, D::LANES);
+                let scale = (panel * t.depth + group) * PANEL + col;
+                let scale = t.scales.cast::<u16>().add(scale);
+                for r in 0..R {
+                    totals[r][v] = sums[r][v].add_scaled(scale, totals[r][v]);
+                }
+            }
+        }
+        for r in 0..R {
+            for v in 0..N {
+                let to = t.c.add(r * t.c_stride + v * D::LANES);
+                D::store(totals[r][v], *t.a_scales.add(r), to);
+            }
+        }
+    }
+}
+
+/// bf16: N registers of columns, R rows.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn bf16<V: Vector, const R: usize, const N: usize>(t: &Tile) {
+    // SAFETY: every address lies in what the caller promised: k's below `depth` of R rows of a and
+    // of N registers of panels.
+    unsafe {
+        let mut sums = [[V::splat(0.0); N]; R];
+        for k in 0..t.depth {
+            let w: [V; N] = std::array::from_fn(|v| {
+                let (panel, col) = place(v, V::LANES);
+                V::load_bf16(t.w.add(panel * t.panel_bytes + 2 * (k * PANEL + col)).cast())
+            });
+            for r in 0..R {
+                let a = V::splat(*t.a.add(r * t.a_stride).cast::<f32>().add(k));
+                for v in 0..N {
+                    sums[r][v] = sums[r][v].plus_product(a, w[v]);
+                }
+            }
+        }
+        for r in 0..R {
+            for v in 0..N {
+                sums[r][v].store(t.c.add(r * t.c_stride + v * V::LANES));
+            }
+        }
+    }
+}
+
+/// The tile sizes of a format and instruction set.
+#[derive(Clone, Copy)]
+pub(super) struct Kernels {
+    /// By rows − 1: a tile of one panel.
+    single: &'static [Kernel],
+    /// By rows − 1: a tile of several panels and how many; fewer entries than `single` where
+    /// registers are short.
+    wide: &'static [Kernel],
+    wide_panels: usize,
+}
+
+impl Kernels {
+    /// The most rows of a tile.
+    pub(super) fn rows(&self) -> usize {
+        self.single.len()
+    }
+
+    /// The kernel of a tile of `rows` rows at a place where `left` panels are left, and the number
+    /// of panels it takes.
+    pub(super) fn tile(&self, rows: usize, left: usize) -> (Kernel, usize) {
+        match self.wide.get(rows - 1) {
+            Some(kernel) if left >= self.wide_panels => (*kernel, self.wide_panels),
+            _ => (self.single[rows - 1], 1),
+        }
+    }
+}
+
+/// A table of kernels by rows, of N registers each.
+macro_rules! table {
+    ($kernel:ident, $n:literal; $($rows:literal)*) => { &[$($kernel::<$rows, $n>),*] };
+}
+
+/// A module with some of the bodies, compiled for one instruction set.
+macro_rules! compiled {
+    ($name:ident, $register:ty, [$($body:ident)*] $(, $features:tt)?) => {
+        mod $name {
+            use super::*;
+            compiled!(@ $register, [$($body)*] $(, $features)?);
+        }
+    };
+    (@ $register:ty, [$body:ident $($rest:ident)*] $(, $features:tt)?) => {
+        $(#[target_feature(enable = $features)])?
+        pub(super) unsafe fn $body<const R: usize, const N: usize>(t: &Tile) {
+            // SAFETY: the same promise.
+            unsafe { super::$body::<$register, R, N>(t) }
+        }
+        compiled!(@ $register, [$($rest)*] $(, $features)?);
+    };
+    (@ $register:ty, [] $(, $features:tt)?) => {};
+}
+
+compiled!(portable, Portable, [int8 int4]);
+compiled!(portable_floats, PortableFloats, [bf16]);
+
+/// The kernels of int8 weights.
+pub(super) fn int8_kernels(dot: IntegerDot) -> Kernels {
+    match dot {
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::Avx512Vnni => x86::INT8_AVX512,
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::AvxVnni => x86::INT8_AVX_VNNI,
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::Maddubs => x86::INT8_AVX2,
+        _ => {
+            use portable::int8;
+            Kernels { single: table!(int8, 1; 1 2), wide: &[], wide_panels: 1 }
+        }
+    }
+}
+
+/// The kernels of int4 weights.
+pub(super) fn int4_kernels(dot: IntegerDot) -> Kernels {
+    match dot {
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::Avx512Vnni => x86::INT4_AVX512,
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::AvxVnni => x86::INT4_AVX_VNNI,
+        #[cfg(target_arch = "x86_64")]
+        IntegerDot::Maddubs => x86::INT4_AVX2,
+        _ => {
+            use portable::int4;
+            Kernels { single: table!(int4, 1; 1 2), wide: &[], wide_panels: 1 }
+        }
+    }
+}
+
+/// The kernels of bf16 weights.
+pub(super) fn bf16_kernels(level: Level) -> Kernels {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => x86::BF16_AVX512,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => x86::BF16_AVX2,
+        _ => {
+            use portable_floats::bf16;
+            Kernels { single: table!(bf16, 4; 1 2), wide: &[], wide_panels: 1 }
+        }
+    }
+}
+
+/// AVX-512 has 32 registers: 24 sums, for int4 12 of integers and 12 of f32. AVX2 has 16, and a
+/// panel takes two: tiles of many rows are one panel wide, a single row takes several.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::super::dot::{Avx2, Avx512Vnni, AvxVnni};
+    use super::*;
+
+    compiled!(maddubs, Avx2, [int8 int4], "avx2,fma,f16c");
+    compiled!(avx_vnni, AvxVnni, [int8 int4], "avx2,fma,f16c,avxvnni");
+    compiled!(
+        avx512,
+        Avx512Vnni,
+        [int8 int4],
+        "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vnni"
+    );
+    compiled!(avx2_floats, Avx2Floats, [bf16], "avx2,fma");
+    compiled!(
+        avx512_floats,
+        Avx512Floats,
+        [bf16],
+        "avx2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+    );
+
+    pub(super) const INT8_AVX2: Kernels = {
+        use maddubs::int8;
+        Kernels { single: table!(int8, 2; 1 2 3 4), wide: table!(int8, 8; 1), wide_panels: 4 }
+    };
+    pub(super) const INT8_AVX_VNNI: Kernels = {
+        use avx_vnni::int8;
+        Kernels { single: table!(int8, 2; 1 2 3 4 5 6), wide: table!(int8, 8; 1), wide_panels: 4 }
+    };
+    pub(super) const INT8_AVX512: Kernels = {
+        use avx512::int8;
+        Kernels {
+            single: table!(int8, 1; 1 2 3 4 5 6),
+            wide: table!(int8, 4; 1 2 3 4 5 6),
+            wide_panels: 4,
+        }
+    };
+    pub(super) const INT4_AVX2: Kernels = {
+        use maddubs::int4;
+        Kernels { single: table!(int4, 2; 1 2), wide: table!(int4, 4; 1), wide_panels: 2 }
+    };
+    pub(super) const INT4_AVX_VNNI: Kernels = {
+        use avx_vnni::int4;
+        Kernels { single: table!(int4, 2; 1 2), wide: table!(int4, 4; 1), wide_panels: 2 }
+    };
+    pub(super) const INT4_AVX512: Kernels = {
+        use avx512::int4;
+        Kernels {
+            single: table!(int4, 1; 1 2 3 4 5 6),
+            wide: table!(int4, 2; 1 2 3 4 5 6),
+            wide_panels: 2,
+        }
+    };
+    pub(super) const BF16_AVX2: Kernels = {
+        use avx2_floats::bf16;
+        Kernels { single: table!(bf16, 2; 1 2 3 4 5 6), wide: table!(bf16, 8; 1), wide_panels: 4 }
+    };
+    pub(super) const BF16_AVX512: Kernels = {
+        use avx512_floats::bf16;
+        Kernels {
+            single: table!(bf16, 1; 1 2 3 4 5 6),
+            wide: table!(bf16, 4; 1 2 3 4 5 6),
+            wide_panels: 4,
+        }
+    };
+}

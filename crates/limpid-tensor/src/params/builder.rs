@@ -1,0 +1,118 @@
+//! Collecting the parameters of a model.
+
+use super::spec::fill;
+use super::storage::{MappedFloats, Storage};
+use super::{Init, ParamId, ParamSpec, Params, Role, places};
+use crate::pool::Buffer;
+use crate::rng::Stream;
+use crate::tensor::Shape;
+use std::ops::Range;
+
+/// Collects the parameters of a model while its layers are built.
+#[derive(Default)]
+pub struct ParamsBuilder {
+    specs: Vec<ParamSpec>,
+}
+
+impl ParamsBuilder {
+    /// Adds a trained parameter.
+    ///
+    /// # Panics
+    /// If another parameter has this name.
+    #[track_caller]
+    pub fn add(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
+        self.add_with_role(name.into(), shape.into(), init, Role::Trained)
+    }
+
+    /// Adds a parameter of the role [`Role::Fixed`].
+    ///
+    /// # Panics
+    /// If another parameter has this name.
+    #[track_caller]
+    pub fn add_fixed(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        init: Init,
+    ) -> ParamId {
+        self.add_with_role(name.into(), shape.into(), init, Role::Fixed)
+    }
+
+    /// Adds a parameter of the role [`Role::Statistic`].
+    ///
+    /// # Panics
+    /// If another parameter has this name.
+    #[track_caller]
+    pub fn add_statistic(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        init: Init,
+    ) -> ParamId {
+        self.add_with_role(name.into(), shape.into(), init, Role::Statistic)
+    }
+
+    #[track_caller]
+    fn add_with_role(&mut self, name: String, shape: Shape, init: Init, role: Role) -> ParamId {
+        assert!(
+            self.specs.iter().all(|spec| spec.name != name),
+            "two parameters are called {name}"
+        );
+        self.specs.push(ParamSpec { name, shape, init, role });
+        ParamId((self.specs.len() - 1) as u32)
+    }
+
+    /// The parameters added so far, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ParamId, &ParamSpec)> {
+        self.specs.iter().enumerate().map(|(i, spec)| (ParamId(i as u32), spec))
+    }
+
+    /// Name, shape and role of a parameter.
+    pub fn spec(&self, id: ParamId) -> &ParamSpec {
+        &self.specs[id.index()]
+    }
+
+    /// Allocates the parameters and samples their initial values: parameter i from stream i of the
+    /// seed.
+    pub fn build(self, seed: u64) -> Params {
+        let mut params = self.build_zeroed();
+        for i in 0..params.specs.len() {
+            let spec = params.specs[i].clone();
+            // The top bit of the stream number separates initial values from every other use of the
+            // seed.
+            let rng = Stream::new(seed, 1 << 63 | i as u64);
+            fill(params.get_mut(ParamId(i as u32)), &spec, rng);
+        }
+        params
+    }
+
+    /// Allocates the parameters as zeros, for a loader that writes every one of them.
+    pub fn build_zeroed(self) -> Params {
+        self.build_mapped(|_| None)
+    }
+
+    /// The same with those parameters in a mapped file that `mapped` finds there; nothing is
+    /// allocated for them. They can be read; to be trained, they must be moved into memory by
+    /// [`Params::set_roles`].
+    ///
+    /// # Panics
+    /// If one is not of the parameter's size.
+    #[track_caller]
+    pub fn build_mapped(self, mapped: impl FnMut(ParamId) -> Option<MappedFloats>) -> Params {
+        let ids = (0..self.specs.len() as u32).map(ParamId);
+        let mut found: Vec<Option<MappedFloats>> = ids.map(mapped).collect();
+        let sizes = self.specs.iter().map(|spec| spec.shape.len());
+        for (len, floats) in sizes.zip(&found) {
+            let other = floats.as_ref().map(|floats| floats.as_slice().len());
+            assert!(other.is_none_or(|other| other == len), "{other:?} numbers mapped for {len}");
+        }
+        let (places, len) = places(&self.specs, |i| found[i].is_some());
+        let place = |(i, place): (usize, Option<Range<usize>>)| match (found[i].take(), place) {
+            (Some(floats), _) => Storage::Mapped(floats),
+            (None, Some(range)) => Storage::Flat(range),
+            (None, None) => Storage::owned(self.specs[i].shape.len()),
+        };
+        let storage = places.into_iter().enumerate().map(place).collect();
+        Params { specs: self.specs, storage, values: Buffer::zeroed(len), len }
+    }
+}

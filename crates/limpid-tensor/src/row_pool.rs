@@ -1,0 +1,97 @@
+//! Rows of f32 that come and go: the memory of a cache of keys and values.
+//!
+//! The memory is mapped, not written: the system provides a page when it is first written, so a
+//! pool costs what was used of it at its fullest, not its capacity. A pool that is full doubles,
+//! and the old pages are given back at once.
+
+use memmap2::MmapMut;
+
+/// The first capacity, in rows.
+const FIRST: usize = 256;
+
+/// Rows of one width, by number. Their content is arbitrary (but initialised) until written.
+pub struct RowPool {
+    map: Option<MmapMut>,
+    width: usize,
+    rows: usize,
+}
+
+impl RowPool {
+    /// An empty pool of rows of `width` elements.
+    pub fn new(width: usize) -> Self {
+        Self { map: None, width, rows: 0 }
+    }
+
+    /// Elements of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Makes sure that the rows below `rows` exist.
+    ///
+    /// # Panics
+    /// If the system has no address space for them.
+    #[track_caller]
+    pub fn reserve(&mut self, rows: usize) {
+        if rows <= self.rows {
+            return;
+        }
+        let rows = rows.next_power_of_two().max(FIRST);
+        let bytes = rows.checked_mul(4 * self.width.max(1)).expect("a pool fits the address space");
+        let mut map = MmapMut::map_anon(bytes)
+            .unwrap_or_else(|error| panic!("no memory for {rows} rows of a cache: {error}"));
+        if let Some(old) = &self.map {
+            map[..old.len()].copy_from_slice(old);
+        }
+        (self.map, self.rows) = (Some(map), rows);
+    }
+
+    /// All rows, one after another.
+    pub fn data(&self) -> &[f32] {
+        let Some(map) = &self.map else { return &[] };
+        // SAFETY: the map is page-aligned, has `rows · width` f32 (0 bits are 0.0), and is ours.
+        unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), self.rows * self.width) }
+    }
+
+    /// One row, to be written.
+    ///
+    /// # Panics
+    /// If it does not exist.
+    #[track_caller]
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows, "row {row} of a pool of {}", self.rows);
+        let map = self.map.as_mut().expect("a pool with rows is mapped");
+        // SAFETY: the row lies within the map by the line above, which is page-aligned and ours.
+        unsafe {
+            let start = map.as_mut_ptr().cast::<f32>().add(row * self.width);
+            std::slice::from_raw_parts_mut(start, self.width)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_their_content_while_the_pool_grows() {
+        let mut pool = RowPool::new(3);
+        assert!(pool.data().is_empty());
+        for row in 0..2_000 {
+            pool.reserve(row + 1);
+            pool.row_mut(row).fill(row as f32);
+        }
+        for row in 0..2_000 {
+            assert_eq!(pool.data()[3 * row..][..3], [row as f32; 3]);
+        }
+        assert_eq!((pool.data().len(), pool.width()), (3 * 2_048, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "row 256 of a pool of 256")]
+    fn a_row_that_does_not_exist_panics() {
+        let mut pool = RowPool::new(2);
+        pool.reserve(7);
+        pool.row_mut(256);
+    }
+}

@@ -1,0 +1,123 @@
+//! The past of many sequences: keys and values by token, in rows that sequences share.
+//!
+//! ```text
+//! rows        0   1   2   3   4   5   6   7        one row per token, the same number in all layers
+//! sequence a  0   1   2       4                    a list of row numbers
+//! sequence b  0   1   2   3                        forked from a: the shared past is not copied
+//! ```
+//!
+//! A row is counted for each sequence that has it, and is used again when none has.
+
+use limpid_tensor::kernels::attention::Span;
+use limpid_tensor::ops::CachedRows;
+use limpid_tensor::row_pool::RowPool;
+use limpid_tensor::tape::Var;
+use std::sync::Arc;
+
+/// Keys and values of every layer, k beside v: (rows, 2·g·d) each.
+pub struct KvCache {
+    layers: Vec<RowPool>,
+    /// How many sequences have each row.
+    counts: Vec<u32>,
+    /// Rows that no sequence has.
+    free: Vec<u32>,
+}
+
+impl KvCache {
+    /// An empty cache for `layers` layers, with keys of `width` columns.
+    pub fn new(layers: usize, width: usize) -> Self {
+        let layers = (0..layers).map(|_| RowPool::new(2 * width)).collect();
+        Self { layers, counts: Vec::new(), free: Vec::new() }
+    }
+
+    /// A row for a new token, which one sequence has.
+    pub fn take(&mut self) -> u32 {
+        let row = self.free.pop().unwrap_or_else(|| {
+            self.counts.push(0);
+            self.layers.iter_mut().for_each(|layer| layer.reserve(self.counts.len()));
+            self.counts.len() as u32 - 1
+        });
+        self.counts[row as usize] = 1;
+        row
+    }
+
+    /// Another sequence has these rows.
+    pub fn share(&mut self, rows: &[u32]) {
+        rows.iter().for_each(|row| self.counts[*row as usize] += 1);
+    }
+
+    /// A sequence has these rows no longer. Rows that none has are taken again, the first first, so
+    /// that few pages are used.
+    pub fn release(&mut self, rows: &[u32]) {
+        for row in rows.iter().rev() {
+            let count = &mut self.counts[*row as usize];
+            *count -= 1;
+            if *count == 0 {
+                self.free.push(*row);
+            }
+        }
+    }
+
+    /// Number of rows that sequences have.
+    pub fn rows_in_use(&self) -> usize {
+        self.counts.len() - self.free.len()
+    }
+
+    /// Writes the keys and values of tokens, the last columns of `from`, into their rows.
+    pub(super) fn write(&mut self, layer: usize, from: &Var, rows: &[u32]) {
+        let ((_, width), layer) = (from.rows_cols(), &mut self.layers[layer]);
+        let kept = layer.width();
+        for (from, row) in from.data().chunks_exact(width).zip(rows) {
+            layer.row_mut(*row as usize).copy_from_slice(&from[width - kept..]);
+        }
+    }
+
+    pub(super) fn rows<'a>(&'a self, layer: usize, rows: &'a [u32]) -> CachedRows<'a> {
+        let layer = &self.layers[layer];
+        let stride = layer.width();
+        CachedRows { data: layer.data(), stride, columns: [0, stride / 2], rows }
+    }
+}
+
+/// The sequences of a forward pass that continues cached ones.
+pub struct CachedPast<'a> {
+    /// The cache.
+    pub cache: &'a mut KvCache,
+    /// The row of each new token.
+    pub new_rows: &'a [u32],
+    /// The rows of each sequence's tokens, old and new, sequence after sequence.
+    pub rows: &'a [u32],
+    /// Where those of each sequence are in `rows`.
+    pub spans: &'a Arc<[Span]>,
+}
+
+/// Cached keys and values of sources, as a decoder attends to them.
+#[derive(Clone, Copy)]
+pub struct CachedSource<'a> {
+    /// The cache.
+    pub cache: &'a KvCache,
+    /// The rows of queries that attend to one source; sequences of one source may be together.
+    pub q_spans: &'a Arc<[Span]>,
+    /// The rows of each source's tokens, source after source.
+    pub rows: &'a [u32],
+    /// Where those of each source are in `rows`.
+    pub spans: &'a Arc<[Span]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_used_again_when_no_sequence_has_it() {
+        let mut cache = KvCache::new(2, 3);
+        let rows: Vec<u32> = (0..4).map(|_| cache.take()).collect();
+        assert_eq!((rows.as_slice(), cache.rows_in_use()), (&[0, 1, 2, 3][..], 4));
+        cache.share(&rows[..2]);
+        cache.release(&rows);
+        assert_eq!(cache.rows_in_use(), 2);
+        assert_eq!((cache.take(), cache.take(), cache.take()), (2, 3, 4));
+        cache.release(&rows[..2]);
+        assert_eq!(cache.rows_in_use(), 3);
+    }
+}
