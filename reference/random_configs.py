@@ -227,6 +227,31 @@ def openai_gpt(r):
     return gpt(r) | r.some(afn=r.choice(["gelu", "relu", "silu", "swish"]))
 
 
+def opt(r):
+    heads, _, width, hidden = decoder_sizes(r, even_heads=False)
+    config = dict(
+        vocab_size=r.size(9, 60),
+        num_hidden_layers=r.size(1, 3),
+        num_attention_heads=heads,
+        hidden_size=hidden,
+        ffn_dim=r.size(5, 40),
+        max_position_embeddings=r.size(8, 30),
+        word_embed_proj_dim=hidden,
+        pad_token_id=1,
+        bos_token_id=2,
+        eos_token_id=2,
+    )
+    if r.rarely():
+        config["word_embed_proj_dim"] = r.size(3, 20)
+    return config | r.some(
+        do_layer_norm_before=r.flag(),
+        activation_function=r.activation(),
+        enable_bias=r.flag(),
+        layer_norm_elementwise_affine=not r.rarely(),
+        tie_word_embeddings=r.flag(),
+    )
+
+
 def labels(r, head):
     if head == "ForSequenceClassification":
         return {"num_labels": r.size(2, 5)}
@@ -387,6 +412,7 @@ FAMILIES = {
     "gemma": ("Gemma", gemma, ["ForCausalLM"]),
     "gpt_neox": ("GPTNeoX", gpt_neox, ["ForCausalLM"]),
     "phi": ("Phi", phi, ["ForCausalLM"]),
+    "opt": ("OPT", opt, ["ForCausalLM"]),
     "bert": ("Bert", bert, [*ENCODER_HEADS, "ForPreTraining"]),
     "roberta": ("Roberta", bert, ENCODER_HEADS),
     "xlm-roberta": ("XLMRoberta", bert, ENCODER_HEADS),

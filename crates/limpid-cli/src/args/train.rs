@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub struct Train {
-    /// Configuration file (see configs/), or task: gpt (language model), translate, bert (masked
-    /// language model), classify
-    #[arg(value_name = "CONFIG.toml|gpt|translate|bert|classify")]
+    /// Configuration file (see configs/); run folder, with --resume; or task: gpt (language
+    /// model), translate, bert (masked language model), classify
+    #[arg(value_name = "CONFIG.toml|RUN|gpt|translate|bert|classify")]
     pub what: String,
     /// Text files for gpt and bert; for classify, tables with the columns text and label (.tsv,
     /// .csv, .jsonl)

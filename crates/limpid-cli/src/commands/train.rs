@@ -253,8 +253,9 @@ fn announce(run: &mut Run) -> Result<()> {
         say(line);
     }
     say(format_args!(
-        "{} parameters, {vocab} tokens in the vocabulary, {}",
+        "{} parameters, {} tokens in the vocabulary, {}",
         printer::thousands(run.model().params.count()),
+        printer::thousands(vocab),
         printer::counted(team::threads(), "thread"),
     ));
     let free = available_memory()

@@ -7,10 +7,10 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         ModelError::NotAFolder { .. } | ModelError::NoSuchFolder { .. } => {
             "a model folder has config.json and model.safetensors; `limpid demo` makes one".into()
         }
-        ModelError::NoModelYet { .. } => {
-            "it is saved at the first validation: `limpid train … --resume` continues the run"
-                .into()
-        }
+        ModelError::NoModelYet { folder } => format!(
+            "it is saved at the first validation: `limpid train {} --resume` continues the run",
+            crate::printer::quoted(folder)
+        ),
         ModelError::ReplacedRunWaits { .. } => {
             "the run it replaces waits in .replaced; the next `limpid train` with this folder \
              restores it first"

@@ -59,11 +59,9 @@ pub(super) fn hint(error: &RunError) -> Option<String> {
         RunError::TokenizerMissing { .. } => {
             "--set tokenizer.from=DIR names the folder of the tokenizer it was trained with"
         }
-        RunError::DiskSpace { checkpoints, .. } => {
-            return Some(format!(
-                "free some space, choose a folder on another disk with --out DIR, or keep fewer \
-                 than {checkpoints} checkpoints"
-            ));
+        RunError::DiskSpace { .. } => {
+            "free some space, choose a folder on another disk with --out DIR, or keep fewer \
+             checkpoints with --set train.keep_checkpoints=1"
         }
         RunError::LrSearchSteps { .. } => "200 steps are usual: --find-lr=200",
         RunError::AfterRestore { .. } => {

@@ -74,6 +74,39 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
 }
 
+/// The public modules in a file and below it, each with its file.
+fn public_modules(file: &Path, name: &str) -> Vec<(String, PathBuf)> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let is_root = ["lib.rs", "mod.rs"].iter().any(|root| file.ends_with(root));
+    let folder = if is_root { file.parent().unwrap().into() } else { file.with_extension("") };
+    let (mut found, mut before) = (Vec::new(), "");
+    for line in text.lines() {
+        let module = line.strip_prefix("pub mod ").and_then(|rest| rest.strip_suffix(';'));
+        if let Some(module) = module.filter(|_| before != "#[cfg(test)]") {
+            let own = folder.join(format!("{module}.rs"));
+            let own = if own.exists() { own } else { folder.join(module).join("mod.rs") };
+            let name = format!("{name}::{module}");
+            found.extend(public_modules(&own, &name));
+            found.push((name, own));
+        }
+        before = line;
+    }
+    found
+}
+
+#[test]
+fn the_page_of_every_public_module_of_the_library_has_an_example_or_a_formula() {
+    let root = super::repository().join("crates/limpid/src/lib.rs");
+    let modules = public_modules(&root, "limpid");
+    assert!(modules.len() > 30, "only {} modules", modules.len());
+    let is_bare = |file: &Path| {
+        let text = std::fs::read_to_string(file).unwrap();
+        !text.lines().take_while(|line| line.starts_with("//!")).any(|line| line.contains("```"))
+    };
+    let bare: Vec<_> = modules.iter().filter(|(_, file)| is_bare(file)).collect();
+    assert!(bare.is_empty(), "without an example or a formula: {bare:#?}");
+}
+
 #[test]
 fn short_documents_stay_short() {
     for (name, longest) in LONGEST {

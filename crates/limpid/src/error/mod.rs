@@ -17,6 +17,7 @@
 mod chat;
 mod config;
 mod data;
+mod gguf;
 mod inference;
 mod model;
 mod run;
@@ -28,6 +29,7 @@ pub use config::{
     MemoryRemedy, ModelConfigError, PlanError, PretrainedError, SettingError, TokenizerOrigin,
 };
 pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
+pub use gguf::GgufProblem;
 pub use inference::{EncodeError, EvalError, GenerationError, InputProblem, PipelineError, Task};
 pub use model::{KeyScope, ModelError, Tying, WeightFormat};
 pub use run::{
@@ -134,6 +136,9 @@ pub enum FileError {
     /// A file is to be written where a folder is.
     #[error("{path} cannot be written: it is a folder")]
     IsFolder { path: PathBuf },
+    /// A folder is to be written that holds something already.
+    #[error("{path} is not empty: it is not overwritten")]
+    NotEmpty { path: PathBuf },
     /// A folder is to be created where a file is.
     #[error("{path} cannot be created as a folder: it is a file")]
     IsFile { path: PathBuf },

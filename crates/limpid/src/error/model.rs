@@ -3,7 +3,7 @@
 //! Errors about the content of a file come inside [`Error::InFile`](super::Error::InFile), which
 //! has its path.
 
-use super::listed;
+use super::{GgufProblem, listed};
 use std::path::PathBuf;
 
 /// Which settings a key belongs to.
@@ -147,6 +147,12 @@ pub enum ModelError {
     /// A weight that is NaN or infinite.
     #[error("tensor {tensor} has {value} at element {index}")]
     NotFinite { tensor: String, index: usize, value: f32 },
+    /// A weight that a smaller type cannot hold.
+    #[error("tensor {tensor} has {value} at element {index}, which overflows {dtype}")]
+    Overflow { tensor: String, index: usize, value: f32, dtype: &'static str },
+    /// A model that llama.cpp has no architecture or tokenizer for.
+    #[error("the model cannot be written as GGUF: {problem}")]
+    NotInGguf { problem: GgufProblem },
     /// A tensor of an unsupported type.
     #[error("tensor {tensor} has type {dtype} (supported: f32, f16, bf16)")]
     UnsupportedDtype { tensor: String, dtype: String },

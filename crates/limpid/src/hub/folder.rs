@@ -1,17 +1,26 @@
 //! What a folder is: refused by what it has, if it is not a model folder in our formats.
 
 use super::keys::read_object;
-use super::shards::INDEX;
+use super::shards::WeightFiles;
 use super::{CONFIG, REPLACED, WEIGHTS};
 use crate::error::{Error, ModelError, Result, WeightFormat};
 use serde_json::Value;
 use std::path::Path;
 
 /// The settings of an adapter, in PEFT's format.
-const ADAPTER: &str = "adapter_config.json";
+pub(super) const ADAPTER: &str = "adapter_config.json";
 
 /// The weights of an adapter, in PEFT's format.
-const ADAPTER_WEIGHTS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
+pub(super) const ADAPTER_WEIGHTS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
+
+/// The formats that are never read.
+const FORMATS: [WeightFormat; 5] = [
+    WeightFormat::Pickle,
+    WeightFormat::Gguf,
+    WeightFormat::Onnx,
+    WeightFormat::TensorFlow,
+    WeightFormat::Flax,
+];
 
 fn missing(folder: &Path, file: &'static str) -> Error {
     ModelError::MissingFile { folder: folder.to_path_buf(), file }.into()
@@ -44,15 +53,11 @@ pub(super) fn check(folder: &Path) -> Result<()> {
 /// Refuses a folder with a `config.json` whose weights we do not read, or not alone.
 pub(super) fn check_weights(folder: &Path) -> Result<()> {
     check_adapter(folder)?;
-    if has_weights(folder) {
+    if WeightFiles::exist_in(folder) {
         return Ok(());
     }
     check_other_weights(folder)?;
     Err(missing(folder, WEIGHTS))
-}
-
-fn has_weights(folder: &Path) -> bool {
-    folder.join(WEIGHTS).exists() || folder.join(INDEX).exists()
 }
 
 /// An adapter changes what its base computes, so it is not ignored.
@@ -60,7 +65,7 @@ fn check_adapter(folder: &Path) -> Result<()> {
     let mut files = [ADAPTER].into_iter().chain(ADAPTER_WEIGHTS);
     let Some(file) = files.find(|file| folder.join(file).is_file()) else { return Ok(()) };
     let path = folder.to_path_buf();
-    if has_weights(folder) {
+    if WeightFiles::exist_in(folder) {
         return Err(ModelError::AdapterBeside { folder: path, file: file.into() }.into());
     }
     let base = match file == ADAPTER {
@@ -79,19 +84,20 @@ fn check_other_weights(folder: &Path) -> Result<()> {
     // As a download leaves them: ONNX files also in a folder of their own.
     let mut names = names_in(folder);
     names.extend(names_in(&folder.join("onnx")).iter().map(|name| format!("onnx/{name}")));
-    for format in [
-        WeightFormat::Pickle,
-        WeightFormat::Gguf,
-        WeightFormat::Onnx,
-        WeightFormat::TensorFlow,
-        WeightFormat::Flax,
-    ] {
+    for format in FORMATS {
         if let Some(file) = names.iter().find(|name| is_of(name, format)) {
             let (folder, file) = (folder.to_path_buf(), file.clone());
             return Err(ModelError::OtherWeights { folder, file, format }.into());
         }
     }
     Ok(())
+}
+
+/// Whether a file holds weights, of whatever format, or is the index of such files.
+pub(super) fn is_weight_file(name: &str) -> bool {
+    let is_safetensors =
+        name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+    is_safetensors || FORMATS.iter().any(|format| is_of(name, *format)) || name.ends_with(".bin")
 }
 
 fn names_in(folder: &Path) -> Vec<String> {

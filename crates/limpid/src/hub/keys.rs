@@ -1,6 +1,7 @@
 //! The keys of a JSON file, removed one by one as they are read: what is left is unknown.
 
 use crate::error::{Error, KeyScope, ModelError, Result};
+use crate::files::write_atomic;
 use crate::model::config::Tie;
 use crate::nn::Named;
 use serde_json::{Map, Value};
@@ -15,6 +16,11 @@ pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>> {
         Value::Object(map) => Ok(map),
         _ => Err(Error::from(ModelError::NotAnObject).in_file(path)),
     }
+}
+
+/// Writes an object as a JSON file.
+pub(super) fn write_object(path: &Path, map: Map<String, Value>) -> Result<()> {
+    write_atomic(path, format!("{:#}\n", Value::Object(map)).as_bytes())
 }
 
 /// The value in a JSON file.

@@ -21,13 +21,17 @@
 //! ```
 
 mod config;
+mod convert;
 mod dense;
+mod describe;
 mod families;
 mod folder;
 mod generation;
+mod gguf;
 mod keys;
 mod layout;
 mod pooling;
+mod precision;
 mod sentence;
 mod shards;
 mod weight_file;
@@ -35,11 +39,15 @@ mod weights;
 
 pub use crate::model::config::StackConfig;
 pub use config::{Warning, check_can_save, read_config, write_config};
+pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
 pub use dense::{Dense, DenseActivation};
+pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
+pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
 pub use pooling::{Pooling, TextCase};
+pub use precision::Precision;
 pub use sentence::{
     SentenceConfig, SentenceModule, SentenceOrigin, load_pooling, load_sentence_config,
     transformer_folder,
@@ -49,7 +57,8 @@ pub use weights::write_weights;
 use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
-use limpid_tensor::params::Params;
+use crate::text::Tokenizer;
+use limpid_tensor::params::{Params, ParamsBuilder};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -103,19 +112,12 @@ enum Memory {
 }
 
 fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
-    folder::check(folder)?;
-    let (family, config, mut warnings) = config::read_family(&folder.join(CONFIG))?;
-    folder::check_weights(folder)?;
-    let file = Weights::open(folder)?;
-    let config = family.complete(config, &|name| file.has(name));
-    let mut builder = Params::builder();
-    let stack = Stack::new(&config, &mut builder)?;
-    let layout = family.layout(&config);
-    let tensors = layout.tensors(builder.iter());
-    let constants = family.constants(&stack);
     // Before memory is allocated for a model that the file does not hold.
-    let unused = file.check(&layout, &tensors, &constants, &builder)?;
+    let opened = Opened::new(folder)?;
+    let mut warnings = opened.warnings.clone();
+    let unused = opened.check()?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
+    let Opened { family, stack, builder, tensors, file, .. } = opened;
     let mut in_place = match memory {
         Memory::Owned => HashMap::new(),
         Memory::Mapped => file.in_place(&tensors)?,
@@ -123,6 +125,53 @@ fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
     let mut params = builder.build_mapped(|id| in_place.remove(&id));
     file.read(&tensors, &mut params)?;
     Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
+}
+
+/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family.
+/// # Errors
+/// Those of [`Tokenizer::load`].
+pub fn load_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    // An error in config.json is reported where the model is loaded.
+    let config = read_object(&folder.join(CONFIG)).unwrap_or_default();
+    let model_type = config.get("model_type").and_then(Value::as_str);
+    let family = model_type.and_then(families::find);
+    Tokenizer::load_as(folder, family.and_then(|family| family.tokenizer_class()))
+}
+
+/// A model folder of which the configuration and the tables of contents were read, and no weight.
+struct Opened {
+    family: &'static dyn families::Family,
+    stack: Stack,
+    builder: ParamsBuilder,
+    tensors: Vec<FileTensor>,
+    file: Weights,
+    warnings: Vec<Warning>,
+}
+
+impl Opened {
+    fn new(folder: &Path) -> Result<Self> {
+        folder::check(folder)?;
+        let (family, config, warnings) = config::read_family(&folder.join(CONFIG))?;
+        folder::check_weights(folder)?;
+        let file = Weights::open(folder)?;
+        let config = family.complete(config, &|name| file.has(name));
+        let mut builder = Params::builder();
+        let stack = Stack::new(&config, &mut builder)?;
+        let tensors = family.layout(&config).tensors(builder.iter());
+        Ok(Self { family, stack, builder, tensors, file, warnings })
+    }
+
+    /// Checks that every parameter has a tensor of its shape.
+    fn check_shapes(&self) -> Result<()> {
+        self.tensors.iter().try_for_each(|tensor| self.file.check_shape(tensor, &self.builder))
+    }
+
+    /// Checks that the files hold the model. Returns the names of tensors that nothing uses.
+    fn check(&self) -> Result<Vec<String>> {
+        let layout = self.family.layout(&self.stack.config());
+        let constants = self.family.constants(&self.stack);
+        self.file.check(&layout, &self.tensors, &constants, &self.builder)
+    }
 }
 
 /// Writes a model folder, each file atomically, with the default `generation_config.json`.

@@ -118,6 +118,18 @@ pub fn transformer_folder(folder: &Path) -> PathBuf {
     transformer.map_or_else(|| folder.to_path_buf(), |(_, module)| module)
 }
 
+/// The names of the folders of modules, of those that have their own.
+pub(super) fn module_folders(folder: &Path) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for (_, place) in modules(folder)? {
+        let name = place.file_name().filter(|_| place != folder);
+        names.extend(name.map(|name| name.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
 /// The modules of a folder, in order: class and folder of each.
 fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let path = folder.join(MODULES);

@@ -57,6 +57,11 @@ impl WeightFiles {
         Ok(all)
     }
 
+    /// Whether a folder has weight files.
+    pub(super) fn exist_in(folder: &Path) -> bool {
+        folder.join(WEIGHTS).exists() || folder.join(INDEX).exists()
+    }
+
     fn new(list: PathBuf, files: Vec<WeightFile>) -> Result<Self> {
         let mut places = BTreeMap::new();
         for (i, file) in files.iter().enumerate() {
@@ -83,6 +88,11 @@ impl WeightFiles {
     /// The names of all tensors, sorted.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.places.keys()
+    }
+
+    /// The weight files.
+    pub(super) fn files(&self) -> &[WeightFile] {
+        &self.files
     }
 
     /// A tensor by its name.

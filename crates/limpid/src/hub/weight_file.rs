@@ -107,8 +107,30 @@ impl<'a> StoredTensor<'a> {
         &self.info.shape
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of its numbers.
+    pub(super) fn dtype(&self) -> Dtype {
+        self.info.dtype
+    }
+
+    /// Bytes it has in the file.
+    pub(super) fn bytes(&self) -> usize {
+        self.info.data_offsets.1 - self.info.data_offsets.0
+    }
+
+    /// Copies its bytes from `start` on, as they are.
+    /// # Panics
+    /// If it has fewer.
+    pub(super) fn copy_bytes(&self, start: usize, to: &mut [u8]) {
+        assert!(start + to.len() <= self.bytes(), "{} has {} bytes", self.name, self.bytes());
+        self.file.map.copy_to(self.file.first + self.info.data_offsets.0 + start, to);
+    }
+
     /// Number of elements.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         // The table of contents was refused if this overflows.
         self.info.shape.iter().product()
     }

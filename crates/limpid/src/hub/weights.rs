@@ -3,7 +3,7 @@
 use super::families;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
 use super::shards::WeightFiles;
-use super::weight_file::StoredTensor;
+use super::weight_file::{StoredTensor, WeightFile};
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{MappedFloats, ParamId, Params, ParamsBuilder, Role};
@@ -20,6 +20,11 @@ impl Weights {
     /// Maps the weight files of a folder.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         Ok(Self { files: WeightFiles::open(folder)? })
+    }
+
+    /// The weight files.
+    pub(super) fn files(&self) -> &[WeightFile] {
+        self.files.files()
     }
 
     /// Whether there is a tensor of this name.
@@ -61,7 +66,7 @@ impl Weights {
         Ok(unused)
     }
 
-    fn check_shape(&self, tensor: &FileTensor, params: &ParamsBuilder) -> Result<()> {
+    pub(super) fn check_shape(&self, tensor: &FileTensor, params: &ParamsBuilder) -> Result<()> {
         let (spec, name) = (params.spec(tensor.param), || tensor.name.clone());
         let Some(stored) = self.find(tensor) else {
             // A fixed bias that a file does not hold is zero.
@@ -140,12 +145,16 @@ impl Weights {
                 continue;
             }
             let row: usize = params.shape(tensor.param).dims().skip(1).product();
-            let Some(stored) = self.find(tensor) else { continue };
             let rows = tensor.rows.start * row..tensor.rows.end * row;
-            let to = &mut params.get_mut(tensor.param)[rows];
-            tensor.fill(to, |start, part| stored.read(start, part))?;
+            self.read_rows(tensor, &mut params.get_mut(tensor.param)[rows])?;
         }
         Ok(())
+    }
+
+    /// Fills the rows of a parameter that one tensor holds; leaves them if the file has none.
+    pub(super) fn read_rows(&self, tensor: &FileTensor, to: &mut [f32]) -> Result<()> {
+        let Some(stored) = self.find(tensor) else { return Ok(()) };
+        tensor.fill(to, |start, part| stored.read(start, part))
     }
 }
 

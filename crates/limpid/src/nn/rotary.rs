@@ -64,7 +64,8 @@ impl RotaryOptions {
         (d as f64 * self.partial_rotary_factor) as usize
     }
 
-    fn frequencies(&self, r: usize) -> Vec<f32> {
+    /// The angle per position of each pair of r columns.
+    pub(crate) fn frequencies(&self, r: usize) -> Vec<f32> {
         let theta = self.rope_theta;
         // The exponent and each result are rounded to f32, as in `transformers`.
         let plain = |i: usize| 1.0 / theta.powf(f64::from(2.0 * i as f32 / r as f32)) as f32;

@@ -1,6 +1,6 @@
 //! Tokenizers as files: `tokenizer.json`, or what other folders have instead.
 
-use super::formats::{self, Loaded};
+use super::formats::{self, Loaded, PROBES};
 use super::tokenizer::{Backend, Tokenizer};
 use crate::error::{FileError, Result, TokenizerError};
 use crate::files::{create_folder, is_lfs_pointer, write_atomic};
@@ -60,11 +60,23 @@ impl Tokenizer {
     /// Opens the tokenizer of a model folder: `tokenizer.json`, or else a SentencePiece model,
     /// `vocab.txt`, or `vocab.json` with `merges.txt`.
     ///
+    /// The tokenizer class of a model folder that names none depends on the family of its model,
+    /// which `load_tokenizer` of the hub knows; such a folder is refused here.
+    ///
     /// # Errors
     /// [`TokenizerError::Unreadable`] or [`TokenizerError::Invalid`] for a file that cannot be
     /// read, [`TokenizerError::NotFound`], [`TokenizerError::UnknownClass`] or
     /// [`TokenizerError::Incomplete`] for a folder without a tokenizer that we know.
     pub fn load(folder: &Path) -> Result<Self> {
+        Self::load_as(folder, None)
+    }
+
+    /// The same; a folder that names no tokenizer class has this one, by its name in
+    /// `transformers`.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::load`].
+    pub fn load_as(folder: &Path, class: Option<&str>) -> Result<Self> {
         let path = folder.join("tokenizer.json");
         match std::fs::read_to_string(&path) {
             Ok(json) if is_lfs_pointer(json.as_bytes()) => {
@@ -72,7 +84,7 @@ impl Tokenizer {
             }
             Ok(json) => Self::from_json(&path, &json),
             Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
-                let backend = match formats::load(folder)? {
+                let backend = match formats::load(folder, class)? {
                     Loaded::Library(inner) => Backend::Library(inner),
                     Loaded::Pieces(pieces) => Backend::Pieces(pieces),
                 };
@@ -93,6 +105,11 @@ impl Tokenizer {
         formats::main_file(folder)
     }
 
+    /// The files of a folder's tokenizer: `tokenizer.json`, or else all others.
+    pub fn files(folder: &Path) -> Vec<PathBuf> {
+        formats::files(folder)
+    }
+
     /// The text of its `tokenizer.json`: the same for the same tokenizer.
     ///
     /// # Errors
@@ -107,9 +124,22 @@ impl Tokenizer {
             Backend::Pieces(pieces) => {
                 let json = pieces.to_library()?;
                 let inner = Self::library(Path::new("tokenizer.json"), json)?;
-                inner.to_string(true).map_err(|e| invalid(e.to_string()).into())
+                let made = Self { backend: Backend::Library(Box::new(inner)) };
+                self.check_same(&made)?;
+                made.to_json()
             }
         }
+    }
+
+    /// Refuses a tokenizer made of this one that encodes a text in another way.
+    fn check_same(&self, made: &Self) -> Result<()> {
+        for text in PROBES {
+            if made.encode(text)? != self.encode(text)? {
+                let reason = format!("the tokenizers library would tokenize {text:?} differently");
+                return Err(TokenizerError::NotConvertible { reason }.into());
+            }
+        }
+        Ok(())
     }
 
     /// What tells it from other tokenizers: its `tokenizer.json`, or the hashes of its files.

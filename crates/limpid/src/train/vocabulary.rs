@@ -8,6 +8,7 @@ use crate::data::labelled::no_examples;
 use crate::data::parallel::PairFiles;
 use crate::error::Result;
 use crate::files::create_folder;
+use crate::hub;
 use crate::text::train::{Stage, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(super) fn tokenizer(
     }
     let tokenizer = match (&config.tokenizer, &config.pretrained) {
         (TokenizerConfig::Load(from), _) | (TokenizerConfig::Pretrained, Some(from)) => {
-            Tokenizer::load(from)?
+            hub::load_tokenizer(from)?
         }
         _ => trained(config, progress)?,
     };

@@ -18,6 +18,10 @@ impl Family for Bart {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("RobertaTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["BartForConditionalGeneration", "BartModel"])?;
         seq2seq::token_defaults(keys, [1, 2, 2]);

@@ -46,6 +46,10 @@ impl Family for Bert {
         "bert"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("BertTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         encoder::read(keys, CLASSES, 0).map(StackConfig::from)
     }

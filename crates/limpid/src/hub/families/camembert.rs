@@ -6,6 +6,7 @@ use crate::model::config::EncoderHead;
 
 pub(super) const CAMEMBERT: Roberta = Roberta {
     model_type: "camembert",
+    tokenizer_class: "CamembertTokenizer",
     classes: &[
         ("CamembertModel", EncoderHead::Pooler),
         ("CamembertForMaskedLM", EncoderHead::MaskedLm),

@@ -62,6 +62,10 @@ impl Family for DistilBert {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("BertTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.must_be("tie_word_embeddings", &json!(true))?;
         // Sinusoids are initial values: the weights of a file replace them.

@@ -45,6 +45,10 @@ impl Family for Electra {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("BertTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.rate("summary_last_dropout")?; // of multiple choice, which is not supported
         let embedding_size = keys.optional_size("embedding_size")?.unwrap_or(128);

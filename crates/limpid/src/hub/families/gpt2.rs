@@ -16,6 +16,10 @@ impl Family for Gpt2 {
         "gpt2"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("GPT2Tokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["GPT2LMHeadModel", "GPT2Model"])?;
         keys.must_be("scale_attn_weights", &json!(true))?;

@@ -15,6 +15,10 @@ impl Family for Llama {
         "llama"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("LlamaTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["LlamaForCausalLM", "LlamaModel"])?;
         let mut config = llama_like::read(keys, llama_like::DEFAULTS)?;

@@ -30,6 +30,10 @@ impl Family for M2m100 {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("M2M100Tokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["M2M100ForConditionalGeneration", "M2M100Model"])?;
         keys.defaults(&[("scale_embedding", json!(true)), ("activation_function", json!("relu"))]);

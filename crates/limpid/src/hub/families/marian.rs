@@ -16,6 +16,10 @@ impl Family for Marian {
         "marian"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("MarianTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MarianMTModel", "MarianModel"])?;
         seq2seq::token_defaults(keys, [58_100, 0, 58_100]);

@@ -18,6 +18,10 @@ impl Family for MBart {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("MBartTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MBartForConditionalGeneration", "MBartModel"])?;
         // Where texts begin is the language's code, which a file must say.

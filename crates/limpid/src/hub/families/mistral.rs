@@ -15,6 +15,10 @@ impl Family for Mistral {
         "mistral"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("LlamaTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["MistralForCausalLM", "MistralModel"])?;
         // Missing is 4,096, null is no window.

@@ -82,6 +82,12 @@ pub(super) trait Family: Sync {
     /// Its name in `config.json`.
     fn model_type(&self) -> &'static str;
 
+    /// The tokenizer class of `transformers` that reads the tokenizer files of a folder that names
+    /// none; `None`: there is only `tokenizer.json`.
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads the keys of a `config.json`.
     /// # Errors
     /// If a key is missing, wrong, or would change the result in a way that is not implemented.

@@ -48,6 +48,10 @@ impl Family for MpNet {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("MPNetTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.must_be("relative_attention_num_buckets", &json!(BUCKETS.buckets))?;
         let config = encoder::read(keys, CLASSES, 1)?;

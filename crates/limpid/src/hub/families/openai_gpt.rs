@@ -22,6 +22,10 @@ impl Family for OpenAiGpt {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("OpenAIGPTTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["OpenAIGPTLMHeadModel", "OpenAIGPTModel"])?;
         let activation = match keys.optional_named("activation_function")? {

@@ -38,6 +38,10 @@ impl Family for Opt {
         "opt"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("GPT2Tokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["OPTForCausalLM", "OPTModel"])?;
         let hidden_size = keys.size("hidden_size")?;

@@ -20,6 +20,10 @@ impl Family for Pegasus {
         MODEL_TYPE
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("PegasusTokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["PegasusForConditionalGeneration", "PegasusModel"])?;
         seq2seq::token_defaults(keys, [0, 1, 0]);

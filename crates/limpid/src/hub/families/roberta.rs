@@ -19,10 +19,12 @@ use serde_json::{Value, json};
 pub(super) struct Roberta {
     pub(super) model_type: &'static str,
     pub(super) classes: Classes,
+    pub(super) tokenizer_class: &'static str,
 }
 
 pub(super) const ROBERTA: Roberta = Roberta {
     model_type: "roberta",
+    tokenizer_class: "RobertaTokenizer",
     classes: &[
         ("RobertaModel", EncoderHead::Pooler),
         ("RobertaForMaskedLM", EncoderHead::MaskedLm),
@@ -84,6 +86,10 @@ pub(super) fn with_position_offset(
 impl Family for Roberta {
     fn model_type(&self) -> &'static str {
         self.model_type
+    }
+
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some(self.tokenizer_class)
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {

@@ -183,6 +183,10 @@ impl Family for T5 {
         "t5"
     }
 
+    fn tokenizer_class(&self) -> Option<&'static str> {
+        Some("T5Tokenizer")
+    }
+
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
         keys.check_class(&["T5ForConditionalGeneration", "T5WithLMHeadModel", "T5Model"])?;
         keys.must_be("is_decoder", &json!(false))?;

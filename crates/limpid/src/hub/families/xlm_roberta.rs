@@ -6,6 +6,7 @@ use crate::model::config::EncoderHead;
 
 pub(super) const XLM_ROBERTA: Roberta = Roberta {
     model_type: "xlm-roberta",
+    tokenizer_class: "XLMRobertaTokenizer",
     classes: &[
         ("XLMRobertaModel", EncoderHead::Pooler),
         ("XLMRobertaForMaskedLM", EncoderHead::MaskedLm),

@@ -66,28 +66,9 @@ impl Class {
         })
     }
 
-    fn from_model_type(model_type: &str) -> Option<Self> {
-        Some(match model_type {
-            "bert" | "distilbert" | "electra" => Self::Bert,
-            "mpnet" => Self::MpNet,
-            "gpt2" | "opt" => Self::Gpt2,
-            "roberta" | "bart" => Self::Roberta,
-            "openai-gpt" => Self::OpenAiGpt,
-            "t5" | "mt5" => Self::T5,
-            "llama" | "mistral" => Self::Llama,
-            "xlm-roberta" => Self::XlmRoberta,
-            "camembert" => Self::Camembert,
-            "mbart" => Self::MBart,
-            "pegasus" => Self::Pegasus,
-            "marian" => Self::Marian,
-            "m2m_100" => Self::M2M100,
-            _ => return None,
-        })
-    }
-
     /// The class of a folder without `tokenizer.json`: what `tokenizer_config.json` says, or else
-    /// the `model_type`, or else what only one class can read.
-    pub fn of(settings: &Settings) -> Result<Self> {
+    /// the default of its model, or else what only one class can read.
+    pub fn of(settings: &Settings, default: Option<&str>) -> Result<Self> {
         let folder = &settings.folder;
         let has = |name: &str| folder.join(name).is_file();
         let found: Vec<&'static str> = FILES.into_iter().filter(|name| has(name)).collect();
@@ -103,11 +84,8 @@ impl Class {
             class: class.to_string(),
             found: found.clone(),
         };
-        if let Some(name) = named {
+        if let Some(name) = named.or(default).or(settings.model_type()) {
             return Ok(Self::from_name(name).ok_or_else(|| unknown(name))?);
-        }
-        if let Some(model_type) = settings.model_type() {
-            return Ok(Self::from_model_type(model_type).ok_or_else(|| unknown(model_type))?);
         }
         if has("source.spm") {
             Ok(Self::Marian)

@@ -8,20 +8,56 @@ use crate::error::{Result, TokenizerError};
 use crate::text::sentencepiece::{Algorithm, PieceKind};
 use serde_json::{Value, json};
 
+/// Texts on which a `tokenizer.json` must agree with the model it was made of: spaces of all kinds
+/// and places, characters that are out of vocabulary, composed and wide ones. (The spelling of a
+/// special token in a text is that token in a `tokenizer.json`, whatever made it.)
+pub(in crate::text) const PROBES: [&str; 16] = [
+    "",
+    " ",
+    "a",
+    "the cat sees the house",
+    " leading and trailing ",
+    "two  spaces   three",
+    "tab\tand\nnewline\r\n",
+    "no-break\u{a0}space",
+    "▁marks▁of▁spaces ▁",
+    "Größe, naïve, Œuvre: élève!",
+    "e\u{301}a\u{30a} decomposed",
+    "ﬁne ①②③ ｆｕｌｌ",
+    "日本語とКириллица и العربية",
+    "🙂🙂 👩‍👩‍👧",
+    "CamelCase42 x_y #tag @name 3.14 1,000",
+    "\u{0}control\u{7f}\u{200b}zero",
+];
+
 impl PieceTokenizer {
-    /// A `tokenizer.json` that comes as near as the `tokenizers` library can.
+    /// A `tokenizer.json` of the same tokenizer, as far as [`PROBES`] show.
+    /// # Errors
+    /// [`TokenizerError::NotConvertible`] if the `tokenizers` library has nothing like it.
     pub fn to_library(&self) -> Result<Value> {
         let refuse = |reason: &str| TokenizerError::NotConvertible { reason: reason.to_string() };
-        if self.target_vocab.is_some() {
-            return Err(refuse("the two sides have vocabularies of their own").into());
+        match self.class {
+            Class::Marian => {
+                return Err(refuse("source and target have a SentencePiece model each").into());
+            }
+            Class::SentencePiece => {}
+            _ => {
+                let reason = "its pieces are looked up in vocab.json behind SentencePiece";
+                return Err(refuse(reason).into());
+            }
         }
         let model = &self.source;
         let mut normalizers: Vec<Value> = precompiled(model.charsmap()).into_iter().collect();
-        let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
-        let spaces = replace(&json!({ "Regex": " {2,}" }), "▁");
         if model.removes_extra_whitespaces() {
-            normalizers.extend([strip, spaces]);
+            // The rules have made spaces of all kinds of whitespace that are one.
+            let ends = replace(&json!({ "Regex": "^ +| +$" }), "");
+            normalizers.extend([ends, replace(&json!({ "Regex": " {2,}" }), " ")]);
         }
+        // Not by the pre-tokenizer, which makes a mark of an empty text too.
+        if model.adds_dummy_prefix() {
+            normalizers.push(json!({ "type": "Prepend", "prepend": "▁" }));
+        }
+        normalizers.push(replace(&json!({ "String": " " }), "▁"));
         let space = metaspace(if model.adds_dummy_prefix() { "always" } else { "never" }, true);
         let vocabulary: Vec<String> =
             (0..self.vocab_size(Side::Source) as u32).map(|id| self.name(id)).collect();
@@ -65,7 +101,7 @@ impl PieceTokenizer {
             "version": "1.0", "truncation": null, "padding": null,
             "added_tokens": added.collect::<Vec<Value>>(),
             "normalizer": sequence(normalizers),
-            "pre_tokenizer": space, "post_processor": null, "decoder": decoder, "model": json,
+            "pre_tokenizer": null, "post_processor": null, "decoder": decoder, "model": json,
         }))
     }
 

@@ -15,6 +15,7 @@ mod vocabulary;
 
 use crate::error::Result;
 use class::{Class, FILES};
+pub(super) use export::PROBES;
 pub(super) use pieces::{PieceTokenizer, Side, Token};
 use settings::Settings;
 use std::path::{Path, PathBuf};
@@ -32,10 +33,22 @@ pub(super) fn main_file(folder: &Path) -> Option<PathBuf> {
     FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Opens the tokenizer of a folder without `tokenizer.json`.
-pub(super) fn load(folder: &Path) -> Result<Loaded> {
+/// All files of a folder's tokenizer.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let json = folder.join(FILES[0]);
+    if json.is_file() {
+        return vec![json];
+    }
+    let settings = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"];
+    let all = FILES.iter().chain(&settings).map(|name| folder.join(name));
+    all.filter(|path| path.is_file()).collect()
+}
+
+/// Opens the tokenizer of a folder without `tokenizer.json`; `default` is the class of a folder
+/// that names none.
+pub(super) fn load(folder: &Path, default: Option<&str>) -> Result<Loaded> {
     let settings = Settings::read(folder)?;
-    let class = Class::of(&settings)?;
+    let class = Class::of(&settings, default)?;
     let library = |tokenizer| Loaded::Library(Box::new(tokenizer));
     match class {
         Class::Bert | Class::MpNet | Class::Gpt2 | Class::Roberta | Class::OpenAiGpt => {

@@ -40,7 +40,7 @@ impl Session {
             return other("another model than this run's");
         }
         let own = Tokenizer::load(&self.folder.join("tokenizer"))?;
-        if Tokenizer::load(folder)?.fingerprint()? != own.fingerprint()? {
+        if hub::load_tokenizer(folder)?.fingerprint()? != own.fingerprint()? {
             return other("another tokenizer than this run's");
         }
         // The generation config may be edited by hand, as long as it can be read.

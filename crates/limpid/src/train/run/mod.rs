@@ -30,7 +30,7 @@ use super::run_folder::RunFolder;
 use super::trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
 use super::warning::RunWarning;
 use crate::error::{Result, RunError};
-use crate::hash::hash_file;
+use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
 use crate::model::{Model, Stack};
 use crate::report::Metric;
@@ -105,7 +105,7 @@ impl Run {
         let tokenizer_folder = folder.join("tokenizer");
         let tokenizer_path = Tokenizer::main_file(&tokenizer_folder)
             .unwrap_or_else(|| tokenizer_folder.join("tokenizer.json"));
-        let tokenizer_hash = Some(hash_file(&tokenizer_path, 0)?.1);
+        let tokenizer_hash = Some(tokenizer_hash(&tokenizer_folder)?);
         let state = match &checkpoint {
             None => {
                 State { sources, tokenizer_hash, started: seconds_since_1970(), ..State::default() }
@@ -239,6 +239,22 @@ fn new_model(
     }
     freeze(&mut model.params, &config.train.freeze)?;
     Ok(model)
+}
+
+/// The hash of the files of a run's tokenizer: of one file its own, of several of all of them.
+fn tokenizer_hash(folder: &Path) -> Result<u64> {
+    let mut files = Tokenizer::files(folder);
+    if files.is_empty() {
+        files.push(folder.join("tokenizer.json"));
+    }
+    let hashes =
+        files.iter().map(|path| Ok(hash_file(path, 0)?.1)).collect::<Result<Vec<u64>>>()?;
+    match hashes[..] {
+        [one] => Ok(one),
+        _ => {
+            Ok(hash_bytes(&hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>()))
+        }
+    }
 }
 
 fn seconds_since_1970() -> u64 {
