@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers.utils import logging
 
 import attention_cells
+import heads
 import recurrent
 from models import (
     CLASSES,
@@ -171,7 +172,9 @@ def check_saved(made, loaded):
 def recompute(fixture):
     """Expected values of the model stored in the fixture's folder."""
     model = load(fixture)
-    if fixture.family in ENCODERS:
+    if fixture.name in heads.NAMES:
+        compute = heads.expected
+    elif fixture.family in ENCODERS:
         compute = expected_encoder
     else:
         compute = expected_seq2seq if fixture.sources else expected_gpt
@@ -179,13 +182,17 @@ def recompute(fixture):
     return {name: value.detach().contiguous() for name, value in expected.items()}
 
 
-def write():
-    for fixture in FIXTURES:
+def write_models(fixtures):
+    for fixture in fixtures:
         folder = FOLDER / fixture.name
         model = make_model(fixture)
         model.save_pretrained(folder)
         check_saved(model, load(fixture))
         save_file(recompute(fixture), folder / "expected.safetensors")
+
+
+def write():
+    write_models(FIXTURES + heads.FIXTURES)
     cells = FOLDER / "attention-cells"
     cells.mkdir(exist_ok=True)
     save_file(attention_cells.make(), cells / "expected.safetensors")
@@ -204,7 +211,7 @@ def write_recurrent():
 def check():
     """Compares every stored tensor with a fresh one; returns the number of fixtures that differ."""
     failed = 0
-    for fixture in FIXTURES:
+    for fixture in FIXTURES + heads.FIXTURES:
         stored = load_file(FOLDER / fixture.name / "expected.safetensors")
         failed += not report(fixture.name, stored, recompute(fixture))
     stored = load_file(FOLDER / "attention-cells" / "expected.safetensors")

@@ -146,9 +146,9 @@ def opt_config(**changes):
     return OPTConfig(**{**sizes, **tokens, **rest, **changes})
 
 
-def wide_heads(config_class):
+def wide_heads(config_class, **changes):
     """Four heads of ten columns in a model of 24."""
-    return rotary_config(config_class, head_dim=10)
+    return rotary_config(config_class, head_dim=10, **changes)
 
 
 def neox_config(**changes):

@@ -99,7 +99,7 @@ fn g11_and_g24_layer_norm_beside_batch_norm() {
     let e = default("layer-norm");
     near(&numbers(&e, "Mean", 1)[0], &[5.0]);
     near(&numbers(&e, "Variance", 1)[0][..1], &[5.0]);
-    near(&numbers(&e, "Normalised", 0)[0], &[-1.341639, -0.447213, 0.447213, 1.341639]);
+    near(&numbers(&e, "Normalized", 0)[0], &[-1.341639, -0.447213, 0.447213, 1.341639]);
     near(&numbers(&e, "Scale and shift", 1)[0], &[-1.341639, -0.447213, 0.447213, 1.341639]);
     all_near(&numbers(&e, "Compared with batch norm", 1), &[&[-1.0; 3], &[1.0; 3]]);
 }

@@ -106,6 +106,7 @@ impl ServedModel {
         match &self.pipeline {
             Pipeline::Generator(_) => ServedTask::TextGeneration,
             Pipeline::Translator(_) => ServedTask::Translation,
+            Pipeline::Classifier(_) => ServedTask::TextClassification,
             Pipeline::Encoder { fill_mask: Some(_), .. } => ServedTask::FillMask,
             Pipeline::Encoder { classifier: Some(_), .. } => ServedTask::TextClassification,
             Pipeline::Encoder { .. } => ServedTask::FeatureExtraction,
@@ -127,9 +128,12 @@ impl ServedModel {
     }
 
     fn compute_all(&self, passes: Vec<Pass>) -> limpid::error::Result<Vec<PassOutput>> {
-        let Pipeline::Encoder { embedder, fill_mask, classifier } = &self.pipeline else {
-            passes.into_iter().for_each(|pass| self.call(pass));
-            return Ok(Vec::new());
+        let (embedder, fill_mask, classifier) = match &self.pipeline {
+            Pipeline::Encoder { embedder, fill_mask, classifier } => {
+                (Some(embedder), fill_mask.as_ref(), classifier.as_ref())
+            }
+            Pipeline::Classifier(classifier) => (None, None, Some(classifier)),
+            _ => (None, None, None),
         };
         let (mut encoded, mut texts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         let mut kind = None;
@@ -154,18 +158,18 @@ impl ServedModel {
                 call => calls.push(call),
             }
         }
-        Ok(match (kind, classifier, fill_mask) {
-            (Some(Encoding::Embed(normalization)), ..) => {
+        Ok(match (kind, embedder, classifier, fill_mask) {
+            (Some(Encoding::Embed(normalization)), Some(embedder), ..) => {
                 let found = embedder.embed_tokens(&encoded, normalization);
                 found.into_iter().map(PassOutput::Vector).collect()
             }
-            (Some(Encoding::HiddenStates), ..) => {
+            (Some(Encoding::HiddenStates), Some(embedder), ..) => {
                 embedder.hidden_states(&encoded).into_iter().map(PassOutput::Vectors).collect()
             }
-            (Some(Encoding::Classify), Some(model), _) => {
+            (Some(Encoding::Classify), _, Some(model), _) => {
                 model.classify_tokens(&encoded)?.into_iter().map(PassOutput::Labels).collect()
             }
-            (Some(Encoding::FillMask(top)), _, Some(model)) => {
+            (Some(Encoding::FillMask(top)), _, _, Some(model)) => {
                 let found = model.fill_tokens(&texts, &encoded, top)?;
                 found.into_iter().map(PassOutput::Masks).collect()
             }

@@ -45,7 +45,7 @@ pub fn run(folder: &Path) -> Result<Vec<(String, String, f32)>> {
     let pretrained = train(Model::new(config.clone(), 1)?, dataset, 60)?;
 
     // The pretrained weights under a new head; the last subject is held out.
-    let head = EncoderHead::Classifier(LABELS.map(String::from).to_vec());
+    let head = EncoderHead::Classifier(LABELS.map(String::from).to_vec().into());
     let mut model = Model::new(EncoderConfig { head, ..config }, 2)?;
     model.load_matching(&pretrained);
     let held_out = all.len() - MOODS.len();
@@ -58,7 +58,7 @@ pub fn run(folder: &Path) -> Result<Vec<(String, String, f32)>> {
     let unseen: Vec<&str> = all[held_out..].iter().map(|(text, _)| text.as_str()).collect();
     let found = Classifier::load(folder)?.classify(&unseen)?;
     let best = unseen.iter().zip(found).map(|(text, mut labels)| (text, labels.swap_remove(0)));
-    Ok(best.map(|(text, best)| (text.to_string(), best.label, best.probability)).collect())
+    Ok(best.map(|(text, best)| (text.to_string(), best.label, best.score)).collect())
 }
 
 fn train(model: Model, dataset: impl Dataset, steps: u64) -> Result<Model> {

@@ -60,7 +60,10 @@ mod sample_text;
 pub mod text;
 pub mod train;
 
-pub use pipeline::{Classifier, Embedder, FillMask, Generator, Scorer, Translator};
+pub use pipeline::{
+    Classifier, Embedder, FillMask, Generator, QuestionAnswerer, Reranker, Scorer, TokenClassifier,
+    Translator,
+};
 
 /// The numbers: tensors, parameters, the tape and the kernels, as [`limpid_tensor`].
 pub use limpid_tensor as tensor;

@@ -97,11 +97,13 @@ fn a_git_lfs_pointer_is_not_taken_for_a_damaged_file() {
 }
 
 #[test]
-fn an_adapter_is_refused_with_and_without_its_base() {
-    let settings = r#"{"peft_type": "LORA", "base_model_name_or_path": "org/base"}"#;
+fn an_adapter_without_its_weights_or_its_base_is_refused() {
+    let settings = r#"{"peft_type": "LORA", "r": 4, "base_model_name_or_path": "org/base"}"#;
     let beside = Folder::new("adapter-beside").with("adapter_config.json", settings);
     let error = beside.error();
-    assert!(matches!(error, Error::Model(ModelError::AdapterBeside { .. })), "{error}");
+    let missing = "adapter_model.safetensors";
+    let Error::Model(ModelError::MissingFile { file, .. }) = error else { panic!("{error}") };
+    assert_eq!(file, missing);
     let alone = Folder::without_weights("adapter").with("adapter_config.json", settings);
     fs::remove_file(alone.0.join("config.json")).unwrap();
     let error = alone.error();

@@ -8,8 +8,6 @@ use limpid::generate::chat::{ChatTemplate, Message, RenderOptions};
 use std::fs;
 
 const CASES: u64 = 10_000;
-/// Templates take milliseconds each, those that are stopped longer.
-const TEMPLATES: u64 = 1_000;
 
 /// What doubles, repeats, recurses and compares.
 const HARMFUL: [&str; 12] = [
@@ -42,25 +40,15 @@ fn seeds() -> Vec<Vec<u8>> {
     templates.chain(HARMFUL).map(|source| source.as_bytes().to_vec()).collect()
 }
 
-fn render(cases: u64) {
+#[test]
+fn templates_survive_any_bytes() {
     let messages =
         [Message::system("Be brief."), Message::user("Hello, a b c!"), Message::assistant("x")];
-    never_panics("chat template", &seeds(), cases, |bytes| {
+    never_panics("chat template", &seeds(), CASES, |bytes| {
         let source = String::from_utf8_lossy(bytes).into_owned();
         let template = ChatTemplate::new(source).with_special_token("eos_token", "</s>");
         let _ = template.render(&messages, &RenderOptions::default());
     });
-}
-
-#[test]
-fn templates_survive_any_bytes() {
-    render(TEMPLATES);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn ten_thousand_templates_survive_any_bytes() {
-    render(CASES);
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn models() -> Vec<Model> {
         normalization: Normalization::Batch,
         ..LayerOptions::standard(Positions::OneHot)
     };
-    let labels = EncoderHead::Classifier(vec!["good".into(), "bad".into()]);
+    let labels = EncoderHead::Classifier(vec!["good".into(), "bad".into()].into());
     let rnn = RecurrentConfig::new(7, Cell::Lstm, RecurrentAttention::Additive, 1, 4);
     let made = [
         Model::new(&gpt, 1),

@@ -56,7 +56,8 @@ fn translators() -> Vec<Model> {
 /// Encoders with every head that is trained.
 fn encoders() -> Vec<Model> {
     let labels = ["a", "b", "c"].map(String::from).to_vec();
-    let heads = [EncoderHead::MaskedLm, EncoderHead::PreTraining, EncoderHead::Classifier(labels)];
+    let heads =
+        [EncoderHead::MaskedLm, EncoderHead::PreTraining, EncoderHead::Classifier(labels.into())];
     let config = |head| EncoderConfig { head, ..EncoderConfig::new(53, 40, 2, 3, 24) };
     heads.into_iter().map(|head| spread(Model::new(config(head), 5).unwrap(), 1.0)).collect()
 }
@@ -79,7 +80,8 @@ fn encoder_loss(bert: &Encoder, tape: &mut Tape, sequences: &[Vec<u32>], weight:
     let count = sequences.len() as u32;
     match bert.config().head {
         EncoderHead::Classifier(_) => {
-            let batch = LabelledBatch { input, labels: (0..count).map(|i| i % 3).collect() };
+            let labels = Vec::from_iter((0..count).map(|i| i % 3)).into();
+            let batch = LabelledBatch { input, labels };
             bert.class_loss(tape, &batch, spec)
         }
         _ => {
@@ -381,7 +383,7 @@ fn an_encoder_trained_with_dropout_has_the_same_bits_at_any_number_of_threads() 
     };
     for head in [
         EncoderHead::PreTraining,
-        EncoderHead::Classifier(vec!["a".into(), "b".into(), "c".into()]),
+        EncoderHead::Classifier(vec!["a".into(), "b".into(), "c".into()].into()),
     ] {
         let one = bits(1, head.clone());
         for threads in [2, 3] {

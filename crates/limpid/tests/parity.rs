@@ -8,6 +8,8 @@
 mod beams;
 #[path = "parity/encoder.rs"]
 mod encoder;
+#[path = "parity/heads.rs"]
+mod heads;
 
 use limpid::data::batch::{LmBatch, Packed, PairBatch};
 use limpid::generate::{DecoderSession, EncoderDecoderSession, greedy};

@@ -6,7 +6,10 @@ use limpid::model::Model;
 use limpid::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead};
 use limpid::pipeline::{EmbedderOptions, LongText};
 use limpid::text::{Purpose, Tokenizer, word_tokenizer, word_tokenizer_for};
-use limpid::{Classifier, Embedder, FillMask, Generator, Scorer, Translator, hub};
+use limpid::{
+    Classifier, Embedder, FillMask, Generator, QuestionAnswerer, Reranker, Scorer, TokenClassifier,
+    Translator, hub,
+};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +72,9 @@ fn every_type_can_be_shared_between_threads() {
     shared::<Embedder>();
     shared::<FillMask>();
     shared::<Classifier>();
+    shared::<TokenClassifier>();
+    shared::<QuestionAnswerer>();
+    shared::<Reranker>();
     shared::<Scorer>();
 }
 
@@ -213,7 +219,7 @@ fn a_model_for_another_task_is_refused_with_what_it_is_made_for() {
 }
 
 fn labels() -> EncoderHead {
-    EncoderHead::Classifier(vec!["no".into(), "yes".into()])
+    EncoderHead::Classifier(vec!["no".into(), "yes".into()].into())
 }
 
 #[test]
@@ -265,11 +271,11 @@ fn a_classifier_ranks_labels_of_texts_and_pairs_and_a_masked_model_fills_masks()
     let found = classifier.classify(&["the cat", "the dog"]).unwrap();
     for ranked in &found {
         assert_eq!(ranked.len(), 2);
-        assert!(ranked[0].probability >= ranked[1].probability);
-        assert!((ranked[0].probability + ranked[1].probability - 1.0).abs() < 1e-6);
+        assert!(ranked[0].score >= ranked[1].score);
+        assert!((ranked[0].score + ranked[1].score - 1.0).abs() < 1e-6);
     }
     let pairs = classifier.classify_pairs(&[("the cat", "the dog")]).unwrap();
-    assert_ne!(pairs[0][0].probability, found[0][0].probability);
+    assert_ne!(pairs[0][0].score, found[0][0].score);
     assert!(classifier.overlength("the cat", Some(&long_text())).unwrap().is_some());
 
     let folder = encoder("fill", EncoderHead::MaskedLm);

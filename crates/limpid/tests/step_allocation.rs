@@ -117,5 +117,5 @@ fn a_warm_training_step_allocates_nothing() {
         Batch::Labelled(LabelledBatch { input: EncoderInput::single(&sequences(lengths)), labels })
     });
     let labels = vec!["a".to_string(), "b".to_string()];
-    assert_eq!(count(&mut bert(EncoderHead::Classifier(labels)), &batches, 12), [0; 12]);
+    assert_eq!(count(&mut bert(EncoderHead::Classifier(labels.into())), &batches, 12), [0; 12]);
 }

@@ -8,6 +8,7 @@ mod encode;
 mod eval;
 mod experiment;
 mod generate;
+mod heads;
 mod quiz;
 mod report;
 mod score;
@@ -24,6 +25,7 @@ pub use encode::*;
 pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
+pub use heads::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
@@ -70,6 +72,12 @@ pub enum Command {
     Similarity(Similarity),
     /// Classify text
     Classify(Classify),
+    /// Label words: named entities, parts of speech
+    Tag(Tag),
+    /// Answer questions by a part of a given text
+    Answer(Answer),
+    /// Rank texts by their relevance to a query, with a cross-encoder
+    Rerank(Rerank),
     /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
@@ -79,6 +87,8 @@ pub enum Command {
     Eval(Box<Eval>),
     /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
+    /// Merge a LoRA adapter into its base model and save the result as a model folder
+    Merge(Merge),
     /// Write an HTML report of a run: curves, samples, configuration
     Report(Report),
     /// Compare runs side by side
@@ -145,6 +155,26 @@ pub struct Info {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Merge {
+    /// Model folder of the base
+    #[arg(value_parser = model_folder)]
+    pub base: PathBuf,
+    /// Folder of the adapter, in PEFT's format, or of the run that has trained it
+    #[arg(value_parser = adapter_folder)]
+    pub adapter: PathBuf,
+    /// Folder for the merged model
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Resolves a run folder to the adapter inside it.
+fn adapter_folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    let folder = PathBuf::from(text);
+    let is_adapter = folder.join("adapter_config.json").is_file();
+    Ok(if is_adapter { folder } else { limpid::pipeline::model_folder(text) })
 }
 
 /// Resolves a run folder to the model inside it.

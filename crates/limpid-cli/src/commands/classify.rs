@@ -6,6 +6,7 @@ use crate::args::Classify;
 use crate::error::{Error, Result};
 use crate::printer::{self, say};
 use limpid::Classifier;
+use limpid::model::config::LabelActivation;
 use limpid::pipeline::{LabelScore, LongText, Overlength};
 use limpid::train::config::Task;
 use serde_json::{Map, Value, json};
@@ -43,7 +44,7 @@ pub fn run(args: &Classify) -> Result<()> {
             let labels = if long.is_none() { found.next() } else { None }.unwrap_or_default();
             let shown = &labels[..labels.len().min(top)];
             match args.json {
-                true => println!("{}", as_json(text, shown, long)),
+                true => println!("{}", as_json(&classifier, text, shown, long)),
                 false => println!("{}\t{text}", as_text(shown)),
             }
         }
@@ -78,15 +79,23 @@ fn check_pair(text: &str, i: usize, origin: Origin) -> Result<()> {
 }
 
 fn as_text(shown: &[LabelScore]) -> String {
-    let shown = shown.iter().map(|score| format!("{} {:.4}", score.label, score.probability));
+    let shown = shown.iter().map(|score| format!("{} {:.4}", score.label, score.score));
     shown.collect::<Vec<_>>().join("  ")
 }
 
-fn as_json(text: &str, shown: &[LabelScore], long: Option<Overlength>) -> Value {
-    let probabilities: Map<String, Value> =
-        shown.iter().map(|score| (score.label.clone(), json!(score.probability))).collect();
+fn as_json(
+    classifier: &Classifier,
+    text: &str,
+    shown: &[LabelScore],
+    long: Option<Overlength>,
+) -> Value {
+    let scores: Map<String, Value> =
+        shown.iter().map(|score| (score.label.clone(), json!(score.score))).collect();
     let label = shown.first().map(|score| &score.label);
-    let mut value = json!({ "text": text, "label": label, "probabilities": probabilities });
+    let mut value = match classifier.classes().activation() {
+        LabelActivation::Identity => json!({ "text": text, "values": scores }),
+        _ => json!({ "text": text, "label": label, "probabilities": scores }),
+    };
     if let Some(long) = long {
         value["error"] = "too_long".into();
         value["excess_tokens"] = long.excess().into();

@@ -31,6 +31,12 @@ pub fn run(args: Eval) -> Result<()> {
     }
     let pairs = pair_files(&args, &model.stack)?;
     match (&model.stack, args.data.is_empty(), pairs) {
+        (Stack::Decoder(gpt), ..) if gpt.labels().is_some() => Err(Error::config(format!(
+            "{} is {}: it cannot be evaluated",
+            args.model.display(),
+            model.stack.kind()
+        ))
+        .hint(format!("limpid classify {} \"…\" shows its labels", args.model.display()))),
         (Stack::Decoder(gpt), false, None) => text(&args, gpt, &model, &tokenizer),
         (Stack::EncoderDecoder(seq2seq), _, Some(pairs)) => {
             translation(&args, &pairs, seq2seq.into(), &model, &tokenizer)

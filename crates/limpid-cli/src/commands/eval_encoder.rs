@@ -13,7 +13,7 @@ use limpid::data::next_sentence::NextSentencePairs;
 use limpid::data::table::{Column, Header, TableFormat};
 use limpid::data::template::EncoderTemplate;
 use limpid::eval::encoder::{MaskedScore, class_score};
-use limpid::model::config::EncoderHead;
+use limpid::model::config::{EncoderHead, ProblemType};
 use limpid::model::{Encoder, Model};
 use limpid::text::{Blocks, TextReader, Tokenizer, each_line, nonblank_lines};
 use limpid::train::config::{MaskingConfig, Task, Unit};
@@ -42,10 +42,17 @@ pub fn run(args: &Eval, bert: &Encoder, model: &Model, tokenizer: &Tokenizer) ->
         ))
         .hint("the tokenizer and the model do not belong together"));
     }
-    if let Some(labels) = bert.labels() {
+    if let Some(labels) = bert.labels()
+        && bert.classes().is_some_and(|labels| labels.problem() == ProblemType::SingleLabel)
+    {
         return classes(args, (bert, model), tokenizer, labels, context);
     }
     if !bert.config().head.fills_masks() {
+        if bert.labels().is_some() || bert.config().head.is_per_token() {
+            let (model, kind) = (args.model.display(), model.stack.kind());
+            return Err(Error::config(format!("{model} is {kind}: it cannot be evaluated"))
+                .hint("limpid classify, tag and answer show what such models predict"));
+        }
         return Err(Error::config(format!(
             "{} has no head: there is nothing to evaluate",
             args.model.display()
@@ -234,7 +241,7 @@ fn classes(
             reads.push(read);
             right.push(label_index(labels, example)?);
         }
-        batches.push(LabelledBatch { input: EncoderInput::new(&reads), labels: right });
+        batches.push(LabelledBatch { input: EncoderInput::new(&reads), labels: right.into() });
     }
     let (loss, confusion) = class_score((bert, &model.params), &batches);
     let (mean, weighted) = (confusion.macro_mean(), confusion.weighted_mean());

@@ -112,8 +112,8 @@ pub fn run(args: Info) -> Result<()> {
 
 fn labels(model: &Model) -> Option<&[String]> {
     match &model.stack {
-        Stack::Encoder(bert) => bert.labels(),
-        _ => None,
+        Stack::Encoder(bert) => bert.labels().or(bert.token_labels()),
+        stack => stack.labels().map(|labels| &labels.names[..]),
     }
 }
 

@@ -10,8 +10,8 @@ use limpid::model::{Encoder, Model, Stack};
 use limpid_tensor::tape::Tape;
 use limpid_tensor::tensor::Tensor;
 
-/// Prints a row of logits over the vocabulary for each id (of a classifier, one row over its
-/// labels).
+/// Prints a row of logits over the vocabulary for each id (of a classifier one row over its labels,
+/// of a head per token a row over its outputs for each id).
 pub fn run(args: Logits) -> Result<()> {
     let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
@@ -43,7 +43,11 @@ fn logits(model: &Model, args: &Logits) -> Result<Tensor> {
         (Stack::Decoder(gpt), None) => {
             check("--ids", ids, gpt.config().vocab_size, gpt.config().max_position_embeddings)?;
             let hidden = gpt.hidden(&mut tape, &input, None);
-            Ok(gpt.logits(&mut tape, &hidden).value().clone())
+            let logits = match gpt.labels() {
+                Some(_) => gpt.class_logits(&mut tape, &hidden, &input),
+                None => gpt.logits(&mut tape, &hidden),
+            };
+            Ok(logits.value().clone())
         }
         (Stack::EncoderDecoder(_) | Stack::Recurrent(_), Some(source_ids)) => {
             let translator = model.stack.translator().expect("both kinds translate");
@@ -91,6 +95,9 @@ fn encoder_logits(bert: &Encoder, model: &Model, args: &Logits) -> Result<Tensor
         }
         EncoderHead::Classifier(_) => {
             Ok(bert.class_logits(&mut tape, &hidden, &input).value().clone())
+        }
+        EncoderHead::TokenClassifier(_) | EncoderHead::QuestionAnswering => {
+            Ok(bert.token_logits(&mut tape, &hidden).value().clone())
         }
         EncoderHead::Bare | EncoderHead::Pooler => Err(Error::config(format!(
             "{} is an encoder without a head: it has no logits",

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod answer;
 mod bench;
 mod chat;
 mod classify;
@@ -22,11 +23,14 @@ mod heat_map;
 mod info;
 mod inputs;
 mod logits;
+mod merge;
 mod quiz;
 mod report;
+mod rerank;
 mod score;
 mod signals;
 mod summarize;
+mod tag;
 mod terminal;
 mod tokenizer;
 mod train;
@@ -93,10 +97,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Embed(args) => embed::run(&args)?,
         Command::Similarity(args) => embed::similarity(&args)?,
         Command::Classify(args) => classify::run(&args)?,
+        Command::Tag(args) => tag::run(&args)?,
+        Command::Answer(args) => answer::run(&args)?,
+        Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Info(args) => info::run(args)?,
+        Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,
         Command::Compare(args) => compare::run(&args)?,
         Command::Logits(args) => logits::run(args)?,

@@ -14,6 +14,9 @@ pub(super) fn hint(error: &E) -> Option<String> {
                            be trained with it"
             .into(),
         E::TokenizerMismatch { .. } => "the tokenizer and the model do not belong together".into(),
+        E::PromptOfCrossEncoder { .. } => {
+            "put the prompt before query and texts yourself, and remove default_prompt_name".into()
+        }
         E::UnknownPrompt { available, .. } => format!("it has: {}", available.join(", ")),
         E::Input { problem, .. } => return problem_hint(problem),
         _ => return None,
@@ -31,6 +34,12 @@ pub fn problem_hint(problem: &InputProblem) -> Option<String> {
             "" => "shorten it".into(),
             flag => format!("shorten it; {flag} uses the beginning of a single text"),
         },
+        InputProblem::QuestionTooLong { .. } => {
+            match &available(&["--doc-stride", "--max-seq-len"])[..] {
+                "" => "shorten the question".into(),
+                flags => format!("shorten the question, or set {flags}"),
+            }
+        }
         InputProblem::NoMask { mask } => {
             format!("write {mask} where a word is missing: \"The cat {mask} on the mat\"")
         }

@@ -21,14 +21,27 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
         }
         ModelError::OtherWeights { format, .. } => other_weights(*format).into(),
         ModelError::AdapterOnly { .. } => {
-            "merge it into its base with `peft` (merge_and_unload, then save_pretrained), and load \
-             the merged folder"
+            "copy its two files beside the weights of its base, or merge them: `limpid merge BASE \
+             ADAPTER --out DIR`"
                 .into()
         }
         ModelError::AdapterBeside { .. } => {
-            "merge it into the model with `peft` (merge_and_unload, then save_pretrained), or move \
-             it to another folder to use the base model alone"
+            "merge it first: `limpid merge BASE ADAPTER --out DIR`".into()
+        }
+        ModelError::AdapterTarget { available, .. }
+        | ModelError::AdapterNotLinear { available, .. } => match available.is_empty() {
+            true => "adapters of linear layers can be applied and trained".into(),
+            false => format!("lora.targets can be {}, or all-linear", available.join(", ")),
+        },
+        ModelError::AdapterRank { largest, .. } => {
+            format!("set lora.rank to {largest} or less, or choose other lora.targets")
+        }
+        ModelError::AdapterOfAnother { .. } | ModelError::AdapterEmpty => {
+            "base_model_name_or_path in its adapter_config.json names the base it was trained on"
                 .into()
+        }
+        ModelError::AdapterPickle { .. } => {
+            "save it again with `peft`: save_pretrained writes adapter_model.safetensors".into()
         }
         ModelError::Quantized { .. } => {
             "use the folder of the model before it was quantized; weights are read as f32, f16 or \
@@ -58,7 +71,6 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
             format!("remove {key}, or use \"model_type\": \"{}\"", known_to.join("\" or \""))
         }
         ModelError::DuplicateLabel { .. } => "give each label a name of its own".into(),
-        ModelError::Regression => "a classifier has at least two labels in id2label".into(),
         ModelError::DecoderStartMismatch { .. } => "make them equal".into(),
         ModelError::EndTokenOutOfRange { .. } => {
             "set it to the id of the token that ends a text, or to null".into()

@@ -12,6 +12,11 @@ pub(super) fn hint(error: &E) -> Option<String> {
         Task::Classification => {
             "`limpid train classify --data labelled.tsv --from MODEL` fine-tunes an encoder"
         }
+        Task::TokenClassification => {
+            "it needs a token-classification head (…ForTokenClassification)"
+        }
+        Task::QuestionAnswering => "it needs a question-answering head (…ForQuestionAnswering)",
+        Task::Reranking => "it needs a sequence classifier with one label, as cross-encoders have",
         _ => return Some(format!("`limpid {}` uses this one", verb_of(*made_for))),
     };
     Some(format!("{trained_by}; `limpid {}` uses this one", verb_of(*made_for)))
@@ -24,6 +29,9 @@ pub fn verb_of(task: Task) -> &'static str {
         Task::Embedding => "embed",
         Task::FillMask => "fill-mask",
         Task::Classification => "classify",
+        Task::TokenClassification => "tag",
+        Task::QuestionAnswering => "answer",
+        Task::Reranking => "rerank",
         _ => "generate",
     }
 }

@@ -9,6 +9,7 @@ mod experiment;
 mod explain;
 mod folders;
 mod generate;
+mod heads;
 mod quiz;
 mod readme;
 mod report;

@@ -343,7 +343,7 @@ pub enum ExampleError {
         /// Their sum.
         sum: String,
     },
-    /// A row or a column without variance cannot be normalised.
+    /// A row or a column without variance cannot be normalized.
     #[error("option {option}: the numbers of a row or a column are all equal: their variance is 0")]
     NoVariance {
         /// The key.

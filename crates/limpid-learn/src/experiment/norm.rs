@@ -1,6 +1,6 @@
-//! What residuals and normalisation are good for: GPTs with layer norm, batch norm or none, before
-//! or behind the sub-layers, with residuals and without, by depth. Without a norm there is no
-//! before and behind.
+//! The effect of residual connections and normalization: GPTs with layer norm, batch norm or none,
+//! pre-norm and post-norm, with residuals and without, by depth. Without a norm there is no
+//! placement.
 //!
 //! Matrices begin with a deviation of 1/√inputs, so that numbers keep their size on the way through
 //! them: GPT-2's 0.02 is meant for wider models, and here would let everything vanish that no
@@ -27,9 +27,9 @@ use limpid_tensor::tape::{Gradients, Tape};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "norm",
     claim: "Residuals carry the gradient to the first layers and let deep models learn; \
-            normalisation keeps gradients from vanishing and lowers the loss; \
-            for text, layer norm does it better than batch norm, and before the sub-layers better \
-            than behind them where models are deep.",
+            normalization keeps gradients from vanishing and lowers the loss; \
+            for text, layer norm does it better than batch norm, and pre-norm better than \
+            post-norm where models are deep.",
     settings: &[Setting::Steps, Setting::Width],
     minutes: 25.0,
     run,
@@ -60,12 +60,12 @@ impl Kind {
 
     fn norm_name(self) -> String {
         let place = match self.place {
-            NormPlacement::Pre => "before",
-            NormPlacement::Post => "behind",
+            NormPlacement::Pre => "pre-norm",
+            NormPlacement::Post => "post-norm",
         };
         match self.norm {
             Normalization::None => "no norm".into(),
-            norm => format!("{} norm {place}", norm.name()),
+            norm => format!("{place} ({})", norm.name()),
         }
     }
 
@@ -88,12 +88,11 @@ impl Kind {
 struct Measured {
     kind: Kind,
     depth: usize,
-    /// Nats per token on what was kept for validation; not finite if the training diverged.
+    /// Validation loss in nats per token; not finite if the training diverged.
     losses: Vec<f64>,
-    /// Of the last steps, on the way.
+    /// Training loss of the last steps.
     trained: Vec<f64>,
-    /// Norm of the gradient by the numbers of each layer, seed by seed, of the first step and
-    /// behind the last.
+    /// Gradient norm of each layer, seed by seed, at the first step and after the last.
     first: Vec<Vec<f64>>,
     last: Vec<Vec<f64>>,
     /// ln v.
@@ -148,18 +147,16 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     findings.extend(norms(deepest, find));
     findings.push(future(&text, context)?);
     let method = format!(
-        "GPTs of width {width} and 4 heads, matrices begun with a deviation of 1/√inputs (what is \
-         added to a residual stream: less by √(2·layers)), {} steps of {} windows of {context} \
-         words of built-in stories, a learning \
-         rate of up to {:.0e} for all of them, gradients clipped to 1. One rate serves all kinds, \
-         though each may have a better one of its own: norms behind the \
-         sub-layers usually want a smaller one and a longer warm-up, so \"before is better\" is \
-         said of this rate, not of the best for each. Gradients: the norm over all numbers of a \
-         layer, of one batch, before the first \
-         step and behind the last. A gradient counts as at least {SMALLEST:.0e}, which f32 can \
-         hold. \
-         Three seeds; intervals are 95%, by Student's t. A guess among the {vocabulary} words \
-         costs {:.2} nats, and no loss counts more.",
+        "GPTs of width {width} and 4 heads, weights initialized with a standard deviation of \
+         1/√inputs (those of projections into the residual stream smaller by √(2·layers)), {} \
+         steps of {} windows of {context} words of built-in stories, a peak learning rate of \
+         {:.0e} for all of them, gradients clipped to 1. Each kind may have a better learning \
+         rate of its own: post-norm usually needs a smaller one and a longer warm-up, so \
+         \"pre-norm is better\" holds for this rate, not for the best of each. Gradient norms are \
+         over all parameters of a layer, on one batch, before the first step and after the last; \
+         below {SMALLEST:.0e} they count as that. \
+         Three seeds; 95% intervals by Student's t. The uniform distribution over the \
+         {vocabulary} words has a loss of {:.2} nats, and no loss counts as higher.",
         training.steps,
         training.batch,
         training.lr,
@@ -270,8 +267,8 @@ fn residuals<'a>(
         "the deeper the model, the more it needs them",
         grows.is_above(0.0),
         format!(
-            "with layer norm before the sub-layers, residuals are worth {grows} nats more at \
-            {deepest} layers than at {shallow}"
+            "with pre-norm (layer), residuals are worth {grows} nats more at {deepest} layers \
+             than at {shallow}"
         ),
     ));
     let first = |norm, residual| find(norm, residual, deepest).first_layer();
@@ -314,21 +311,9 @@ fn norms<'a>(
     };
     vec![
         better("with residuals, layer norm is better than none".into(), PRE_LAYER, NO_NORM),
-        better(
-            "before the sub-layers, layer norm is better than batch norm".into(),
-            PRE_LAYER,
-            PRE_BATCH,
-        ),
-        better(
-            "behind the sub-layers, layer norm is better than batch norm".into(),
-            POST_LAYER,
-            POST_BATCH,
-        ),
-        better(
-            "layer norm before the sub-layers is better than behind them".into(),
-            PRE_LAYER,
-            POST_LAYER,
-        ),
+        better("pre-norm: layer norm is better than batch norm".into(), PRE_LAYER, PRE_BATCH),
+        better("post-norm: layer norm is better than batch norm".into(), POST_LAYER, POST_BATCH),
+        better("layer norm: pre-norm is better than post-norm".into(), PRE_LAYER, POST_LAYER),
     ]
 }
 
@@ -350,7 +335,7 @@ fn future(text: &StoryText, context: usize) -> Result<Finding> {
         };
         let mut ids = text.train[..context + 1].to_vec();
         let before = first_row(&ids);
-        // The last word that is read; the one behind it is only to be said.
+        // The last input token; the one after it is only a target.
         ids[context - 1] = (ids[context - 1] + 1) % text.tokenizer.vocab_size() as u32;
         let after = first_row(&ids);
         moved.push(before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max));

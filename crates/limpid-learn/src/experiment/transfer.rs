@@ -141,7 +141,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     let (train, test) =
         (labelled(&words, &words.splits.train)?, labelled(&words, &words.splits.test)?);
     let read: Vec<EncodedText> = train.iter().map(|(read, _)| read.clone()).collect();
-    let head = EncoderHead::Classifier(plot_names().map(String::from).to_vec());
+    let head = EncoderHead::Classifier(plot_names().map(String::from).to_vec().into());
     let config = EncoderConfig { head, dropout: 0.1, ..words.bert_config(size) };
     // [pretrained, scratch] → by number of labels → by seed; and the masked-word loss before and
     // after.

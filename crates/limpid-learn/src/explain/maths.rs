@@ -262,8 +262,8 @@ pub fn mask_scores(scores: &Matrix, visible: &Matrix) -> Matrix {
     scores.map(|i, j, score| if visible.row(i)[j] == 1.0 { score } else { f32::NEG_INFINITY })
 }
 
-/// The output of layer normalisation, and its statistics.
-pub struct Normalised {
+/// The output of layer normalization, and its statistics.
+pub struct Normalized {
     /// γ·x̂ + β.
     pub y: Matrix,
     /// x, or a + b.
@@ -282,8 +282,8 @@ pub fn layer_norm(
     gamma: &[f32],
     beta: &[f32],
     eps: f32,
-) -> Normalised {
-    let mut out = Normalised {
+) -> Normalized {
+    let mut out = Normalized {
         y: a.clone(),
         sum: a.clone(),
         mean: vec![0.0; a.rows],

@@ -140,11 +140,11 @@ fn layer_norm(sampler: &mut Sampler) -> Result<Question> {
     let steps = vec![
         worked.row("the mean", "Mean of each row", 1, 0),
         worked.row("the variance and its root (with ε = 0.00001)", "Variance of each row", 1, 0),
-        worked.row("the normalised row", "Normalised", 0, 0),
+        worked.row("the normalized row", "Normalized", 0, 0),
     ];
     Ok(worked.question(
-        "Layer normalisation",
-        format!("Normalise the row [{row}], with γ = 1 and β = 0."),
+        "Layer normalization",
+        format!("Normalize the row [{row}], with γ = 1 and β = 0."),
         steps,
     ))
 }
@@ -173,7 +173,7 @@ fn z_scores(sampler: &mut Sampler) -> Result<Question> {
     ];
     let text = format!(
         "Three houses, each with its size, its rooms and its price: [{houses}]. Batch \
-         normalisation compares the houses, feature by feature (σ² is divided by 3)."
+         normalization compares the houses, feature by feature (σ² is divided by 3)."
     );
     Ok(worked.question("z-scores", text, steps))
 }
@@ -350,7 +350,7 @@ fn residual(sampler: &mut Sampler) -> Result<Question> {
     let steps = vec![
         worked.row("f(x) of the first token", "The sub-layer", 1, 0),
         worked.row("x + f(x)", "Add", 0, 0),
-        worked.row("the same, normalised (γ = 1, β = 0)", "Post-norm", 0, 0),
+        worked.row("the same, normalized (γ = 1, β = 0)", "Post-norm", 0, 0),
         worked.row(
             format!(
                 "the derivative through four layers if each has f′ = {slope}: without residual \

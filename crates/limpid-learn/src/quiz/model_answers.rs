@@ -105,7 +105,7 @@ pub(super) const QUESTION_TEXTS: [QuestionText; super::QUESTIONS] = [
         "Each head has computed its Z. Which two things happen before the block is left?",
         "The outputs are put side by side, [Z₁ … Z_h], which is T×(h·d_v), and multiplied by the \
          learned matrix W_O, which mixes what the heads found and brings it back to width d_m. \
-         (Then the residual is added and normalised.)",
+         (Then the residual is added and normalized.)",
         "multi-head",
     ),
     ask(
@@ -142,8 +142,8 @@ pub(super) const QUESTION_TEXTS: [QuestionText; super::QUESTIONS] = [
     compute(
         "From likelihood to loss",
         "By the chain rule P(x) = Π_t p(x_t | x_1 … x_{t−1}). The logarithm grows with its \
-         argument, so the same parameters maximise ln P = Σ_t ln p(x_t | …); products of small \
-         numbers become sums. Maximising is minimising the negative: L = −Σ_t ln p(x_t | x_<t). \
+         argument, so the same parameters maximize ln P = Σ_t ln p(x_t | …); products of small \
+         numbers become sums. Maximizing is minimizing the negative: L = −Σ_t ln p(x_t | x_<t). \
          With a start token there is a term for every word.",
         "teacher-forcing",
     ),

@@ -132,7 +132,7 @@ fn likelihood(question: &mut Question, sampler: &mut Sampler) -> Result<()> {
     let options = [("target", "I am <eos>"), ("source", "Je suis"), ("probabilities", &p[..])];
     let worked = WorkedExample::new("teacher-forcing", &options)?;
     question.text = format!(
-        "A language model is trained by maximum likelihood. Derive the loss that is minimised \
+        "A language model is trained by maximum likelihood. Derive the loss that is minimized \
          instead, and compute it for three words to which the model gave the probabilities [{p}]."
     );
     question.steps = vec![

@@ -79,6 +79,7 @@ pub fn embedder(model: &ServedModel) -> Option<&Embedder> {
 pub fn classifier(model: &ServedModel) -> Option<&Classifier> {
     match &model.pipeline {
         Pipeline::Encoder { classifier, .. } => classifier.as_ref(),
+        Pipeline::Classifier(classifier) => Some(classifier),
         _ => None,
     }
 }

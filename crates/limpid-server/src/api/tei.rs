@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
 use limpid::encode::{Normalization, Pooling, cosine};
-use limpid::pipeline::{LabelScore, LongText, Pipeline};
+use limpid::pipeline::{LabelScore, LongText};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -327,8 +327,7 @@ pub async fn classify(
             Ok(Pass::Classify(encoded))
         };
     let passed = passes::run(app, caller, model, texts, tokenize).await?;
-    let prediction =
-        |LabelScore { label, probability }: LabelScore| Prediction { label, score: probability };
+    let prediction = |LabelScore { label, score }: LabelScore| Prediction { label, score };
     let labels = |output| match output {
         PassOutput::Labels(labels) => Ok(labels.into_iter().map(prediction).collect()),
         _ => Err(mixed_up()),
@@ -421,7 +420,7 @@ pub async fn info(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response<Body>, TeiProblem> {
     // Its clients ask about the model that embeds or classifies; else about the first.
-    let encodes = |model: &ServedModel| matches!(model.pipeline, Pipeline::Encoder { .. });
+    let encodes = |model: &ServedModel| embeds(model) || classifies(model);
     let first = app.models.iter().position(encodes).unwrap_or(0);
     let model = app.models.get(caller.model.unwrap_or(first));
     let model_type = match (classifier(model), embedder(model)) {

@@ -199,7 +199,7 @@ fn masks_and_labels_are_those_of_the_library() {
     let want = classifier.classify(&["so good"]).unwrap();
     let got = server.post("/models/classifier", &json!({"inputs": "so good"})).json();
     assert_eq!(got[0][0]["label"], want[0][0].label, "nested");
-    assert_eq!(got[0][0]["score"].as_f64().unwrap() as f32, want[0][0].probability);
+    assert_eq!(got[0][0]["score"].as_f64().unwrap() as f32, want[0][0].score);
     let got = server.post("/predict", &json!({"inputs": [["so good"], ["so bad"]]})).json();
     assert_eq!(got[0][0]["label"], want[0][0].label);
     let got = server.post("/predict", &json!({"inputs": "so good"})).json();

@@ -68,12 +68,12 @@ impl Folder {
 
     /// One of each kind.
     pub fn all(&self) -> Vec<PathBuf> {
-        let labels = vec!["negative".into(), "positive".into()];
+        let labels = vec!["negative".to_string(), "positive".to_string()];
         vec![
             self.gpt(),
             self.translator(),
             self.encoder("masked", EncoderHead::MaskedLm),
-            self.encoder("classifier", EncoderHead::Classifier(labels)),
+            self.encoder("classifier", EncoderHead::Classifier(labels.into())),
         ]
     }
 }

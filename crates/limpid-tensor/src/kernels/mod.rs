@@ -31,3 +31,4 @@ pub mod recurrent;
 pub mod rms_norm;
 pub mod rotary;
 pub mod softmax;
+pub mod value_loss;

@@ -3,6 +3,7 @@
 //! Shapes: `x` (n, i), `w` (o, i), `b` (o), `y` (n, o).
 //! Saved for the backward pass: `x`, and nothing, y or φ′, depending on φ.
 
+use super::lora::SavedAdapter;
 use crate::kernels::activation::{self, Activation, SavedForBackward};
 use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
@@ -43,6 +44,8 @@ impl Tape<'_> {
         let keep_derivative =
             self.is_recording() && phi.saved_for_backward() == SavedForBackward::Derivative;
         let mut derivative = Tensor::uninit([if keep_derivative { n } else { 0 }, o]);
+        // Adapters are added before the activation, which then follows in a pass of its own.
+        let is_adapted = !self.adapters(w).is_empty();
         let derivatives = Parts::new(derivative.data_mut());
         self.transposed(w).product_on_team(
             MatMut::new(y.data_mut(), n, o),
@@ -51,6 +54,9 @@ impl Tape<'_> {
             |row, first, part| {
                 if !bias.is_empty() {
                     add_bias(part, &bias[first..]);
+                }
+                if is_adapted {
+                    return;
                 }
                 if keep_derivative {
                     // SAFETY: every element of y is in exactly one part, and so is the element of
@@ -63,23 +69,30 @@ impl Tape<'_> {
             },
         );
 
+        let adapters = self.add_adapters(&mut y, x, w);
+        if is_adapted && keep_derivative {
+            activation::activate_and_derive(y.data_mut(), derivative.data_mut(), phi);
+        } else if is_adapted {
+            activation::activate(y.data_mut(), phi);
+        }
         let saved = match phi.saved_for_backward() {
             SavedForBackward::Nothing => None,
             SavedForBackward::Output => Some(y.clone()),
             SavedForBackward::Derivative => Some(derivative),
         };
         let x = x.clone();
-        self.record("linear", y, move |dy, pass| linear_backward(dy, x, w, b, phi, saved, pass))
+        self.record("linear", y, move |dy, pass| {
+            linear_backward(dy, x, (w, b, phi), saved, adapters, pass)
+        })
     }
 }
 
 fn linear_backward(
     dy: Tensor,
     x: Var,
-    w: ParamId,
-    b: Option<ParamId>,
-    phi: Activation,
+    (w, b, phi): (ParamId, Option<ParamId>, Activation),
     saved: Option<Tensor>,
+    adapters: Vec<SavedAdapter>,
     pass: &mut BackwardPass,
 ) {
     let ((n, i), (_, o)) = (x.rows_cols(), dy.rows_cols());
@@ -100,7 +113,7 @@ fn linear_backward(
         let x_ni = Mat::new(x.data(), n, i);
         product_on_team(MatMut::new(dw, o, i), dz_no.t(), x_ni, accumulate, |_, _, _| {});
     }
-    if pass.needs_gradient(x.id()) {
+    let mut dx = pass.needs_gradient(x.id()).then(|| {
         let mut dx = Tensor::uninit([n, i]);
         product_on_team(
             MatMut::new(dx.data_mut(), n, i),
@@ -109,6 +122,10 @@ fn linear_backward(
             Accumulate::Overwrite,
             |_, _, _| {},
         );
+        dx
+    });
+    adapters.into_iter().for_each(|saved| saved.backward(&dz, x.value(), dx.as_mut(), pass));
+    if let Some(dx) = dx {
         pass.add_gradient(x.id(), dx);
     }
 }

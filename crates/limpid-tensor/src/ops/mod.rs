@@ -26,6 +26,7 @@ mod embedding;
 mod gated;
 mod layer_norm;
 mod linear;
+mod lora;
 mod output_loss;
 mod positions;
 mod recurrent;
@@ -34,6 +35,8 @@ mod relative_bias;
 mod rms_norm;
 mod rotary;
 mod softmax;
+mod span_loss;
+mod span_mean;
 mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};

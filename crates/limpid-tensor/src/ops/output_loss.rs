@@ -1,7 +1,7 @@
-//! The output layer fused with the cross-entropy loss:
-//! L = weight · Σ_rows cross_entropy(x·Wᵀ + b, target).
+//! The output layer fused with a loss: L = weight · Σ_rows loss(x·Wᵀ + b, target), cross-entropy
+//! with one target per row, or squared error or binary cross-entropy with one per logit.
 //!
-//! Shapes: `x` (n, c), `w` (v, c), `b` (v), one target per row. The logits (n, v) are never stored
+//! Shapes: `x` (n, c), `w` (v, c), `b` (v). The logits (n, v) are never stored
 //! as a whole: a chunk of rows at a time is computed, replaced by its gradient and consumed.
 //!
 //! The gradient is computed in the forward pass, while the logits are in memory: the backward pass
@@ -13,9 +13,11 @@ use super::linear::add_bias;
 use crate::kernels::cross_entropy::{Gradient, cross_entropy};
 use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
+use crate::kernels::value_loss::{ValueLoss, value_loss};
 use crate::params::ParamId;
 use crate::tape::{Tape, Var};
 use crate::tensor::Tensor;
+use std::ops::Range;
 
 /// Number of logits computed at a time: 32 MB, which still shares the cache with the weights.
 const LOGITS_AT_A_TIME: usize = 8 << 20;
@@ -44,15 +46,56 @@ impl Tape<'_> {
         targets: &[u32],
         spec: LossSpec,
     ) -> Var {
-        let (n, c) = x.rows_cols();
-        let w_shape = self.param_shape(w);
+        self.check_loss(x, w, targets.len());
+        self.fused_loss(x, w, b, spec.weight, |losses, logits, rows, gradient| {
+            let targets = &targets[rows];
+            cross_entropy(losses, logits, targets, spec.smoothing, spec.weight, gradient);
+        })
+    }
+
+    /// weight · Σ losses of the rows of x·Wᵀ + b, (n, k), against `targets` (n, k), row by row.
+    ///
+    /// # Panics
+    /// If shapes do not fit, or (in the backward pass) if the result was scaled.
+    #[track_caller]
+    pub fn output_value_loss(
+        &mut self,
+        x: &Var,
+        w: ParamId,
+        b: Option<ParamId>,
+        targets: &[f32],
+        loss: ValueLoss,
+        weight: f32,
+    ) -> Var {
+        let k = self.param_shape(w).dim(0);
+        self.check_loss(x, w, targets.len() / k.max(1));
+        self.fused_loss(x, w, b, weight, |losses, logits, rows, gradient| {
+            let targets = &targets[rows.start * k..rows.end * k];
+            value_loss(losses, logits, targets, loss, weight, gradient);
+        })
+    }
+
+    #[track_caller]
+    fn check_loss(&self, x: &Var, w: ParamId, targets: usize) {
+        let ((n, c), w_shape) = (x.rows_cols(), self.param_shape(w));
         assert!(
-            w_shape.rank() == 2 && w_shape.dim(1) == c && targets.len() == n,
-            "output loss: x {} and {} targets do not fit W {w_shape} (vocabulary, width)",
+            w_shape.rank() == 2 && w_shape.dim(1) == c && targets == n,
+            "output loss: x {} and {targets} targets do not fit W {w_shape} (vocabulary, width)",
             x.shape(),
-            targets.len()
         );
-        let v = w_shape.dim(0);
+    }
+
+    /// weight · Σ of what `row_losses` makes of the logits: it writes the loss of each row of a
+    /// range, and replaces its logits by their gradient times the weight.
+    fn fused_loss(
+        &mut self,
+        x: &Var,
+        w: ParamId,
+        b: Option<ParamId>,
+        weight: f32,
+        row_losses: impl Fn(&mut [f32], &mut [f32], Range<usize>, Gradient),
+    ) -> Var {
+        let ((n, c), v) = (x.rows_cols(), self.param_shape(w).dim(0));
         let (weights, bias) = (self.param(w), b.map_or(&[][..], |b| self.param(b)));
         let recording = self.is_recording();
         let gradient = if recording { Gradient::Compute } else { Gradient::Skip };
@@ -76,14 +119,8 @@ impl Tape<'_> {
                     }
                 },
             );
-            cross_entropy(
-                &mut losses.data_mut()[first..first + count],
-                logits,
-                &targets[first..first + count],
-                spec.smoothing,
-                spec.weight,
-                gradient,
-            );
+            let rows = first..first + count;
+            row_losses(&mut losses.data_mut()[rows.clone()], logits, rows, gradient);
             if recording {
                 // Forward: z = x·Wᵀ + b, and logits is now dz. So db = Σ_rows dz, dW = dzᵀ·x, dx =
                 // dz·W.
@@ -111,7 +148,7 @@ impl Tape<'_> {
             }
         }
         let total: f64 = losses.data().iter().map(|loss| f64::from(*loss)).sum();
-        let loss = Tensor::scalar((f64::from(spec.weight) * total) as f32);
+        let loss = Tensor::scalar((f64::from(weight) * total) as f32);
         let x = x.id();
         self.record("output_loss", loss, move |dy, pass| {
             assert!(
@@ -143,6 +180,21 @@ mod tests {
                 GradCheck::new(builder.build(4))
                     .input(random_tensor([n, c]))
                     .assert(|t, x| t.output_loss(&x[0], w, Some(b), &targets, spec));
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_of_losses_against_values_agree_with_central_differences() {
+        for loss in [ValueLoss::SquaredError, ValueLoss::BinaryCrossEntropy] {
+            for (n, c, k) in [(1, 1, 1), (5, 3, 1), (4, 6, 7)] {
+                let mut builder = Params::builder();
+                let w = builder.add("w", [k, c], Init::Normal(0.7));
+                let b = builder.add("b", [k], Init::Normal(0.7));
+                let targets: Vec<f32> = (0..n * k).map(|i| (i * 5 % 3) as f32 / 2.0).collect();
+                GradCheck::new(builder.build(4))
+                    .input(random_tensor([n, c]))
+                    .assert(|t, x| t.output_value_loss(&x[0], w, Some(b), &targets, loss, 0.37));
             }
         }
     }

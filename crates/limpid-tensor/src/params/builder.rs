@@ -113,6 +113,7 @@ impl ParamsBuilder {
             (None, None) => Storage::owned(self.specs[i].shape.len()),
         };
         let storage = places.into_iter().enumerate().map(place).collect();
-        Params { specs: self.specs, storage, values: Buffer::zeroed(len), len }
+        let values = Buffer::zeroed(len);
+        Params { specs: self.specs, storage, values, len, adapters: Vec::new() }
     }
 }

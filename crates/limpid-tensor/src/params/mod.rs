@@ -15,10 +15,12 @@
 //! assert_eq!(params.get(weight).len(), 6);
 //! ```
 
+mod adapter;
 mod builder;
 mod spec;
 mod storage;
 
+pub use adapter::{Adapter, AdapterSpec};
 pub use builder::ParamsBuilder;
 pub use spec::{Init, ParamId, ParamSpec, Role};
 pub use storage::MappedFloats;
@@ -38,6 +40,8 @@ pub struct Params {
     storage: Vec<Storage>,
     values: Buffer,
     len: usize,
+    /// Those of each parameter, up to the last that has one.
+    adapters: Vec<Vec<Adapter>>,
 }
 
 impl Params {
@@ -67,6 +71,23 @@ impl Params {
             Storage::Flat(range) => &mut self.values.as_mut_slice()[range.clone()],
             Storage::Owned { values, len } => &mut values.as_mut_slice()[..*len],
             Storage::Mapped(_) => unreachable!("it was copied"),
+        }
+    }
+
+    /// Takes the values of another model's parameter. What is not trained here and lies in a mapped
+    /// file there is used in place.
+    ///
+    /// # Panics
+    /// If the sizes differ.
+    #[track_caller]
+    pub fn take_values(&mut self, id: ParamId, from: &Params, other: ParamId) {
+        let storage = &mut self.storage[id.index()];
+        match (&from.storage[other.index()], &storage) {
+            (Storage::Mapped(floats), Storage::Owned { len, .. }) => {
+                assert_eq!(floats.as_slice().len(), *len, "values of {}", from.spec(other).name);
+                *storage = Storage::Mapped(floats.clone());
+            }
+            _ => self.get_mut(id).copy_from_slice(from.get(other)),
         }
     }
 
@@ -103,12 +124,12 @@ impl Params {
     /// flat buffer or out of it; those that lie in a mapped file and are fixed stay there.
     pub fn set_roles(&mut self, role: impl Fn(&ParamSpec) -> Role) {
         self.specs.iter_mut().for_each(|spec| spec.role = role(spec));
-        self.lay_out();
+        self.lay_out(|_| false);
     }
 
-    /// Makes the flat buffer that of the roles.
-    fn lay_out(&mut self) {
-        let (places, len) = places(&self.specs, |_| false);
+    /// Makes the flat buffer that of the roles, without what stays outside.
+    fn lay_out(&mut self, stays: impl Fn(&Storage) -> bool) {
+        let (places, len) = places(&self.specs, |i| stays(&self.storage[i]));
         let mut values = Buffer::zeroed(len);
         let mut storage = Vec::with_capacity(places.len());
         for (i, place) in places.into_iter().enumerate() {

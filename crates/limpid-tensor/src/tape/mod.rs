@@ -19,7 +19,7 @@ pub use gradients::{BackwardPass, Gradients, Slot};
 
 use crate::kernels::matmul::{Mat, RightOperand};
 use crate::packed_weights::PackedWeights;
-use crate::params::{ParamId, Params, Role};
+use crate::params::{Adapter, ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
 use std::time::{Duration, Instant};
 use step::Step;
@@ -190,6 +190,11 @@ impl<'a> Tape<'a> {
     /// The shape of a parameter.
     pub fn param_shape(&self, id: ParamId) -> Shape {
         self.params.shape(id)
+    }
+
+    /// The adapters of a weight.
+    pub(crate) fn adapters(&self, weight: ParamId) -> &'a [Adapter] {
+        self.params.adapters(weight)
     }
 
     /// Whether a parameter receives a gradient (PyTorch's `requires_grad`).

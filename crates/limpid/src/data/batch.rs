@@ -153,13 +153,55 @@ pub struct MaskedBatch {
     pub targets_per_sequence: Option<f32>,
 }
 
-/// A batch for classification.
+/// A batch for sequence classification or regression.
 #[derive(Clone, Debug)]
 pub struct LabelledBatch {
     /// The texts.
     pub input: EncoderInput,
+    /// The targets of each sequence.
+    pub labels: Targets,
+}
+
+/// Targets of a sequence classifier.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Targets {
     /// The label id of each sequence.
+    Labels(Vec<u32>),
+    /// A number for each sequence and label, (sequences, labels): the value of a regression; 1 or 0
+    /// for a label that applies or does not.
+    Values(Vec<f32>),
+}
+
+impl From<Vec<u32>> for Targets {
+    fn from(labels: Vec<u32>) -> Self {
+        Self::Labels(labels)
+    }
+}
+
+impl FromIterator<u32> for Targets {
+    fn from_iter<I: IntoIterator<Item = u32>>(labels: I) -> Self {
+        Self::Labels(labels.into_iter().collect())
+    }
+}
+
+/// A batch for token classification.
+#[derive(Clone, Debug)]
+pub struct TaggedBatch {
+    /// The texts.
+    pub input: EncoderInput,
+    /// The label id of each token; [`IGNORE`](limpid_tensor::kernels::cross_entropy::IGNORE) for
+    /// tokens without one.
     pub labels: Vec<u32>,
+}
+
+/// A batch for question answering.
+#[derive(Clone, Debug)]
+pub struct AnswerBatch {
+    /// Questions, each with a context.
+    pub input: EncoderInput,
+    /// The first and the last token of each answer, from the first token of its sequence;
+    /// [`IGNORE`](limpid_tensor::kernels::cross_entropy::IGNORE) where there is none.
+    pub answers: Vec<[u32; 2]>,
 }
 
 /// A batch for a causal language model.

@@ -1,57 +1,149 @@
-//! Classification of texts and pairs of texts.
+//! Classification of texts and pairs of texts, by encoders and decoders.
 
-use super::TextEncoder;
-use crate::data::batch::EncodedText;
+use super::limits::Limits;
+use super::{Truncation, for_each_input};
+use crate::data::batch::{EncodedText, EncoderInput};
 use crate::error::{EncodeError, Result};
+use crate::model::Stack;
+use crate::model::config::{LabelActivation, Labels};
+use crate::text::Tokenizer;
 use limpid_tensor::kernels::softmax::softmax_forward;
+use limpid_tensor::kernels::value_loss::sigmoid;
+use limpid_tensor::params::Params;
+use limpid_tensor::tape::Tape;
 
-/// The label distribution of a text.
+/// A sequence classifier with its parameters and its tokenizer.
+#[derive(Clone, Copy)]
+pub struct TextClassifier<'a> {
+    /// The stack: an encoder or a decoder.
+    pub model: &'a Stack,
+    /// Its parameters.
+    pub params: &'a Params,
+    /// Its tokenizer.
+    pub tokenizer: &'a Tokenizer,
+    /// What happens to a text that is too long.
+    pub truncation: Truncation,
+}
+
+impl<'a> TextClassifier<'a> {
+    /// Its labels.
+    /// # Errors
+    /// [`EncodeError::NoClassificationHead`].
+    pub fn labels(&self) -> Result<&'a Labels> {
+        self.model.labels().ok_or_else(|| EncodeError::NoClassificationHead.into())
+    }
+
+    /// The token ids and token type ids of text `index`, or of a pair, with special tokens.
+    /// # Errors
+    /// An [`EncodeError`] that names the text by `index`.
+    pub fn tokenize(&self, index: usize, text: &str, second: Option<&str>) -> Result<EncodedText> {
+        let (max_tokens, type_vocab_size) = match self.model {
+            Stack::Encoder(encoder) => {
+                let config = encoder.config();
+                (config.max_position_embeddings, config.type_vocab_size)
+            }
+            Stack::Decoder(decoder) => (decoder.config().max_position_embeddings, None),
+            _ => return Err(EncodeError::NoClassificationHead.into()),
+        };
+        let limits = Limits { vocab_size: self.model.vocab_size(), max_tokens, type_vocab_size };
+        limits.tokenize(self.tokenizer, self.truncation, index, text, second)
+    }
+
+    /// The logits of each text or pair of texts, one for each label.
+    /// # Errors
+    /// [`EncodeError::NoClassificationHead`], and an [`EncodeError`] for a text that cannot be
+    /// used.
+    pub fn logits(&self, texts: &[(String, Option<String>)]) -> Result<Vec<Vec<f32>>> {
+        let tokenize = |(i, (text, second)): (usize, &(String, Option<String>))| {
+            self.tokenize(i, text, second.as_deref())
+        };
+        let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
+        self.logits_of_tokens(&encoded)
+    }
+
+    /// The same of texts that were tokenized before, each as [`TextClassifier::tokenize`] gives it.
+    /// # Errors
+    /// [`EncodeError::NoClassificationHead`].
+    pub fn logits_of_tokens(&self, encoded: &[EncodedText]) -> Result<Vec<Vec<f32>>> {
+        let labels = self.labels()?.names.len();
+        let mut found = Vec::with_capacity(encoded.len());
+        for_each_input(encoded, |input, _| {
+            found.extend(self.forward(input).chunks(labels).map(<[f32]>::to_vec));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn forward(&self, input: &EncoderInput) -> Vec<f32> {
+        let mut tape = Tape::inference(self.params);
+        let logits = match self.model {
+            Stack::Encoder(encoder) => {
+                let hidden = encoder.hidden(&mut tape, input);
+                encoder.class_logits(&mut tape, &hidden, input)
+            }
+            Stack::Decoder(decoder) => {
+                let hidden = decoder.hidden(&mut tape, &input.tokens, None);
+                decoder.class_logits(&mut tape, &hidden, &input.tokens)
+            }
+            _ => unreachable!("labels were asked for before"),
+        };
+        logits.data().to_vec()
+    }
+}
+
+/// The scores of a text's labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classification {
-    /// The probability of each label, in the order of the model's labels.
-    pub probabilities: Vec<f32>,
+    /// The score of each label, in the order of the model's labels: its probability, or for a
+    /// regression its value.
+    pub scores: Vec<f32>,
 }
 
 impl Classification {
-    /// The indices of the labels, the most likely first.
+    /// The scores of logits.
+    pub fn new(mut logits: Vec<f32>, activation: LabelActivation) -> Self {
+        match activation {
+            LabelActivation::Identity => {}
+            LabelActivation::Sigmoid => logits.iter_mut().for_each(|z| *z = sigmoid(*z)),
+            LabelActivation::Softmax => {
+                let labels = logits.len();
+                let mut scores = vec![0.0; labels];
+                softmax_forward(&mut scores, &logits, labels);
+                logits = scores;
+            }
+        }
+        Self { scores: logits }
+    }
+
+    /// The indices of the labels, the largest score first.
     pub fn ranked(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.probabilities.len()).collect();
-        order.sort_by(|a, b| self.probabilities[*b].total_cmp(&self.probabilities[*a]));
+        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        order.sort_by(|a, b| self.scores[*b].total_cmp(&self.scores[*a]));
         order
     }
 }
 
-/// Classifies texts, or pairs of texts.
+/// Classifies texts, or pairs of texts, as the pipeline of `transformers` does: by
+/// [`Labels::activation`].
 /// # Errors
-/// [`EncodeError::NoClassificationHead`], and an [`EncodeError`] for a text that cannot be used.
+/// Those of [`TextClassifier::logits`].
 pub fn classify(
-    encoder: &TextEncoder,
+    classifier: &TextClassifier,
     texts: &[(String, Option<String>)],
 ) -> Result<Vec<Classification>> {
-    let tokenize = |(i, (text, second)): (usize, &(String, Option<String>))| {
-        encoder.tokenize(i, text, second.as_deref())
-    };
-    let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
-    classify_tokens(encoder, &encoded)
+    let activation = classifier.labels()?.activation();
+    let logits = classifier.logits(texts)?;
+    Ok(logits.into_iter().map(|row| Classification::new(row, activation)).collect())
 }
 
-/// The same of texts that were tokenized before, each as [`TextEncoder::tokenize`] gives it.
+/// The same of texts that were tokenized before, each as [`TextClassifier::tokenize`] gives it.
 /// # Errors
 /// [`EncodeError::NoClassificationHead`].
 pub fn classify_tokens(
-    encoder: &TextEncoder,
-    texts: &[EncodedText],
+    classifier: &TextClassifier,
+    encoded: &[EncodedText],
 ) -> Result<Vec<Classification>> {
-    let labels = encoder.model.labels().map(<[String]>::len);
-    let labels = labels.ok_or(EncodeError::NoClassificationHead)?;
-    let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(texts, |tape, input, hidden, _| {
-        let logits = encoder.model.class_logits(tape, hidden, input);
-        let mut probabilities = vec![0.0; logits.data().len()];
-        softmax_forward(&mut probabilities, logits.data(), labels);
-        let rows = probabilities.chunks(labels);
-        found.extend(rows.map(|row| Classification { probabilities: row.to_vec() }));
-        Ok(())
-    })?;
-    Ok(found)
+    let activation = classifier.labels()?.activation();
+    let logits = classifier.logits_of_tokens(encoded)?;
+    Ok(logits.into_iter().map(|row| Classification::new(row, activation)).collect())
 }

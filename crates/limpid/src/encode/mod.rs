@@ -1,8 +1,9 @@
-//! What an encoder is used for: embeddings, mask filling, classification.
+//! What an encoder is used for: embeddings, mask filling, classification of texts and of tokens,
+//! question answering.
 //!
 //! There is no autoregressive loop, so there is no session and no cache: texts go through the model
-//! once, in packed batches. [`crate::Embedder`], [`crate::FillMask`] and [`crate::Classifier`] are
-//! the same with a model folder.
+//! once, in packed batches. [`crate::Embedder`], [`crate::FillMask`], [`crate::Classifier`],
+//! [`crate::TokenClassifier`] and [`crate::QuestionAnswerer`] are the same with a model folder.
 //!
 //! ```
 //! use limpid::encode::{Normalization, Pooling, TextEncoder, Truncation, cosine, embed};
@@ -25,21 +26,27 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod answer;
 mod classify;
 mod embed;
 mod fill_mask;
+mod limits;
 mod npy;
+mod tag;
 
 pub use crate::hub::Pooling;
-pub use classify::{Classification, classify, classify_tokens};
+pub use answer::{Answer, AnswerOptions, Impossible, answer};
+pub use classify::{Classification, TextClassifier, classify, classify_tokens};
 pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
 pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};
 pub use npy::npy;
+pub use tag::{Aggregation, Entity, tag};
 
 use crate::data::batch::{EncodedText, EncoderInput};
 use crate::error::{EncodeError, InputProblem, Result};
 use crate::model::Encoder;
 use crate::text::Tokenizer;
+use limits::Limits;
 use limpid_tensor::packed_weights::Weights;
 use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::team;
@@ -71,7 +78,7 @@ pub enum Truncation {
     /// It is an error.
     Error,
     /// It is cut to so many tokens, special ones included; to fewer if the model has fewer
-    /// positions. Pairs of texts are not truncated: a longer one is an error.
+    /// positions. Of a pair, the longer text is cut.
     MaxLength(usize),
 }
 
@@ -80,37 +87,29 @@ impl TextEncoder<'_> {
     /// # Errors
     /// An [`EncodeError`] that names the text by `index`.
     pub fn tokenize(&self, index: usize, text: &str, second: Option<&str>) -> Result<EncodedText> {
+        self.limits().tokenize(self.tokenizer, self.truncation, index, text, second)
+    }
+
+    /// Checks that the model can read the tokens of text `index`, of any length up to its maximum.
+    fn check(&self, index: usize, ids: &[u32], types: &[u32]) -> Result<()> {
+        let limits = self.limits();
+        limits.check(index, ids, types)?;
+        match (ids.len(), limits.max_tokens) {
+            (tokens, max_tokens) if tokens > max_tokens => {
+                let problem = InputProblem::TooLong { tokens, max_tokens };
+                Err(EncodeError::Input { index, problem }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn limits(&self) -> Limits {
         let config = self.model.config();
-        let input = |problem| EncodeError::Input { index, problem }.into();
-        let (mut ids, mut types) = self.tokenizer.encode_with_types(text, second)?;
-        if ids.is_empty() {
-            return Err(input(InputProblem::Empty));
+        Limits {
+            vocab_size: config.vocab_size,
+            max_tokens: config.max_position_embeddings,
+            type_vocab_size: config.type_vocab_size,
         }
-        let vocab_size = config.vocab_size;
-        if let Some(id) = ids.iter().copied().find(|id| *id as usize >= vocab_size) {
-            return Err(EncodeError::TokenizerMismatch { id, vocab_size }.into());
-        }
-        if types.iter().any(|token_type| !config.has_token_type(*token_type)) {
-            return Err(input(InputProblem::Pair));
-        }
-        let max_tokens = match self.truncation {
-            Truncation::Error => config.max_position_embeddings,
-            Truncation::MaxLength(length) => length.min(config.max_position_embeddings),
-        };
-        if ids.len() > max_tokens {
-            if self.truncation == Truncation::Error || second.is_some() || max_tokens < 2 {
-                return Err(input(InputProblem::TooLong { tokens: ids.len(), max_tokens }));
-            }
-            // The last token is [SEP], where the tokenizer adds one.
-            let last = ids[ids.len() - 1];
-            let (special, _) = self.tokenizer.encode_with_types("", None)?;
-            ids.truncate(max_tokens);
-            if special.last() == Some(&last) {
-                ids[max_tokens - 1] = last;
-            }
-            types.truncate(max_tokens);
-        }
-        Ok((ids, types))
     }
 
     /// What `work` gives for each text, from packed batches and their hidden states (n, c). Several
@@ -147,15 +146,23 @@ impl TextEncoder<'_> {
         texts: &[EncodedText],
         mut work: impl FnMut(&mut Tape, &EncoderInput, &Var, usize) -> Result<()>,
     ) -> Result<()> {
-        for batch in batches(texts, BATCH_TOKENS) {
-            let first = batch.start;
-            let input = EncoderInput::new(&texts[batch]);
+        for_each_input(texts, |input, first| {
             let mut tape = self.weights.tape();
-            let hidden = self.model.hidden(&mut tape, &input);
-            work(&mut tape, &input, &hidden, first)?;
-        }
-        Ok(())
+            let hidden = self.model.hidden(&mut tape, input);
+            work(&mut tape, input, &hidden, first)
+        })
     }
+}
+
+/// Calls `work` with packed batches of the texts, each with the index of its first text.
+fn for_each_input(
+    texts: &[EncodedText],
+    mut work: impl FnMut(&EncoderInput, usize) -> Result<()>,
+) -> Result<()> {
+    batches(texts, BATCH_TOKENS).into_iter().try_for_each(|batch| {
+        let first = batch.start;
+        work(&EncoderInput::new(&texts[batch]), first)
+    })
 }
 
 /// Texts that follow each other, of at most so many tokens together; a longer one is alone.

@@ -111,6 +111,12 @@ pub enum EncodeError {
     /// Labels of a model without a classification head.
     #[error("the model has no classification head")]
     NoClassificationHead,
+    /// Labels of words by a model without a token-classification head.
+    #[error("the model has no token-classification head")]
+    NoTokenClassificationHead,
+    /// Answers of a model without a question-answering head.
+    #[error("the model has no question-answering head")]
+    NoQuestionAnsweringHead,
     /// Words for a mask by a model without a masked-language-modelling head.
     #[error("the model has no masked-language-modelling head: it cannot fill a mask")]
     NoMaskedLmHead,
@@ -123,6 +129,9 @@ pub enum EncodeError {
     /// A prompt that the folder does not have.
     #[error("the folder has no prompt '{name}'")]
     UnknownPrompt { name: String, available: Vec<String> },
+    /// A cross-encoder whose folder puts a prompt before every text.
+    #[error("default_prompt_name '{name}': prompts of cross-encoders are not supported")]
+    PromptOfCrossEncoder { name: String },
     /// One of the texts cannot be used; `index` counts from 0.
     #[error("text {}: {problem}", index + 1)]
     Input { index: usize, problem: InputProblem },
@@ -145,6 +154,12 @@ pub enum InputProblem {
         excess = tokens - max_tokens
     )]
     TooLong { tokens: usize, max_tokens: usize },
+    /// A question that leaves no place for its context.
+    #[error(
+        "the question and special tokens are {tokens} tokens: of {max_tokens} they leave no place \
+         for windows of the context that share {stride}"
+    )]
+    QuestionTooLong { tokens: usize, stride: usize, max_tokens: usize },
     /// No mask token to fill.
     #[error("there is no {mask} to fill")]
     NoMask { mask: String },
@@ -182,6 +197,15 @@ pub enum Task {
     /// A label per text.
     #[error("classify")]
     Classification,
+    /// Labels for the words of a text.
+    #[error("label words")]
+    TokenClassification,
+    /// Answers to questions, found in a context.
+    #[error("answer questions about a context")]
+    QuestionAnswering,
+    /// Texts by their relevance to a query.
+    #[error("rank texts by a query")]
+    Reranking,
     /// Log-probabilities of given texts.
     #[error("score texts")]
     Scoring,

@@ -70,9 +70,27 @@ pub enum ModelError {
     /// An adapter, without the model it adapts.
     #[error("{folder} holds an adapter, not a model: its base model is {base}")]
     AdapterOnly { folder: PathBuf, base: String },
-    /// An adapter beside the weights of a model: `transformers` would apply it.
-    #[error("{folder} has {file} beside the weights: an adapter would change the result")]
-    AdapterBeside { folder: PathBuf, file: String },
+    /// An adapter that would be lost where only the weights of its base are written.
+    #[error("{folder} has an adapter, which is not merged into the weights of its base")]
+    AdapterBeside { folder: PathBuf },
+    /// A target that names no linear layer.
+    #[error("no linear layer is called '{target}' (there are {})", available.join(", "))]
+    AdapterTarget { target: String, available: Vec<String> },
+    /// A module that cannot have an adapter: an embedding, an output or a recurrent layer.
+    #[error("{module} cannot have an adapter: only linear layers below the output layer can")]
+    AdapterNotLinear { module: String, available: Vec<String> },
+    /// A rank that no matrix of this size has.
+    #[error("rank {rank} does not fit {module}, whose matrix has rank {largest} at most")]
+    AdapterRank { rank: usize, module: String, largest: usize },
+    /// An adapter of a module that the base does not have.
+    #[error("the adapter belongs to another base model: this one has no {module}")]
+    AdapterOfAnother { module: String },
+    /// A file without any adapter.
+    #[error("no tensor of the file belongs to an adapter")]
+    AdapterEmpty,
+    /// Adapters whose weights are pickle.
+    #[error("{folder} has its adapter in {file} (pickle, which can run code and is never read)")]
+    AdapterPickle { folder: PathBuf, file: String },
     /// Weights that are not stored as plain numbers.
     #[error("quantization_config: weights quantized with {method} are not supported")]
     Quantized { method: String },
@@ -108,9 +126,6 @@ pub enum ModelError {
     /// Two labels of a classifier have the same name.
     #[error("two labels of id2label are both called '{label}'")]
     DuplicateLabel { label: String },
-    /// A classifier with one label.
-    #[error("id2label has one label: regression is not supported")]
-    Regression,
     /// `generation_config.json` and `config.json` disagree.
     #[error("decoder_start_token_id is {found}, in config.json it is {expected}")]
     DecoderStartMismatch { found: String, expected: String },

@@ -19,7 +19,7 @@
 
 use super::classification::ConfusionMatrix;
 use super::loss::Loss;
-use crate::data::batch::{LabelledBatch, MaskedBatch};
+use crate::data::batch::{LabelledBatch, MaskedBatch, Targets};
 use crate::generate::argmax;
 use crate::model::Encoder;
 use limpid_tensor::kernels::softmax::log_sum_exp;
@@ -74,7 +74,9 @@ impl MaskedScore {
     }
 }
 
-/// The loss and the confusion matrix of a classifier.
+/// The loss and the confusion matrix of a classifier with one label per text.
+/// # Panics
+/// If the targets are not label ids.
 pub fn class_score(
     (bert, params): (&Encoder, &Params),
     batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
@@ -86,13 +88,16 @@ pub fn class_score(
         let mut tape = Tape::inference(params);
         let hidden = bert.hidden(&mut tape, &batch.input);
         let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
-        for (i, label) in batch.labels.iter().enumerate() {
+        let Targets::Labels(targets) = &batch.labels else {
+            panic!("a confusion matrix of targets that are not labels")
+        };
+        for (i, label) in targets.iter().enumerate() {
             let row = logits.value().row(i);
             loss.sum += f64::from(log_sum_exp(row) - row[*label as usize]);
             labels.push(*label as usize);
             predicted.push(argmax(row));
         }
-        loss.tokens += batch.labels.len();
+        loss.tokens += targets.len();
     }
     let confusion =
         ConfusionMatrix::new(classes, &labels, &predicted).expect("one prediction per label");
@@ -152,11 +157,11 @@ mod tests {
     #[test]
     fn the_loss_of_a_classifier_is_that_of_training() {
         let labels = ["a", "b", "c"].map(String::from).to_vec();
-        let model = model(EncoderHead::Classifier(labels));
+        let model = model(EncoderHead::Classifier(labels.into()));
         let Stack::Encoder(bert) = &model.stack else { unreachable!() };
         let batch = |ids: &[Vec<u32>], labels: &[u32]| LabelledBatch {
             input: EncoderInput::single(ids),
-            labels: labels.to_vec(),
+            labels: labels.to_vec().into(),
         };
         let batches =
             [batch(&[vec![2, 5, 3], vec![2, 7, 9, 3]], &[0, 2]), batch(&[vec![2, 3]], &[1])];

@@ -108,6 +108,8 @@ const HARMLESS: &[&str] = &[
     "repetition_penalty",
     "return_dict",
     "return_dict_in_generate",
+    "sbert_ce_default_activation_function",
+    "sentence_transformers",
     "sep_token_id",
     "static_position_embeddings",
     "summary_activation",

@@ -1,7 +1,8 @@
 //! What a folder holds, by its configuration and the tables of contents of its weight files: no
 //! weight is read.
 
-use super::folder::{ADAPTER, ADAPTER_WEIGHTS, check, check_weights};
+use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS};
+use super::folder::{check, check_weights};
 use super::keys::read_object;
 use super::shards::WeightFiles;
 use super::weight_file::WeightFile;
@@ -91,12 +92,12 @@ pub enum Description {
 /// [`crate::error::ModelError`], if it holds neither an adapter nor a `config.json` of a supported
 /// model.
 pub fn describe(folder: &Path) -> Result<Description> {
-    let adapter = folder.join(ADAPTER);
+    let adapter = folder.join(ADAPTER_CONFIG);
     if adapter.is_file() && !WeightFiles::exist_in(folder) {
         return describe_adapter(folder, &adapter).map(Description::Adapter);
     }
     check(folder)?;
-    let described = match check_weights(folder).and_then(|()| Opened::new(folder)) {
+    let described = match check_weights(folder).and_then(|()| Opened::new(folder, None)) {
         Ok(opened) => {
             let weights = opened.check_shapes();
             let weights = weights.map(|()| WeightSummary::of(opened.file.files()));
@@ -127,7 +128,7 @@ fn without_weights(folder: &Path, problem: Error) -> Result<ModelDescription> {
 fn describe_adapter(folder: &Path, path: &Path) -> Result<AdapterDescription> {
     let config = read_object(path)?;
     let text = |key: &str| config.get(key).and_then(Value::as_str).map(str::to_string);
-    let weights = folder.join(ADAPTER_WEIGHTS[0]);
+    let weights = folder.join(ADAPTER_WEIGHTS);
     let weights = match weights.is_file() {
         true => Some(WeightSummary::of(&[WeightFile::open(&weights)?])),
         false => None,

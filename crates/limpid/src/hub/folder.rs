@@ -1,17 +1,11 @@
 //! What a folder is: refused by what it has, if it is not a model folder in our formats.
 
-use super::keys::read_object;
+use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, base_of};
 use super::shards::WeightFiles;
 use super::{CONFIG, REPLACED, WEIGHTS};
 use crate::error::{Error, ModelError, Result, WeightFormat};
 use serde_json::Value;
-use std::path::Path;
-
-/// The settings of an adapter, in PEFT's format.
-pub(super) const ADAPTER: &str = "adapter_config.json";
-
-/// The weights of an adapter, in PEFT's format.
-pub(super) const ADAPTER_WEIGHTS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
+use std::path::{Path, PathBuf};
 
 /// The formats that are never read.
 const FORMATS: [WeightFormat; 5] = [
@@ -45,14 +39,12 @@ pub(super) fn check(folder: &Path) -> Result<()> {
             true => ModelError::ReplacedRunWaits { folder }.into(),
         });
     }
-    check_adapter(folder)?;
     check_other_weights(folder)?;
     Err(missing(folder, CONFIG))
 }
 
 /// Refuses a folder with a `config.json` whose weights we do not read, or not alone.
 pub(super) fn check_weights(folder: &Path) -> Result<()> {
-    check_adapter(folder)?;
     if WeightFiles::exist_in(folder) {
         return Ok(());
     }
@@ -60,23 +52,32 @@ pub(super) fn check_weights(folder: &Path) -> Result<()> {
     Err(missing(folder, WEIGHTS))
 }
 
-/// An adapter changes what its base computes, so it is not ignored.
-fn check_adapter(folder: &Path) -> Result<()> {
-    let mut files = [ADAPTER].into_iter().chain(ADAPTER_WEIGHTS);
-    let Some(file) = files.find(|file| folder.join(file).is_file()) else { return Ok(()) };
-    let path = folder.to_path_buf();
-    if WeightFiles::exist_in(folder) {
-        return Err(ModelError::AdapterBeside { folder: path, file: file.into() }.into());
+/// The folders of the base and of the adapter that a folder stands for: a model without an
+/// adapter, an adapter beside the weights of its base, or one that names its base.
+pub(super) fn base_and_adapter(folder: &Path) -> Result<(PathBuf, Option<&Path>)> {
+    let old = "adapter_model.bin";
+    if folder.join(old).is_file() && !folder.join(ADAPTER_WEIGHTS).is_file() {
+        let (folder, file) = (folder.to_path_buf(), old.into());
+        return Err(ModelError::AdapterPickle { folder, file }.into());
     }
-    let base = match file == ADAPTER {
-        true => read_object(&folder.join(file))?.remove("base_model_name_or_path"),
-        false => None,
-    };
-    let base = match base {
-        Some(Value::String(base)) if !base.is_empty() => base,
-        _ => "not named".into(),
-    };
-    Err(ModelError::AdapterOnly { folder: path, base }.into())
+    if !folder.join(ADAPTER_CONFIG).is_file() {
+        return match folder.join(ADAPTER_WEIGHTS).is_file() {
+            // It changes what its base computes, so it is not ignored.
+            true => Err(missing(folder, ADAPTER_CONFIG)),
+            false => Ok((folder.to_path_buf(), None)),
+        };
+    }
+    if WeightFiles::exist_in(folder) {
+        return Ok((folder.to_path_buf(), Some(folder)));
+    }
+    let config = AdapterConfig::read(folder)?;
+    match base_of(folder, &config) {
+        Some(base) => Ok((base, Some(folder))),
+        None => {
+            let base = config.base_model_name_or_path.unwrap_or_else(|| "not named".into());
+            Err(ModelError::AdapterOnly { folder: folder.to_path_buf(), base }.into())
+        }
+    }
 }
 
 /// Names the first file of weights in a format that is not read.

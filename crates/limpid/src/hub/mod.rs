@@ -20,8 +20,10 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod adapter;
 mod config;
 mod convert;
+mod cross_encoder;
 mod dense;
 mod describe;
 mod families;
@@ -38,8 +40,12 @@ mod weight_file;
 mod weights;
 
 pub use crate::model::config::StackConfig;
+pub use adapter::{
+    ALL_LINEAR, AdapterConfig, ModulePattern, load_adapted, merge, merge_adapters, save_adapter,
+};
 pub use config::{Warning, check_can_save, read_config, write_config};
 pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
+pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
@@ -58,10 +64,11 @@ use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
-use limpid_tensor::params::{Params, ParamsBuilder};
+use adapter::AdapterFile;
+use limpid_tensor::params::{ParamId, ParamSpec, Params, ParamsBuilder};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weights::Weights;
 
 /// In a run folder: where the run that is to be replaced waits.
@@ -81,7 +88,14 @@ pub fn model_types() -> Vec<&'static str> {
 /// If no family of files can hold the model.
 pub fn file_tensors(model: &Model) -> Result<Vec<FileTensor>> {
     let layout = families::of_model(model)?.layout(&model.stack.config());
-    Ok(layout.tensors(model.params.iter()))
+    Ok(layout.tensors(own_params(model)))
+}
+
+/// The parameters of the model itself, without those of its adapters.
+fn own_params(model: &Model) -> impl Iterator<Item = (ParamId, &ParamSpec)> {
+    let adapters = model.params.all_adapters().map(|(_, adapter)| adapter.a.index()).min();
+    // Adapters were added last.
+    model.params.iter().take(adapters.unwrap_or(usize::MAX))
 }
 
 /// Loads a model folder. Returns the model, and what in the folder was ignored.
@@ -102,6 +116,15 @@ pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
     load_into(folder, Memory::Mapped)
 }
 
+/// The folder that has the tokenizer of a model folder: that of its base, if it holds an adapter
+/// without one.
+pub fn tokenizer_folder(folder: &Path) -> PathBuf {
+    match (Tokenizer::main_file(folder), folder::base_and_adapter(folder)) {
+        (None, Ok((base, Some(_)))) => base,
+        _ => folder.to_path_buf(),
+    }
+}
+
 /// Where weights are loaded to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Memory {
@@ -112,8 +135,15 @@ enum Memory {
 }
 
 fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
+    let (base, adapter) = folder::base_and_adapter(folder)?;
+    load_from(&base, adapter, memory)
+}
+
+/// Loads the model in `base`, with the adapter in another folder, or in the same.
+fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Model, Vec<Warning>)> {
+    let adapter = adapter.map(AdapterFile::open).transpose()?;
     // Before memory is allocated for a model that the file does not hold.
-    let opened = Opened::new(folder)?;
+    let opened = Opened::new(base, adapter.as_ref())?;
     let mut warnings = opened.warnings.clone();
     let unused = opened.check()?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
@@ -124,7 +154,17 @@ fn load_into(folder: &Path, memory: Memory) -> Result<(Model, Vec<Warning>)> {
     };
     let mut params = builder.build_mapped(|id| in_place.remove(&id));
     file.read(&tensors, &mut params)?;
-    Ok((Model { stack, params, model_type: Some(family.model_type()) }, warnings))
+    let mut model = Model { stack, params, model_type: Some(family.model_type()) };
+    if let Some(adapter) = &adapter {
+        adapter.attach(&mut model)?;
+    }
+    Ok((model, warnings))
+}
+
+/// The `generation_config.json` of a folder, as it is.
+fn generation_of(folder: &Path) -> Result<Option<Value>> {
+    let path = folder.join(GENERATION_CONFIG);
+    path.is_file().then(|| read_object(&path).map(Value::Object)).transpose()
 }
 
 /// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family.
@@ -139,21 +179,24 @@ pub fn load_tokenizer(folder: &Path) -> Result<Tokenizer> {
 }
 
 /// A model folder of which the configuration and the tables of contents were read, and no weight.
-struct Opened {
+struct Opened<'a> {
     family: &'static dyn families::Family,
     stack: Stack,
     builder: ParamsBuilder,
     tensors: Vec<FileTensor>,
-    file: Weights,
+    file: Weights<'a>,
     warnings: Vec<Warning>,
 }
 
-impl Opened {
-    fn new(folder: &Path) -> Result<Self> {
+impl<'a> Opened<'a> {
+    /// The model in `folder`, with an adapter: its own configuration, if it has one, has its head.
+    fn new(folder: &Path, adapter: Option<&'a AdapterFile>) -> Result<Self> {
         folder::check(folder)?;
-        let (family, config, warnings) = config::read_family(&folder.join(CONFIG))?;
+        let own = adapter.map(|adapter| adapter.folder().join(CONFIG));
+        let path = own.filter(|path| path.is_file()).unwrap_or_else(|| folder.join(CONFIG));
+        let (family, config, warnings) = config::read_family(&path)?;
         folder::check_weights(folder)?;
-        let file = Weights::open(folder)?;
+        let file = Weights::open(folder, adapter)?;
         let config = family.complete(config, &|name| file.has(name));
         let mut builder = Params::builder();
         let stack = Stack::new(&config, &mut builder)?;

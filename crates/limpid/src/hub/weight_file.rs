@@ -103,12 +103,12 @@ impl<'a> StoredTensor<'a> {
         self.file
     }
 
-    pub(super) fn shape(&self) -> &[usize] {
-        &self.info.shape
-    }
-
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn shape(&self) -> &[usize] {
+        &self.info.shape
     }
 
     /// The type of its numbers.
@@ -118,7 +118,7 @@ impl<'a> StoredTensor<'a> {
 
     /// Bytes it has in the file.
     pub(super) fn bytes(&self) -> usize {
-        self.info.data_offsets.1 - self.info.data_offsets.0
+        self.range().len()
     }
 
     /// Copies its bytes from `start` on, as they are.
@@ -126,7 +126,7 @@ impl<'a> StoredTensor<'a> {
     /// If it has fewer.
     pub(super) fn copy_bytes(&self, start: usize, to: &mut [u8]) {
         assert!(start + to.len() <= self.bytes(), "{} has {} bytes", self.name, self.bytes());
-        self.file.map.copy_to(self.file.first + self.info.data_offsets.0 + start, to);
+        self.file.map.copy_to(self.range().start + start, to);
     }
 
     /// Number of elements.
@@ -141,7 +141,7 @@ impl<'a> StoredTensor<'a> {
     }
 
     /// Where in its file the numbers are, in bytes.
-    fn bytes(&self) -> Range<usize> {
+    fn range(&self) -> Range<usize> {
         let (start, end) = self.info.data_offsets;
         self.file.first + start..self.file.first + end
     }
@@ -150,17 +150,17 @@ impl<'a> StoredTensor<'a> {
     /// file and each begins where the last one ends. Every number must be finite.
     pub(super) fn in_place(&self, following: &[StoredTensor]) -> Result<Option<MappedFloats>> {
         let all = || std::iter::once(self).chain(following);
-        let mut end = self.bytes().start;
+        let mut end = self.range().start;
         for tensor in all() {
-            let joins = std::ptr::eq(tensor.file, self.file) && tensor.bytes().start == end;
+            let joins = std::ptr::eq(tensor.file, self.file) && tensor.range().start == end;
             if !joins || tensor.info.dtype != Dtype::F32 {
                 return Ok(None);
             }
-            end = tensor.bytes().end;
+            end = tensor.range().end;
         }
         let len = all().map(StoredTensor::len).sum();
         let file = self.file.map.clone();
-        let Some(floats) = MappedFloats::new(file, self.bytes().start, len) else {
+        let Some(floats) = MappedFloats::new(file, self.range().start, len) else {
             return Ok(None);
         };
         let Some(mut index) = first_not_finite(floats.as_slice()) else { return Ok(Some(floats)) };
@@ -199,7 +199,7 @@ impl<'a> StoredTensor<'a> {
         number: impl Fn([u8; N]) -> f32,
     ) -> Result<()> {
         assert!(start + to.len() <= self.len(), "{} has {} elements", self.name, self.len());
-        let mut at = self.bytes().start + start * N;
+        let mut at = self.range().start + start * N;
         let mut buffer = [0; CHUNK];
         for (i, part) in to.chunks_mut(CHUNK / N).enumerate() {
             let bytes = &mut buffer[..part.len() * N];

@@ -1,9 +1,10 @@
 //! `model.safetensors`: tensors with a table of contents, and nothing that could run.
 
-use super::families;
+use super::adapter::AdapterFile;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
 use super::shards::WeightFiles;
 use super::weight_file::{StoredTensor, WeightFile};
+use super::{families, own_params};
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{MappedFloats, ParamId, Params, ParamsBuilder, Role};
@@ -12,14 +13,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// The weights of a folder, to be read into the parameters of a model.
-pub(super) struct Weights {
+pub(super) struct Weights<'a> {
     files: WeightFiles,
+    /// What it holds as a whole takes the place of the base's tensors.
+    adapter: Option<&'a AdapterFile>,
 }
 
-impl Weights {
+impl<'a> Weights<'a> {
     /// Maps the weight files of a folder.
-    pub(super) fn open(folder: &Path) -> Result<Self> {
-        Ok(Self { files: WeightFiles::open(folder)? })
+    pub(super) fn open(folder: &Path, adapter: Option<&'a AdapterFile>) -> Result<Self> {
+        Ok(Self { files: WeightFiles::open(folder)?, adapter })
     }
 
     /// The weight files.
@@ -34,8 +37,9 @@ impl Weights {
 
     /// A tensor, under any of its names.
     fn find(&self, tensor: &FileTensor) -> Option<StoredTensor<'_>> {
-        let mut names = std::iter::once(&tensor.name).chain(&tensor.aliases);
-        names.find_map(|name| self.files.tensor(name))
+        let names = || std::iter::once(&tensor.name).chain(&tensor.aliases);
+        let adapted = self.adapter.and_then(|file| names().find_map(|name| file.whole(name)));
+        adapted.or_else(|| names().find_map(|name| self.files.tensor(name)))
     }
 
     /// Checks that every tensor of the model is there with its shape, that tied copies are copies,
@@ -164,16 +168,16 @@ impl Weights {
 pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     let family = families::of_model(model)?;
     let mut tensors = Tensors::new();
-    for file in family.layout(&model.stack.config()).tensors(model.params.iter()) {
+    for file in family.layout(&model.stack.config()).tensors(own_params(model)) {
         let spec = model.params.spec(file.param);
         let row: usize = spec.shape.dims().skip(1).product();
         let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
         let bytes = match file.form {
-            FileForm::Same => to_bytes(values),
+            FileForm::Same => tensor_bytes(values),
             _ => {
                 let mut ordered = vec![0.0; values.len()];
                 file.to_file(&mut ordered, values);
-                to_bytes(&ordered)
+                tensor_bytes(&ordered)
             }
         };
         let shape = file.shape(spec);
@@ -182,19 +186,24 @@ pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     for constant in family.constants(&model.stack) {
         if constant.presence == Presence::Written {
             let shape = constant.value.shape().dims().collect();
-            tensors.insert(constant.name, (shape, to_bytes(constant.value.data())));
+            tensors.insert(constant.name, (shape, tensor_bytes(constant.value.data())));
         }
     }
+    serialize_tensors(&tensors)
+}
+
+/// The bytes of a file of these tensors.
+pub(super) fn serialize_tensors(tensors: &Tensors) -> Result<Vec<u8>> {
     // `transformers` refuses files without it.
     let metadata = Some([("format".to_string(), "pt".to_string())].into());
-    serialize(&tensors, metadata)
+    serialize(tensors, metadata)
         .map_err(|e| ModelError::NotWritable { reason: e.to_string() }.into())
 }
 
 /// Tensors to be written, by name: shape and bytes of f32 values.
-type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
+pub(super) type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
 
-fn to_bytes(values: &[f32]) -> Vec<u8> {
+pub(super) fn tensor_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 

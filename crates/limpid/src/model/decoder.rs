@@ -5,11 +5,13 @@
 //! per layer:  x += attention(norm(x));  x += ffn(norm(x))          pre-norm
 //!             x = norm(x + attention(x));  x = norm(x + ffn(x))    post-norm
 //! logits = norm(x) · outputᵀ                                       (n, v); no norm in post-norm
+//! classifier: logits = norm(x)[last] · scoreᵀ                      (sequences, labels)
 //! ```
 
-use crate::data::batch::{LmBatch, Packed};
+use super::heads::label_loss;
+use crate::data::batch::{LabelledBatch, LmBatch, Packed};
 use crate::error::Result;
-use crate::model::config::{DecoderConfig, Tie};
+use crate::model::config::{DecoderConfig, DecoderHead, Labels, Tie};
 use crate::nn::{
     Bias, CachedPast, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Linear, PositionEncoding,
 };
@@ -28,6 +30,7 @@ pub struct Decoder {
     tokens: ParamId,
     positions: PositionEncoding,
     layers: Layers,
+    /// Over the vocabulary, or over the labels of a classifier.
     output: Linear,
 }
 
@@ -57,12 +60,17 @@ impl Decoder {
             init: LayerInit::ScaledNormal(STD),
         };
         let layers = Layers::new(builder, None, layers);
-        let output = match config.tie_word_embeddings {
-            Tie::Shared => tokens,
-            Tie::Separate => builder.add("output.weight", [v, c], init),
+        let output = match (&config.head, config.tie_word_embeddings) {
+            (DecoderHead::Classifier { labels, .. }, _) => {
+                builder.add("score.weight", [labels.names.len(), c], init)
+            }
+            (DecoderHead::LanguageModel, Tie::Shared) => tokens,
+            (DecoderHead::LanguageModel, Tie::Separate) => {
+                builder.add("output.weight", [v, c], init)
+            }
         };
-        let output_bias = (config.output_bias == Bias::Added)
-            .then(|| builder.add("output.bias", [v], Init::Zeros));
+        let has_bias = config.output_bias == Bias::Added && config.labels().is_none();
+        let output_bias = has_bias.then(|| builder.add("output.bias", [v], Init::Zeros));
         let output = Linear { w: output, b: output_bias };
         Ok(Self { config: config.clone(), tokens, positions, layers, output })
     }
@@ -82,17 +90,68 @@ impl Decoder {
         self.layers.forward(t, x, input, None, past, |_, _, _| {})
     }
 
+    /// The labels of a sequence classifier; `None` for a language model.
+    pub fn labels(&self) -> Option<&Labels> {
+        self.config.labels()
+    }
+
     /// weight · Σ −ln p(next token), with optional label smoothing.
+    /// # Panics
+    /// If it is a classifier.
     #[track_caller]
     pub fn loss(&self, t: &mut Tape, batch: &LmBatch, spec: LossSpec) -> Var {
+        assert!(self.labels().is_none(), "the loss of a language model, of a classifier");
         let hidden = self.hidden(t, &batch.input, None);
         t.output_loss(&hidden, self.output.w, self.output.b, &batch.targets, spec)
     }
 
     /// Logits over the vocabulary: (n, c) -> (n, v).
+    /// # Panics
+    /// If it is a classifier.
     #[track_caller]
     pub fn logits(&self, t: &mut Tape, hidden: &Var) -> Var {
+        assert!(self.labels().is_none(), "logits over the vocabulary, of a classifier");
         self.output.forward(t, hidden, Activation::None)
+    }
+
+    /// The last token of each sequence that is not padding: (n, c) -> (sequences, c).
+    #[track_caller]
+    fn last(&self, t: &mut Tape, hidden: &Var, input: &Packed) -> Var {
+        let pad = match self.config.head {
+            DecoderHead::Classifier { pad_token_id, .. } => pad_token_id,
+            DecoderHead::LanguageModel => panic!("a head with labels was expected"),
+        };
+        let rows = input.spans.iter().map(|span| {
+            let ids = &input.ids[span.start..span.start + span.len];
+            // A sequence of nothing but padding is read at its first token, as in `transformers`.
+            let last = match pad {
+                Some(pad) => ids.iter().rposition(|id| *id != pad).unwrap_or(0),
+                None => span.len.saturating_sub(1),
+            };
+            (span.start + last) as u32
+        });
+        let rows = rows.collect();
+        t.rows(hidden, &rows)
+    }
+
+    /// Classification logits: (n, c) -> (sequences, labels).
+    /// # Panics
+    /// If it is a language model.
+    #[track_caller]
+    pub fn class_logits(&self, t: &mut Tape, hidden: &Var, input: &Packed) -> Var {
+        let last = self.last(t, hidden, input);
+        self.output.forward(t, &last, Activation::None)
+    }
+
+    /// Classification loss: see [`Encoder::class_loss`](super::Encoder::class_loss).
+    /// # Panics
+    /// If it is a language model, or the targets are of another problem.
+    #[track_caller]
+    pub fn class_loss(&self, t: &mut Tape, batch: &LabelledBatch, spec: LossSpec) -> Var {
+        let labels = self.labels().expect("a head with labels");
+        let hidden = self.hidden(t, &batch.input.tokens, None);
+        let last = self.last(t, &hidden, &batch.input.tokens);
+        label_loss(t, &last, &self.output, labels, &batch.labels, spec)
     }
 
     /// An empty cache.

@@ -7,16 +7,19 @@
 //! pooler:     p = φ(x[CLS]·Wᵀ + b), usually tanh                          (sequences, c)
 //! masked LM:  logits = norm(φ(x[masked]·Wᵀ + b)) · embeddingᵀ + bias      (masked, v)
 //! classifier: logits = p·Wᵀ + b                                           (sequences, labels)
+//! per token:  logits = x·Wᵀ + b                                           (n, labels)
 //! ```
 //!
-//! Layers as in ModernBERT are pre-norm and have no position table; there p goes through a norm.
+//! Layers as in ModernBERT are pre-norm and have no position table; there p goes through a norm,
+//! may come from the mean of the tokens, and heads per token have a layer and a norm before them.
 //!
 //! Only masked rows go through the masked-LM head: its output projection is the largest product of
 //! the model, and the loss does not depend on the other rows. Reference: Devlin et al. 2019.
 
-use crate::data::batch::{EncoderInput, LabelledBatch, MaskedBatch};
+use super::heads::label_loss;
+use crate::data::batch::{AnswerBatch, EncoderInput, LabelledBatch, MaskedBatch, TaggedBatch};
 use crate::error::Result;
-use crate::model::config::{EncoderConfig, EncoderHead};
+use crate::model::config::{ClassifierPooling, EncoderConfig, EncoderHead, Labels};
 use crate::nn::{Bias, LayerConfig, LayerInit, LayerKind, Layers, Linear, Norm};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::ops::{LossSpec, PositionTable};
@@ -44,7 +47,7 @@ pub struct Encoder {
     layers: Layers,
     pooler: Option<Pooler>,
     lm_head: Option<LmHead>,
-    /// Sequence classification, or next-sentence prediction.
+    /// Sequence or token classification, question answering, or next-sentence prediction.
     classifier: Option<Linear>,
 }
 
@@ -54,6 +57,17 @@ struct Pooler {
     dense: Linear,
     /// Where layers are as in ModernBERT.
     norm: Option<Norm>,
+}
+
+impl Pooler {
+    /// (n, c) -> (n, c).
+    fn forward(&self, t: &mut Tape, x: &Var, phi: Activation) -> Var {
+        let x = self.dense.forward(t, x, phi);
+        match &self.norm {
+            Some(norm) => norm.forward(t, &x),
+            None => x,
+        }
+    }
 }
 
 /// The masked-LM head; its output projection is the token embedding, with a bias of its own.
@@ -104,7 +118,8 @@ impl Encoder {
         let layers = Layers::new(builder, None, layers);
         let [head_bias, lm_bias] =
             config.modern.map_or([Bias::Added; 2], |modern| [modern.head_bias, modern.lm_bias]);
-        let pooler = config.head.has_pooler().then(|| Pooler {
+        let has_dense = config.modern.is_some() && config.head.is_per_token();
+        let pooler = (config.head.has_pooler() || has_dense).then(|| Pooler {
             dense: Linear::with_bias(builder, "pooler", [c, c], MATRIX, head_bias),
             norm: config.modern.map(|_| norm(builder, "pooler_norm", c)),
         });
@@ -113,11 +128,12 @@ impl Encoder {
             dense: Linear::with_bias(builder, "lm_head.dense", [e, c], MATRIX, head_bias),
             norm: norm(builder, "lm_head.norm", e),
         });
+        let mut outputs = |name, count| Some(Linear::new(builder, name, [count, c], TABLE));
         let classifier = match &config.head {
-            EncoderHead::PreTraining => Some(Linear::new(builder, "next_sentence", [2, c], TABLE)),
-            EncoderHead::Classifier(labels) => {
-                Some(Linear::new(builder, "classifier", [labels.len(), c], TABLE))
-            }
+            EncoderHead::PreTraining => outputs("next_sentence", 2),
+            EncoderHead::Classifier(labels) => outputs("classifier", labels.names.len()),
+            EncoderHead::TokenClassifier(labels) => outputs("classifier", labels.len()),
+            EncoderHead::QuestionAnswering => outputs("qa_outputs", 2),
             EncoderHead::Bare | EncoderHead::Pooler | EncoderHead::MaskedLm => None,
         };
         let config = config.clone();
@@ -140,10 +156,23 @@ impl Encoder {
         &self.config
     }
 
-    /// The labels of a classifier.
+    /// The names of the labels of a sequence classifier.
     pub fn labels(&self) -> Option<&[String]> {
+        self.classes().map(|labels| &labels.names[..])
+    }
+
+    /// The labels of a sequence classifier.
+    pub fn classes(&self) -> Option<&Labels> {
         match &self.config.head {
             EncoderHead::Classifier(labels) => Some(labels),
+            _ => None,
+        }
+    }
+
+    /// The labels of a token classifier.
+    pub fn token_labels(&self) -> Option<&[String]> {
+        match &self.config.head {
+            EncoderHead::TokenClassifier(labels) => Some(labels),
             _ => None,
         }
     }
@@ -207,13 +236,12 @@ impl Encoder {
     /// If the head has no pooler.
     #[track_caller]
     pub fn pooled(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
-        let cls = t.rows(hidden, &input.cls_rows);
-        let Pooler { dense, norm } = self.pooler.as_ref().expect("a head with a pooler");
-        let pooled = dense.forward(t, &cls, self.config.pooler_act);
-        match norm {
-            Some(norm) => norm.forward(t, &pooled),
-            None => pooled,
-        }
+        let pooling = self.config.modern.map(|modern| modern.classifier_pooling);
+        let x = match pooling {
+            Some(ClassifierPooling::Mean) => t.span_mean(hidden, &input.tokens.spans),
+            Some(ClassifierPooling::Cls) | None => t.rows(hidden, &input.cls_rows),
+        };
+        self.pooler.as_ref().expect("a head with a pooler").forward(t, &x, self.config.pooler_act)
     }
 
     /// The input of the output projection, (n, c) -> (rows, e), and its bias.
@@ -265,18 +293,71 @@ impl Encoder {
     #[track_caller]
     pub fn class_logits(&self, t: &mut Tape, hidden: &Var, input: &EncoderInput) -> Var {
         let pooled = self.pooled(t, hidden, input);
-        self.classifier.as_ref().expect("a head with labels").forward(t, &pooled, Activation::None)
+        self.outputs().forward(t, &pooled, Activation::None)
     }
 
-    /// Classification loss: weight · Σ −ln p(label), with optional label smoothing.
+    /// Classification loss: weight · Σ over the sequences of their loss. That is −ln p(label), with
+    /// optional label smoothing, or the mean over the labels of the squared error (regression) or
+    /// of the binary cross-entropy (several labels may apply).
     /// # Panics
-    /// If the head is not a classifier.
+    /// If the head is not a classifier, or the targets are of another problem.
     #[track_caller]
     pub fn class_loss(&self, t: &mut Tape, batch: &LabelledBatch, spec: LossSpec) -> Var {
         let hidden = self.hidden(t, &batch.input);
         let pooled = self.pooled(t, &hidden, &batch.input);
         let pooled = t.dropout(&pooled, self.config.dropout);
-        let classes = self.classifier.as_ref().expect("a head with labels");
-        t.output_loss(&pooled, classes.w, classes.b, &batch.labels, spec)
+        let (output, labels) = (self.outputs(), self.classes().expect("a head with labels"));
+        label_loss(t, &pooled, output, labels, &batch.labels, spec)
+    }
+
+    #[track_caller]
+    fn outputs(&self) -> &Linear {
+        self.classifier.as_ref().expect("a head with labels")
+    }
+
+    /// What a head per token reads: (n, c) -> (n, c).
+    fn token_features(&self, t: &mut Tape, hidden: &Var) -> Var {
+        match &self.pooler {
+            Some(dense) => dense.forward(t, hidden, self.config.pooler_act),
+            None => hidden.clone(),
+        }
+    }
+
+    /// Logits of each token over the labels of a token classifier, or of being the first and the
+    /// last token of an answer: (n, c) -> (n, labels) or (n, 2).
+    /// # Panics
+    /// If the head is not one per token.
+    #[track_caller]
+    pub fn token_logits(&self, t: &mut Tape, hidden: &Var) -> Var {
+        assert!(self.config.head.is_per_token(), "a head per token was expected");
+        let x = self.token_features(t, hidden);
+        self.outputs().forward(t, &x, Activation::None)
+    }
+
+    /// Token-classification loss: weight · Σ −ln p(label of a token), with optional label
+    /// smoothing.
+    /// # Panics
+    /// If the head is not a token classifier.
+    #[track_caller]
+    pub fn token_loss(&self, t: &mut Tape, batch: &TaggedBatch, spec: LossSpec) -> Var {
+        assert!(self.token_labels().is_some(), "a token-classification head was expected");
+        let hidden = self.hidden(t, &batch.input);
+        let x = self.token_features(t, &hidden);
+        let (x, output) = (t.dropout(&x, self.config.dropout), self.outputs());
+        t.output_loss(&x, output.w, output.b, &batch.labels, spec)
+    }
+
+    /// Question-answering loss: weight · Σ over the sequences of the mean of −ln p(first token of
+    /// the answer) and −ln p(its last token).
+    /// # Panics
+    /// If the head is not one for question answering.
+    #[track_caller]
+    pub fn answer_loss(&self, t: &mut Tape, batch: &AnswerBatch, weight: f32) -> Var {
+        let head = &self.config.head;
+        assert_eq!(*head, EncoderHead::QuestionAnswering, "a question-answering head was expected");
+        let hidden = self.hidden(t, &batch.input);
+        let logits = self.token_logits(t, &hidden);
+        let answers: Vec<u32> = batch.answers.iter().flatten().copied().collect();
+        t.span_loss(&logits, &batch.input.tokens.spans, &answers, weight / 2.0)
     }
 }

@@ -24,6 +24,7 @@ pub mod config;
 pub mod decoder;
 pub mod encoder;
 pub mod encoder_decoder;
+mod heads;
 mod pretrained;
 pub mod recurrent;
 mod seq2seq;
@@ -36,7 +37,7 @@ pub use recurrent::Recurrent;
 pub use seq2seq::Seq2Seq;
 
 use crate::error::Result;
-use crate::model::config::{EncoderHead, StackConfig};
+use crate::model::config::{Labels, StackConfig};
 use limpid_tensor::params::{Params, ParamsBuilder};
 
 /// Which parameters a model has, and its forward pass; the values live in [`Params`].
@@ -80,16 +81,30 @@ impl Stack {
     /// What kind of model it is, in words.
     pub fn kind(&self) -> &'static str {
         match self {
+            Stack::Decoder(decoder) if decoder.labels().is_some() => {
+                "a decoder with a classification head"
+            }
             Stack::Decoder(_) => "a decoder (language model)",
             Stack::EncoderDecoder(_) => "an encoder-decoder (translation)",
-            Stack::Encoder(encoder) => match encoder.config().head {
-                EncoderHead::Bare | EncoderHead::Pooler => "an encoder",
-                EncoderHead::MaskedLm | EncoderHead::PreTraining => {
-                    "an encoder with a masked-LM head"
-                }
-                EncoderHead::Classifier(_) => "an encoder with a classification head",
-            },
+            Stack::Encoder(encoder) => encoder.config().head.kind(),
             Stack::Recurrent(_) => "a recurrent encoder-decoder (translation)",
+        }
+    }
+
+    /// The language model, if it is a decoder with that head.
+    pub fn language_model(&self) -> Option<&Decoder> {
+        match self {
+            Stack::Decoder(decoder) if decoder.labels().is_none() => Some(decoder),
+            _ => None,
+        }
+    }
+
+    /// The labels of a sequence classifier.
+    pub fn labels(&self) -> Option<&Labels> {
+        match self {
+            Stack::Decoder(decoder) => decoder.labels(),
+            Stack::Encoder(encoder) => encoder.classes(),
+            Stack::EncoderDecoder(_) | Stack::Recurrent(_) => None,
         }
     }
 
@@ -129,7 +144,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig};
+    use crate::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead};
     use limpid_tensor::params::Role;
 
     /// Trained parameters; nothing is allocated.

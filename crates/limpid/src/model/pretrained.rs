@@ -1,6 +1,7 @@
 //! Pretrained weights: parameters that one model loads from another.
 
 use super::{Model, Stack};
+use limpid_tensor::params::ParamId;
 
 /// A head that keeps its initial weights, because the pretrained model has none that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,42 +13,64 @@ pub enum NewHead {
 }
 
 impl Model {
-    /// Copies every parameter that `pretrained` has under the same name and with the same shape,
-    /// and takes its family. A classification head is copied only if the labels are the same.
+    /// Takes every parameter that `pretrained` has under the same name and with the same shape,
+    /// and its family. A classification head is taken only if the labels are the same. What is not
+    /// trained here and lies in a mapped file there is used in place.
     pub fn load_matching(&mut self, pretrained: &Model) {
-        let new_heads = self.new_heads(pretrained);
-        let ids: Vec<_> = self.params.iter().map(|(id, spec)| (id, spec.name.clone())).collect();
-        for (id, name) in ids {
-            let is_classifier = name.starts_with(Self::CLASSIFIER);
-            if is_classifier && new_heads.contains(&NewHead::Classifier) {
-                continue;
-            }
-            if let Some(other) = pretrained.params.find(&name)
-                && pretrained.params.shape(other) == self.params.shape(id)
-            {
-                self.params.get_mut(id).copy_from_slice(pretrained.params.get(other));
+        let ids: Vec<_> = self.params.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(other) = self.matching(pretrained, id) {
+                self.params.take_values(id, &pretrained.params, other);
             }
         }
         self.model_type = pretrained.model_type;
     }
 
+    /// The names of the parameters that [`Model::load_matching`] leaves as they are.
+    pub fn unmatched(&self, pretrained: &Model) -> Vec<String> {
+        let all = self.params.iter();
+        let left = all.filter(|(id, _)| self.matching(pretrained, *id).is_none());
+        left.map(|(_, spec)| spec.name.clone()).collect()
+    }
+
+    /// The parameter of `pretrained` that one of this model is loaded from.
+    fn matching(&self, pretrained: &Model, id: ParamId) -> Option<ParamId> {
+        let name = &self.params.spec(id).name;
+        let is_classifier = Self::CLASSIFIERS.iter().any(|head| name.starts_with(head));
+        if is_classifier && self.new_heads(pretrained).contains(&NewHead::Classifier) {
+            return None;
+        }
+        let other = pretrained.params.find(name)?;
+        (pretrained.params.shape(other) == self.params.shape(id)).then_some(other)
+    }
+
     /// The heads that [`Model::load_matching`] does not load although the model has them. A
     /// classifier on an encoder that had none is not listed: a new head is what is asked for.
     pub fn new_heads(&self, pretrained: &Model) -> Vec<NewHead> {
-        let (Stack::Encoder(now), Stack::Encoder(then)) = (&self.stack, &pretrained.stack) else {
-            return Vec::new();
+        let (now, then) = (&self.stack, &pretrained.stack);
+        let other_classes = matches!(
+            (now.labels(), then.labels()),
+            (Some(a), Some(b)) if a.names != b.names || a.problem() != b.problem()
+        );
+        let tags = |stack: &Stack| match stack {
+            Stack::Encoder(encoder) => encoder.token_labels().map(<[String]>::to_vec),
+            _ => None,
         };
-        let other_labels = matches!((now.labels(), then.labels()), (Some(a), Some(b)) if a != b);
-        let fills_masks = |model: &super::Encoder| model.config().head.fills_masks();
+        let other_tags = matches!((tags(now), tags(then)), (Some(a), Some(b)) if a != b);
+        let fills_masks =
+            |stack: &Stack| matches!(stack, Stack::Encoder(e) if e.config().head.fills_masks());
+        // The output layers of heads of different kinds have one name.
+        let other_kind = now.labels().is_some() != then.labels().is_some()
+            && tags(now).is_some() != tags(then).is_some();
         let heads = [
-            (NewHead::Classifier, other_labels),
+            (NewHead::Classifier, other_classes || other_tags || other_kind),
             (NewHead::MaskedLm, fills_masks(now) && !fills_masks(then)),
         ];
         heads.into_iter().filter(|(_, is_new)| *is_new).map(|(head, _)| head).collect()
     }
 
-    /// The parameters of a classification head.
-    const CLASSIFIER: &str = "classifier.";
+    /// The parameters of classification heads.
+    const CLASSIFIERS: [&str; 2] = ["classifier.", "score."];
 }
 
 #[cfg(test)]
@@ -60,7 +83,7 @@ mod tests {
     }
 
     fn labels(names: [&str; 2]) -> EncoderHead {
-        EncoderHead::Classifier(names.map(String::from).to_vec())
+        EncoderHead::Classifier(names.map(String::from).to_vec().into())
     }
 
     fn values<'a>(model: &'a Model, name: &str) -> &'a [f32] {

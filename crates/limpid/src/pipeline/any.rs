@@ -18,6 +18,8 @@ pub enum Pipeline {
     Generator(Generator),
     /// An encoder-decoder.
     Translator(Translator),
+    /// A decoder with a classification head.
+    Classifier(Classifier),
     /// An encoder.
     Encoder {
         /// Every encoder gives embeddings.
@@ -36,6 +38,9 @@ impl Pipeline {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let loaded = Loaded::any(path.as_ref())?;
         let (fills, classifies) = match &loaded.model.stack {
+            Stack::Decoder(model) if model.labels().is_some() => {
+                return Ok(Self::Classifier(Classifier::new(loaded)));
+            }
             Stack::Decoder(_) => return Ok(Self::Generator(Generator::new(loaded)?)),
             Stack::EncoderDecoder(_) | Stack::Recurrent(_) => {
                 return Ok(Self::Translator(Translator::new(loaded)?));
@@ -55,6 +60,7 @@ impl Pipeline {
         match self {
             Self::Generator(generator) => generator.model(),
             Self::Translator(translator) => translator.model(),
+            Self::Classifier(classifier) => classifier.model(),
             Self::Encoder { embedder, .. } => embedder.model(),
         }
     }
@@ -64,6 +70,7 @@ impl Pipeline {
         match self {
             Self::Generator(generator) => generator.weights(),
             Self::Translator(translator) => translator.weights(),
+            Self::Classifier(classifier) => classifier.weights(),
             Self::Encoder { embedder, .. } => embedder.weights(),
         }
     }
@@ -73,6 +80,7 @@ impl Pipeline {
         match self {
             Self::Generator(generator) => generator.tokenizer(),
             Self::Translator(translator) => translator.tokenizer(),
+            Self::Classifier(classifier) => classifier.tokenizer(),
             Self::Encoder { embedder, .. } => embedder.tokenizer(),
         }
     }
@@ -82,6 +90,7 @@ impl Pipeline {
         match self {
             Self::Generator(generator) => generator.folder(),
             Self::Translator(translator) => translator.folder(),
+            Self::Classifier(classifier) => classifier.folder(),
             Self::Encoder { embedder, .. } => embedder.folder(),
         }
     }
@@ -91,6 +100,7 @@ impl Pipeline {
         match self {
             Self::Generator(generator) => generator.warnings(),
             Self::Translator(translator) => translator.warnings(),
+            Self::Classifier(classifier) => classifier.warnings(),
             Self::Encoder { embedder, .. } => embedder.warnings(),
         }
     }

@@ -1,23 +1,26 @@
 //! Classification of texts and pairs of texts.
 
-use super::loaded::{Loaded, LongText, Overlength, loaded_accessors};
+use super::loaded::{Loaded, LongText, Overlength, loaded_accessors, overlength};
 use crate::data::batch::EncodedText;
 use crate::encode::{Classification, Truncation, classify, classify_tokens};
 use crate::error::{Result, Task};
 use crate::model::Stack;
+use crate::model::config::Labels;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A label and its probability.
+/// A label and its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelScore {
     /// The label.
     pub label: String,
-    /// Its probability.
-    pub probability: f32,
+    /// Its probability; of a regression, its value.
+    pub score: f32,
 }
 
-/// An encoder (BERT) with a classification head.
+/// An encoder (BERT) or a decoder (GPT) with a classification head. Scores are those of the
+/// pipeline of `transformers`: probabilities that add up to 1, one by one where several labels may
+/// apply, values of a regression.
 ///
 /// ```
 /// # use limpid::model::{Model, config::{EncoderConfig, EncoderHead}};
@@ -25,7 +28,7 @@ pub struct LabelScore {
 /// # let folder = format!("limpid-doc-classifier-{}", std::process::id());
 /// # let folder = std::env::temp_dir().join(folder);
 /// # let tokenizer = word_tokenizer_for(["so good", "so bad"], Purpose::Encoder)?;
-/// # let head = EncoderHead::Classifier(vec!["negative".into(), "positive".into()]);
+/// # let head = EncoderHead::Classifier(vec!["negative".into(), "positive".into()].into());
 /// # let config = EncoderConfig::new(tokenizer.vocab_size(), 16, 1, 2, 8);
 /// # let config = EncoderConfig { head, ..config };
 /// # limpid::hub::save(&Model::new(config, 1)?, &folder)?;
@@ -33,7 +36,7 @@ pub struct LabelScore {
 /// let classifier = limpid::Classifier::load(&folder)?;
 /// for labels in classifier.classify(&["so good", "so bad"])? {
 ///     // All labels, the most likely first.
-///     assert!(labels[0].probability >= labels[1].probability);
+///     assert!(labels[0].score >= labels[1].score);
 /// }
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), limpid::error::Error>(())
@@ -49,7 +52,7 @@ impl Classifier {
     /// If the folder is not complete, or its model has no classification head
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let suits = |stack: &Stack| matches!(stack, Stack::Encoder(m) if m.labels().is_some());
+        let suits = |stack: &Stack| stack.labels().is_some();
         let loaded = Loaded::new(path.as_ref(), Task::Classification, suits)?;
         Ok(Self { loaded, truncation: Truncation::Error })
     }
@@ -67,14 +70,14 @@ impl Classifier {
         second: Option<&str>,
         long_text: LongText,
     ) -> Result<EncodedText> {
-        self.loaded.encoder(long_text.truncation()).tokenize(0, text, second)
+        self.loaded.classifier(long_text.truncation()).tokenize(0, text, second)
     }
 
     /// [`Classifier::classify`] of texts that were tokenized before.
     /// # Errors
     /// None, for what [`Classifier::tokenize`] gave.
     pub fn classify_tokens(&self, encoded: &[EncodedText]) -> Result<Vec<Vec<LabelScore>>> {
-        let found = classify_tokens(&self.loaded.encoder(self.truncation), encoded)?;
+        let found = classify_tokens(&self.loaded.classifier(self.truncation), encoded)?;
         Ok(self.ranked(found))
     }
 
@@ -85,10 +88,15 @@ impl Classifier {
 
     /// The labels, in the order of the model.
     pub fn labels(&self) -> &[String] {
-        self.loaded.encoder(self.truncation).model.labels().expect("checked by load")
+        &self.classes().names
     }
 
-    /// For each text all labels, the most likely first. A text gives the same in any batch.
+    /// The labels, and what they are to each other.
+    pub fn classes(&self) -> &Labels {
+        self.loaded.model.stack.labels().expect("checked by load")
+    }
+
+    /// For each text all labels, the largest score first. A text gives the same in any batch.
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) that names the text that cannot be used.
     pub fn classify<S: AsRef<str>>(&self, texts: &[S]) -> Result<Vec<Vec<LabelScore>>> {
@@ -109,21 +117,18 @@ impl Classifier {
     /// # Errors
     /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
     pub fn overlength(&self, text: &str, second: Option<&str>) -> Result<Option<Overlength>> {
-        self.loaded.overlength(self.truncation, text, second)
+        overlength(self.loaded.classifier(self.truncation).tokenize(0, text, second))
     }
 
     fn run(&self, texts: Vec<(String, Option<String>)>) -> Result<Vec<Vec<LabelScore>>> {
-        Ok(self.ranked(classify(&self.loaded.encoder(self.truncation), &texts)?))
+        Ok(self.ranked(classify(&self.loaded.classifier(self.truncation), &texts)?))
     }
 
     /// All labels of each text, the most likely first.
     fn ranked(&self, found: Vec<Classification>) -> Vec<Vec<LabelScore>> {
         let labels = self.labels();
         let ranked = |found: Classification| {
-            let score = |i: usize| LabelScore {
-                label: labels[i].clone(),
-                probability: found.probabilities[i],
-            };
+            let score = |i: usize| LabelScore { label: labels[i].clone(), score: found.scores[i] };
             found.ranked().into_iter().map(score).collect()
         };
         found.into_iter().map(ranked).collect()

@@ -52,7 +52,7 @@ impl Generator {
     /// If the folder is not complete, or its model cannot generate text
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let suits = |stack: &Stack| matches!(stack, Stack::Decoder(_));
+        let suits = |stack: &Stack| stack.language_model().is_some();
         Self::new(Loaded::new(path.as_ref(), Task::Generation, suits)?)
     }
 

@@ -1,6 +1,7 @@
 //! Loading: from a path to a model, its tokenizer and what was ignored on the way.
 
-use crate::encode::{TextEncoder, Truncation};
+use crate::data::batch::EncodedText;
+use crate::encode::{TextClassifier, TextEncoder, Truncation};
 use crate::error::{EncodeError, Error, InputProblem, PipelineError, Result, Task};
 use crate::hub::{self, Warning};
 use crate::model::config::EncoderHead;
@@ -42,7 +43,7 @@ pub enum LongText {
     /// It is an error.
     #[default]
     Error,
-    /// Its beginning is used. A pair of texts is an error all the same.
+    /// Its beginning is used. Of a pair of texts, the longer one is cut.
     Truncate,
 }
 
@@ -97,7 +98,7 @@ impl Loaded {
         model: Model,
         mut warnings: Vec<Warning>,
     ) -> Result<Arc<Self>> {
-        let tokenizer = hub::load_tokenizer(&folder)?;
+        let tokenizer = hub::load_tokenizer(&hub::tokenizer_folder(&folder))?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;
@@ -126,6 +127,12 @@ impl Loaded {
         TextEncoder { model, weights: self.weights(), tokenizer: &self.tokenizer, truncation }
     }
 
+    /// The sequence classifier.
+    pub fn classifier(&self, truncation: Truncation) -> TextClassifier<'_> {
+        let Model { stack, params, .. } = &self.model;
+        TextClassifier { model: stack, params, tokenizer: &self.tokenizer, truncation }
+    }
+
     /// By how many tokens a text, or a pair, is too long for the encoder.
     pub fn overlength(
         &self,
@@ -133,24 +140,32 @@ impl Loaded {
         text: &str,
         second: Option<&str>,
     ) -> Result<Option<Overlength>> {
-        match self.encoder(truncation).tokenize(0, text, second) {
-            Ok(_) => Ok(None),
-            Err(Error::Encode(EncodeError::Input {
-                problem: InputProblem::TooLong { tokens, max_tokens },
-                ..
-            })) => Ok(Some(Overlength { tokens, max_tokens })),
-            Err(error) => Err(error),
-        }
+        overlength(self.encoder(truncation).tokenize(0, text, second))
+    }
+}
+
+/// By how many tokens a text is too long that was tokenized.
+pub(super) fn overlength(tokenized: Result<EncodedText>) -> Result<Option<Overlength>> {
+    match tokenized {
+        Ok(_) => Ok(None),
+        Err(Error::Encode(EncodeError::Input {
+            problem: InputProblem::TooLong { tokens, max_tokens },
+            ..
+        })) => Ok(Some(Overlength { tokens, max_tokens })),
+        Err(error) => Err(error),
     }
 }
 
 /// What a model was made for.
 fn task_of(stack: &Stack) -> Task {
     match stack {
+        Stack::Decoder(decoder) if decoder.labels().is_some() => Task::Classification,
         Stack::Decoder(_) => Task::Generation,
         Stack::EncoderDecoder(_) | Stack::Recurrent(_) => Task::Translation,
         Stack::Encoder(encoder) => match encoder.config().head {
             EncoderHead::Classifier(_) => Task::Classification,
+            EncoderHead::TokenClassifier(_) => Task::TokenClassification,
+            EncoderHead::QuestionAnswering => Task::QuestionAnswering,
             EncoderHead::MaskedLm | EncoderHead::PreTraining => Task::FillMask,
             EncoderHead::Bare | EncoderHead::Pooler => Task::Embedding,
         },

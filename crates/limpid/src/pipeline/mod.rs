@@ -6,7 +6,10 @@
 //! | [`Translator`] | an encoder-decoder | translations, summaries |
 //! | [`Embedder`] | an encoder (BERT) | one vector per text |
 //! | [`FillMask`] | an encoder with a masked-language-modelling head | tokens at `[MASK]` |
-//! | [`Classifier`] | an encoder with a classification head | labels with probabilities |
+//! | [`Classifier`] | an encoder or a decoder with a classification head | labels with scores |
+//! | [`TokenClassifier`] | an encoder with a token-classification head | labelled words |
+//! | [`QuestionAnswerer`] | an encoder with a question-answering head | spans of a context |
+//! | [`Reranker`] | a cross-encoder: a classifier with one label | texts by relevance |
 //! | [`Pipeline`] | any folder | whichever of these its model can do |
 //! | [`Scorer`] | a decoder or an encoder-decoder | log-probabilities, loss, perplexity |
 //!
@@ -28,8 +31,11 @@ mod embedder;
 mod fill_mask;
 mod generator;
 mod loaded;
+mod question_answerer;
 mod request;
+mod reranker;
 mod scorer;
+mod token_classifier;
 mod translator;
 
 pub use any::Pipeline;
@@ -39,6 +45,9 @@ pub use embedder::{Embedder, EmbedderOptions};
 pub use fill_mask::FillMask;
 pub use generator::Generator;
 pub use loaded::{LongText, Overlength, model_folder};
+pub use question_answerer::QuestionAnswerer;
 pub use request::{GenerationRequest, TranslationRequest};
+pub use reranker::{Ranked, Reranker};
 pub use scorer::{Scorer, TextScore, TokenScore};
+pub use token_classifier::TokenClassifier;
 pub use translator::Translator;

@@ -70,10 +70,11 @@ pub struct Scorer {
 impl Scorer {
     /// Loads a model folder, or the model of a run folder.
     /// # Errors
-    /// If the folder is not complete, or its model is an encoder
+    /// If the folder is not complete, or its model is an encoder or a classifier
     /// ([`PipelineError::WrongModel`]).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let suits = |stack: &Stack| !matches!(stack, Stack::Encoder(_));
+        let suits =
+            |stack: &Stack| stack.language_model().is_some() || stack.translator().is_some();
         let loaded = Loaded::new(path.as_ref(), Task::Scoring, suits)?;
         let (config, warnings) = load_generation_config(&loaded.folder)?;
         let loaded = Loaded::with_warnings(loaded, warnings);

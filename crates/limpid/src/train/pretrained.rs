@@ -4,7 +4,7 @@ use super::config::{Pretrained, RunConfig, TaskKind};
 use super::warning::RunWarning;
 use crate::error::{Error, PretrainedError, Result};
 use crate::hub::{self, StackConfig};
-use crate::model::config::EncoderHead;
+use crate::model::config::{EncoderHead, ProblemType};
 use crate::model::{Model, NewHead};
 use limpid_tensor::params::ParamSpec;
 use serde_json::{Value, json};
@@ -15,7 +15,9 @@ pub(super) fn pretrained_labels(config: &RunConfig) -> Result<Option<Vec<String>
     let Some(folder) = &config.pretrained else { return Ok(None) };
     Ok(match Pretrained::read(folder, TaskKind::Classify)?.stack {
         StackConfig::Encoder(encoder) => match encoder.head {
-            EncoderHead::Classifier(labels) => Some(labels),
+            EncoderHead::Classifier(labels) if labels.problem() == ProblemType::SingleLabel => {
+                Some(labels.names)
+            }
             _ => None,
         },
         _ => None,

@@ -212,10 +212,10 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "layer-norm",
         title: "each row gets mean 0 and variance 1",
-        summary: "A row is normalised by its own mean and variance; batch norm, for comparison, \
+        summary: "A row is normalized by its own mean and variance; batch norm, for comparison, \
                   does it by column.",
         options: &[
-            rows("2 4 6 8", "the rows to normalise"),
+            rows("2 4 6 8", "the rows to normalize"),
             computed("gamma", ANY, "1 everywhere", "the learned scale γ, one for each column"),
             computed("beta", ANY, "0 everywhere", "the learned shift β, one for each column"),
             option(
@@ -252,7 +252,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         name: "residual",
-        title: "x + f(x), then normalise",
+        title: "x + f(x), then normalize",
         summary: "A sub-layer adds to its input, so gradients reach early layers undiminished; \
                   post-norm and pre-norm.",
         options: &[

@@ -175,6 +175,6 @@ fn number_of_vectors(sentence: &Sentence) -> Step {
         .misconception(
             "BERT has one vector per sentence",
             "one per token",
-            "[CLS] is the one that summarises the sentence, refined layer by layer",
+            "[CLS] is the one that summarizes the sentence, refined layer by layer",
         )
 }

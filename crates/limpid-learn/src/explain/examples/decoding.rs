@@ -111,7 +111,7 @@ struct Retrieved {
 
 impl Retrieved {
     fn new(query: f32, keys: &[f32], values: &[f32]) -> Self {
-        // 1/|q − k| normalised is the softmax of −ln|q − k|; where a key is hit, the limit: 0
+        // 1/|q − k| normalized is the softmax of −ln|q − k|; where a key is hit, the limit: 0
         // there, −∞ elsewhere.
         let is_hit = keys.contains(&query);
         let score = |key: &f32| match (is_hit, *key == query) {
@@ -244,7 +244,7 @@ pub fn decoding(args: &Arguments) -> Result<Walkthrough> {
                 named("T =", &temperatures),
                 temperatures.iter().map(|t| SamplingFilter { temperature: *t, ..none }).collect(),
             )),
-        Step::new("Top-k", "the k most likely words stay; their probabilities are renormalised")
+        Step::new("Top-k", "the k most likely words stay; their probabilities are renormalized")
             .table(table(
                 named("k =", &ks),
                 ks.iter().map(|k| SamplingFilter { top_k: Some(*k as usize), ..none }).collect(),

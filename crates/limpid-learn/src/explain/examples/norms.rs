@@ -1,4 +1,4 @@
-//! Layer normalisation compared with batch normalisation, and the residual connection.
+//! Layer normalization compared with batch normalization, and the residual connection.
 
 use super::{Walkthrough, strings, walkthrough};
 use crate::error::{ExampleError, Result};
@@ -45,14 +45,14 @@ pub fn layer_norm(args: &Arguments) -> Result<Walkthrough> {
                      sample. (A library's var() may divide by 3 and give 6.6667.)",
                 )
             }),
-        Step::new("Normalised", format!("x̂ = (x − μ) / √(σ² + ε),  ε = {}", short(eps)))
+        Step::new("Normalized", format!("x̂ = (x − μ) / √(σ² + ε),  ε = {}", short(eps)))
             .why(
                 "Mean 0 and variance 1, whatever the row was; ε avoids a division by 0 for a \
                  constant row.",
             )
             .table(Table::matrix("x̂", &names, &dims(c), &plain.y)),
         Step::new("Scale and shift", "y = γ·x̂ + β")
-            .why("Learned for each column, so that the model can undo the normalisation.")
+            .why("Learned for each column, so that the model can undo the normalization.")
             .table(Table::matrix(
                 "",
                 &strings(&["γ", "β"]),
@@ -63,7 +63,7 @@ pub fn layer_norm(args: &Arguments) -> Result<Walkthrough> {
         compared_with_batch_norm(&args.matrix("houses"))?,
     ];
     let introduction = format!(
-        "A row of {} is a word inside a model. Sums over many layers grow; layer normalisation \
+        "A row of {} is a word inside a model. Sums over many layers grow; layer normalization \
          gives every row mean 0 and variance 1, from its own numbers alone, then applies a learned \
          scale and shift.",
         plural(c, "number")
@@ -71,7 +71,7 @@ pub fn layer_norm(args: &Arguments) -> Result<Walkthrough> {
     Ok(walkthrough(introduction, steps))
 }
 
-/// The same table normalised by column (over the batch) and by row (over the features).
+/// The same table normalized by column (over the batch) and by row (over the features).
 fn compared_with_batch_norm(houses: &Matrix) -> Result<Step> {
     let (n, c) = (houses.rows(), houses.cols());
     let default = ["size", "rooms", "price"];
@@ -102,8 +102,8 @@ fn compared_with_batch_norm(houses: &Matrix) -> Result<Step> {
     .table(Table::matrix("batch norm: by column", &names, &features, &by_column))
     .table(Table::matrix("layer norm: by row", &names, &features, &by_row))
     .remark(
-        "For features in different units, normalise columns. The numbers of a word vector have no \
-         units, and the sentences of a batch are independent: there, normalise rows.",
+        "For features in different units, normalize columns. The numbers of a word vector have no \
+         units, and the sentences of a batch are independent: there, normalize rows.",
     ))
 }
 
@@ -142,7 +142,7 @@ pub fn residual(args: &Arguments) -> Result<Walkthrough> {
     ];
     let introduction = format!(
         "A sub-layer of a Transformer does not replace its input, it adds to it: x + f(x). Here f \
-         is the self-attention of {}, and the sum is normalised.",
+         is the self-attention of {}, and the sum is normalized.",
         words.join(", ")
     );
     Ok(walkthrough(introduction, steps))

@@ -237,7 +237,7 @@ fn norm_step(
     let c = x.cols();
     let step = Step::new(title, formula)
         .table(Table::matrix("sum", words, &dims(c), &x.plus(f)))
-        .table(Table::matrix("normalised", words, &dims(c), &y));
+        .table(Table::matrix("normalized", words, &dims(c), &y));
     (step, y)
 }
 

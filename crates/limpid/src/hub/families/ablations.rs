@@ -49,7 +49,7 @@ impl Family for LimpidGpt {
         let is_standard =
             c.options == DecoderConfig::STANDARD && c.variant == LayerVariant::STANDARD;
         let standard = DecoderConfig { variant: LayerVariant::STANDARD, ..c.clone() };
-        if is_standard || c.variant != variant || !gpt::fits(&standard) {
+        if is_standard || c.variant != variant || !gpt::fits(&standard) || c.labels().is_some() {
             return Ok(None);
         }
         let mut value = gpt::write(c);

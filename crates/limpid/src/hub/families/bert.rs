@@ -1,12 +1,13 @@
 //! `bert`: a post-norm encoder with learned positions and token types (`BertModel`,
-//! `BertForMaskedLM`, `BertForPreTraining`, `BertForSequenceClassification`).
+//! `BertForMaskedLM`, `BertForPreTraining`, `BertForSequenceClassification`,
+//! `BertForTokenClassification`, `BertForQuestionAnswering`).
 
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
 use crate::error::{Result, Tying};
-use crate::model::config::{EncoderHead, StackConfig};
+use crate::model::config::{EncoderHead, Labels, StackConfig};
 use Stored::Same;
 use serde_json::Value;
 
@@ -16,7 +17,9 @@ const CLASSES: Classes = &[
     ("BertModel", EncoderHead::Pooler),
     ("BertForMaskedLM", EncoderHead::MaskedLm),
     ("BertForPreTraining", EncoderHead::PreTraining),
-    ("BertForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ("BertForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+    ("BertForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+    ("BertForQuestionAnswering", EncoderHead::QuestionAnswering),
 ];
 
 const HEADS: &[Row] = &[
@@ -25,6 +28,7 @@ const HEADS: &[Row] = &[
     ("lm_head.norm", Same("cls.predictions.transform.LayerNorm")),
     ("next_sentence", Same("cls.seq_relationship")),
     ("classifier", Same("classifier")),
+    ("qa_outputs", Same("qa_outputs")),
 ];
 
 /// The output projection of the masked-LM head is the token embedding.
@@ -97,7 +101,7 @@ mod tests {
 
     fn parsed(change: impl Fn(&mut Value)) -> Result<EncoderConfig> {
         let labels = vec!["neg".to_string(), "pos".to_string()];
-        let head = EncoderHead::Classifier(labels);
+        let head = EncoderHead::Classifier(labels.into());
         let config = EncoderConfig { head, ..EncoderConfig::new(9, 8, 1, 2, 8) };
         let mut value = Bert.write(&config.into()).unwrap().unwrap();
         value["model_type"] = json!("bert");
@@ -117,7 +121,8 @@ mod tests {
     #[test]
     fn a_configuration_reads_back_as_it_was_written() {
         let config = parsed(|_| {}).unwrap();
-        assert_eq!(config.head, EncoderHead::Classifier(vec!["neg".into(), "pos".into()]));
+        let labels = vec!["neg".to_string(), "pos".to_string()];
+        assert_eq!(config.head, EncoderHead::Classifier(labels.into()));
         assert_eq!((config.layer_norm_eps, config.dropout), (1e-12, 0.0));
     }
 
@@ -130,30 +135,30 @@ mod tests {
             ("position_embedding_type", json!("relative_key")),
             ("is_decoder", json!(true)),
             ("tie_word_embeddings", json!(false)),
-            ("problem_type", json!("multi_label_classification")),
+            ("problem_type", json!("ranking")),
             ("hidden_act", json!("gelu_10")),
             ("id2label", json!({ "0": "a", "2": "b" })),
         ] {
             let error = refused(key, value);
             assert!(error.contains(key) || error.contains("gelu_10"), "{error}");
         }
-        let error =
-            parsed(|config| config["architectures"] = json!(["BertForTokenClassification"]))
-                .unwrap_err();
-        assert!(error.to_string().contains("BertForTokenClassification"), "{error}");
+        let error = parsed(|config| config["architectures"] = json!(["BertForMultipleChoice"]))
+            .unwrap_err();
+        assert!(error.to_string().contains("BertForMultipleChoice"), "{error}");
         let Error::InFile { source, .. } = error else { panic!("in a file") };
         assert!(matches!(
             *source,
             Error::Model(ModelError::UnsupportedArchitecture { supported, .. })
                 if supported.contains(&"BertForMaskedLM")
         ));
-        assert!(refused("id2label", json!({ "0": "a" })).contains("regression"));
+        assert!(refused("id2label", json!({ "0": "a" })).contains("at least two labels"));
     }
 
     #[test]
     fn labels_default_to_two_and_all_activations_are_read() {
         let unnamed = parsed(|config| config["id2label"] = Value::Null).unwrap();
-        assert_eq!(unnamed.head, EncoderHead::Classifier(vec!["LABEL_0".into(), "LABEL_1".into()]));
+        let labels = ["LABEL_0", "LABEL_1"].map(String::from).to_vec();
+        assert_eq!(unnamed.head, EncoderHead::Classifier(labels.into()));
         for name in ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"] {
             assert!(parsed(|config| config["hidden_act"] = json!(name)).is_ok(), "{name}");
         }

@@ -1,8 +1,10 @@
 //! `camembert`: RoBERTa under another name (`CamembertModel`, `CamembertForMaskedLM`,
-//! `CamembertForSequenceClassification`). Below a head the base model is called `roberta` here too.
+//! `CamembertForSequenceClassification`,
+//! `CamembertForTokenClassification`, `CamembertForQuestionAnswering`).
+//! Below a head the base model is called `roberta` here too.
 
 use super::roberta::Roberta;
-use crate::model::config::EncoderHead;
+use crate::model::config::{EncoderHead, Labels};
 
 pub(super) const CAMEMBERT: Roberta = Roberta {
     model_type: "camembert",
@@ -10,6 +12,8 @@ pub(super) const CAMEMBERT: Roberta = Roberta {
     classes: &[
         ("CamembertModel", EncoderHead::Pooler),
         ("CamembertForMaskedLM", EncoderHead::MaskedLm),
-        ("CamembertForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+        ("CamembertForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+        ("CamembertForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+        ("CamembertForQuestionAnswering", EncoderHead::QuestionAnswering),
     ],
 };

@@ -1,5 +1,6 @@
 //! `distilbert`: BERT without token types and pooler (`DistilBertModel`, `DistilBertForMaskedLM`,
-//! `DistilBertForSequenceClassification`).
+//! `DistilBertForSequenceClassification`,
+//! `DistilBertForTokenClassification`, `DistilBertForQuestionAnswering`).
 //!
 //! A classifier has a layer with ReLU of its own, on the first token. Its `config.json` has names
 //! of its own, and ε of the norms is not in it.
@@ -9,7 +10,7 @@ use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
 use crate::error::{Result, Tying};
-use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use crate::model::config::{EncoderConfig, EncoderHead, Labels, StackConfig};
 use crate::nn::Named;
 use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
@@ -22,7 +23,9 @@ const MODEL_TYPE: &str = "distilbert";
 const CLASSES: Classes = &[
     ("DistilBertModel", EncoderHead::Bare),
     ("DistilBertForMaskedLM", EncoderHead::MaskedLm),
-    ("DistilBertForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ("DistilBertForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+    ("DistilBertForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+    ("DistilBertForQuestionAnswering", EncoderHead::QuestionAnswering),
 ];
 
 const LAYER_NORM_EPS: f32 = 1e-12;
@@ -48,6 +51,7 @@ const HEADS: &[Row] = &[
     ("lm_head.norm", Same("vocab_layer_norm")),
     ("pooler", Same("pre_classifier")),
     ("classifier", Same("classifier")),
+    ("qa_outputs", Same("qa_outputs")),
 ];
 
 /// The output projection of the masked-LM head is the token embedding.

@@ -1,5 +1,6 @@
 //! `electra`: BERT without a pooler, whose embeddings may be narrower than the model
-//! (`ElectraModel`, `ElectraForMaskedLM`, `ElectraForSequenceClassification`).
+//! (`ElectraModel`, `ElectraForMaskedLM`, `ElectraForSequenceClassification`,
+//! `ElectraForTokenClassification`, `ElectraForQuestionAnswering`).
 //!
 //! Both of its models are here: the generator, which predicts masked tokens, and the discriminator
 //! as an encoder and a classifier. The head that tells replaced tokens from original ones
@@ -9,8 +10,9 @@ use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
+use super::roberta;
 use crate::error::{Result, Tying};
-use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use crate::model::config::{EncoderConfig, EncoderHead, Labels, StackConfig};
 use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
@@ -22,15 +24,17 @@ const MODEL_TYPE: &str = "electra";
 const CLASSES: Classes = &[
     ("ElectraModel", EncoderHead::Bare),
     ("ElectraForMaskedLM", EncoderHead::MaskedLm),
-    ("ElectraForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ("ElectraForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+    ("ElectraForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+    ("ElectraForQuestionAnswering", EncoderHead::QuestionAnswering),
 ];
 
 const HEADS: &[Row] = &[
     ("lm_head.bias", Same("generator_lm_head.bias")),
     ("lm_head.dense", Same("generator_predictions.dense")),
     ("lm_head.norm", Same("generator_predictions.LayerNorm")),
-    ("pooler", Same("classifier.dense")),
-    ("classifier", Same("classifier.out_proj")),
+    ("classifier", Same("classifier")),
+    ("qa_outputs", Same("qa_outputs")),
 ];
 
 /// The output projection of the masked-LM head is the token embedding.
@@ -80,9 +84,15 @@ impl Family for Electra {
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
+        let heads = match config {
+            StackConfig::Encoder(c) if matches!(c.head, EncoderHead::Classifier(_)) => {
+                roberta::CLASSIFIER
+            }
+            _ => HEADS,
+        };
         Layout {
             ignored: &["embeddings.position_ids", "generator_lm_head.weight"],
-            ..encoder::layout(config, &["electra."], HEADS, COPIES)
+            ..encoder::layout(config, &["electra."], heads, COPIES)
         }
     }
 }

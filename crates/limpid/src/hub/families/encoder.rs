@@ -3,17 +3,14 @@
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::heads;
 use crate::error::{ModelError, Result};
 use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
 use crate::nn::Named;
 use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
 use std::mem::discriminant;
-
-/// More labels than this need names.
-const MAX_UNNAMED_LABELS: usize = 1 << 16;
 
 /// The modules of the encoder and its pooler.
 const MODULES: &[Row] = &[
@@ -35,7 +32,7 @@ const MODULES: &[Row] = &[
 ];
 
 /// The classes of `transformers` that a family has, each with its head: the base model first, with
-/// a pooler if its weights may have one, and a classifier without its labels.
+/// a pooler if its weights may have one, and classifiers without their labels.
 pub(super) type Classes = &'static [(&'static str, EncoderHead)];
 
 /// The head that `architectures` names; the base model where it names none.
@@ -46,9 +43,10 @@ pub(super) fn read_head(keys: &mut Keys, classes: Classes) -> Result<EncoderHead
     };
     match classes.iter().find(|(name, _)| *name == class) {
         Some((_, EncoderHead::Classifier(_))) => {
-            let supported = [Value::Null, json!("single_label_classification")];
-            keys.must_be_one_of("problem_type", &supported)?;
-            labels(keys).map(EncoderHead::Classifier)
+            heads::read_labels(keys).map(EncoderHead::Classifier)
+        }
+        Some((_, EncoderHead::TokenClassifier(_))) => {
+            heads::read_names(keys).map(EncoderHead::TokenClassifier)
         }
         Some((_, head)) => Ok(head.clone()),
         None => {
@@ -131,38 +129,6 @@ pub(super) fn without_missing_pooler(
     }
 }
 
-/// `id2label`, or as many unnamed labels as `num_labels` says: two where it is missing, as in
-/// `transformers`.
-fn labels(keys: &mut Keys) -> Result<Vec<String>> {
-    let labels: Vec<String> = match keys.map.remove("id2label") {
-        None | Some(Value::Null) => {
-            let count = keys.optional_size("num_labels")?.unwrap_or(2);
-            if count > MAX_UNNAMED_LABELS {
-                let expected = "at most 65536 labels";
-                return Err(keys.wrong("num_labels", &json!(count), expected));
-            }
-            (0..count).map(|i| format!("LABEL_{i}")).collect()
-        }
-        Some(found) => {
-            let label = |map: &Map<String, Value>, i: usize| {
-                map.get(&i.to_string())?.as_str().map(String::from)
-            };
-            let all =
-                found.as_object().and_then(|map| (0..map.len()).map(|i| label(map, i)).collect());
-            let expected = "a label for each of \"0\", \"1\", …";
-            all.ok_or_else(|| keys.wrong("id2label", &found, expected))?
-        }
-    };
-    let mut seen = BTreeSet::new();
-    if let Some(label) = labels.iter().find(|label| !seen.insert(*label)) {
-        return Err(keys.error(ModelError::DuplicateLabel { label: label.clone() }));
-    }
-    match labels.len() {
-        1 => Err(keys.error(ModelError::Regression)),
-        _ => Ok(labels),
-    }
-}
-
 /// Reads the keys of the encoder, with the positions and the masked-LM head of BERT;
 /// `pad_token_id` is the default of the family.
 pub(super) fn read(
@@ -227,15 +193,11 @@ pub(super) fn write(c: &EncoderConfig, class: &str) -> Value {
     value
 }
 
-/// Writes the keys of a classifier's labels.
+/// Writes the keys of the labels of a head.
 pub(super) fn write_labels(value: &mut Value, head: &EncoderHead) {
-    if let EncoderHead::Classifier(labels) = head {
-        let ids = labels.iter().enumerate();
-        let id2label: Map<_, _> = ids.map(|(i, label)| (i.to_string(), json!(label))).collect();
-        let ids = labels.iter().enumerate();
-        let label2id: Map<_, _> = ids.map(|(i, label)| (label.clone(), json!(i))).collect();
-        value["id2label"] = id2label.into();
-        value["label2id"] = label2id.into();
-        value["problem_type"] = json!("single_label_classification");
+    match head {
+        EncoderHead::Classifier(labels) => heads::write_labels(value, labels),
+        EncoderHead::TokenClassifier(labels) => heads::write_names(value, labels),
+        _ => {}
     }
 }

@@ -1,7 +1,9 @@
-//! `gemma`: Llama with GELU, scaled embeddings and norms of 1 + γ (`GemmaForCausalLM`).
+//! `gemma`: Llama with GELU, scaled embeddings and norms of 1 + γ (`GemmaForCausalLM`,
+//! `GemmaForSequenceClassification`).
 
 use super::super::keys::Keys;
 use super::super::layout::Layout;
+use super::heads::DecoderClasses;
 use super::{Family, llama_like};
 use crate::error::Result;
 use crate::model::config::{EmbeddingScale, StackConfig, Tie};
@@ -11,13 +13,18 @@ use serde_json::{Value, json};
 
 pub(super) struct Gemma;
 
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["GemmaForCausalLM", "GemmaModel", "GemmaForSequenceClassification"],
+    pad_token_id: Some(0),
+};
+
 impl Family for Gemma {
     fn model_type(&self) -> &'static str {
         "gemma"
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["GemmaForCausalLM", "GemmaModel"])?;
+        let head = CLASSES.read(keys)?;
         let defaults = llama_like::Defaults {
             tie: Tie::Shared,
             activation: Activation::GeluTanh,
@@ -42,6 +49,7 @@ impl Family for Gemma {
         }
         config.options.normalization = Normalization::RmsOnePlus;
         config.scale_embedding = EmbeddingScale::SqrtWidth;
+        config.head = head;
         Ok(config.into())
     }
 
@@ -57,7 +65,8 @@ impl Family for Gemma {
         if c.scale_embedding != EmbeddingScale::SqrtWidth {
             return Ok(None);
         }
-        Ok(llama_like::write(c, "GemmaForCausalLM", fits).map(|mut value| {
+        Ok(llama_like::write(c, fits).map(|mut value| {
+            CLASSES.write(&mut value, c);
             value["hidden_activation"] = value["hidden_act"].clone();
             value["attention_bias"] = json!(attention == Bias::Added);
             value

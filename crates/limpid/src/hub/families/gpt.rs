@@ -3,7 +3,7 @@
 use super::super::keys::Keys;
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use crate::error::{Result, Tying};
-use crate::model::config::{DecoderConfig, EmbeddingScale, Tie};
+use crate::model::config::{DecoderConfig, DecoderHead, EmbeddingScale, Tie};
 use crate::nn::{Bias, LayerVariant, NormPlacement};
 use Stored::{Same, Transposed};
 use limpid_tensor::kernels::activation::Activation;
@@ -84,6 +84,7 @@ pub(super) fn read(
         output_bias: Bias::None,
         options: DecoderConfig::STANDARD,
         variant: LayerVariant::STANDARD,
+        head: DecoderHead::LanguageModel,
     })
 }
 

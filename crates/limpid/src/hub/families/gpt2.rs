@@ -1,7 +1,9 @@
-//! `gpt2`: a pre-norm decoder with learned positions (`GPT2LMHeadModel`).
+//! `gpt2`: a pre-norm decoder with learned positions (`GPT2LMHeadModel`,
+//! `GPT2ForSequenceClassification`).
 
 use super::super::keys::Keys;
 use super::super::layout::Layout;
+use super::heads::{DecoderClasses, with_decoder_head};
 use super::{Family, gpt};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, StackConfig};
@@ -10,6 +12,11 @@ use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct Gpt2;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["GPT2LMHeadModel", "GPT2Model", "GPT2ForSequenceClassification"],
+    pad_token_id: None,
+};
 
 impl Family for Gpt2 {
     fn model_type(&self) -> &'static str {
@@ -21,7 +28,7 @@ impl Family for Gpt2 {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["GPT2LMHeadModel", "GPT2Model"])?;
+        let head = CLASSES.read(keys)?;
         keys.must_be("scale_attn_weights", &json!(true))?;
         let by_layer = keys.flag("scale_attn_by_inverse_layer_idx")?.unwrap_or(false);
         keys.must_be("add_cross_attention", &json!(false))?;
@@ -31,6 +38,7 @@ impl Family for Gpt2 {
         if by_layer {
             config.options.scaling = Scaling::SqrtWidthByLayer;
         }
+        config.head = head;
         Ok(config.into())
     }
 
@@ -44,12 +52,12 @@ impl Family for Gpt2 {
         }
         let mut value = gpt::write(c);
         value["scale_attn_by_inverse_layer_idx"] = json!(by_layer);
-        value["architectures"] = json!(["GPT2LMHeadModel"]);
+        CLASSES.write(&mut value, c);
         value["activation_function"] = json!(c.activation_function.name());
         Ok(Some(value))
     }
 
-    fn layout(&self, _: &StackConfig) -> Layout {
-        gpt::layout(gpt::GPT2)
+    fn layout(&self, config: &StackConfig) -> Layout {
+        with_decoder_head(gpt::layout(gpt::GPT2), config)
     }
 }

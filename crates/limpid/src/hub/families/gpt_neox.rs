@@ -1,8 +1,10 @@
 //! `gpt_neox`: GPT-NeoX and Pythia, with attention and feed-forward network side by side and rotary
-//! positions on a quarter of each head (`GPTNeoXForCausalLM`).
+//! positions on a quarter of each head (`GPTNeoXForCausalLM`,
+//! `GPTNeoXForSequenceClassification`).
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::heads::{DecoderClasses, with_decoder_head};
 use super::{Family, rope};
 use crate::error::{Result, Tying};
 use crate::model::config::{DecoderConfig, EmbeddingScale, StackConfig, Tie};
@@ -15,6 +17,11 @@ use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct GptNeoX;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["GPTNeoXForCausalLM", "GPTNeoXModel", "GPTNeoXForSequenceClassification"],
+    pad_token_id: None,
+};
 
 const MODULES: &[Row] = &[
     ("token_embedding", Same("embed_in")),
@@ -58,7 +65,7 @@ impl Family for GptNeoX {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["GPTNeoXForCausalLM", "GPTNeoXModel"])?;
+        let head = CLASSES.read(keys)?;
         let positions = keys.optional_size("max_position_embeddings")?.unwrap_or(2048);
         let rotary = read_rotary(keys, positions)?;
         let is_parallel = keys.flag("use_parallel_residual")?.unwrap_or(true);
@@ -98,6 +105,7 @@ impl Family for GptNeoX {
                 block: if is_parallel { Block::Parallel } else { Block::Sequential },
                 ..LayerVariant::STANDARD
             },
+            head,
         }
         .into())
     }
@@ -119,7 +127,6 @@ impl Family for GptNeoX {
             return Ok(None);
         }
         let mut value = json!({
-            "architectures": ["GPTNeoXForCausalLM"],
             "vocab_size": c.vocab_size,
             "hidden_size": c.hidden_size,
             "intermediate_size": c.intermediate_size,
@@ -140,11 +147,12 @@ impl Family for GptNeoX {
             "torch_dtype": "float32",
         });
         rope::write(&mut value, &rotary);
+        CLASSES.write(&mut value, c);
         Ok(Some(value))
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {
-        Layout {
+        let layout = Layout {
             heads: super::llama_like::heads(config),
             prefix: "gpt_neox.",
             other_prefixes: &[""],
@@ -154,6 +162,7 @@ impl Family for GptNeoX {
             copies: COPIES,
             // Causal masks and frequencies, which old files hold.
             ignored: &["attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"],
-        }
+        };
+        with_decoder_head(layout, config)
     }
 }

@@ -1,7 +1,9 @@
-//! `llama`: Llama 1 to 3 and the many models of its shape (`LlamaForCausalLM`).
+//! `llama`: Llama 1 to 3 and the many models of its shape (`LlamaForCausalLM`,
+//! `LlamaForSequenceClassification`).
 
 use super::super::keys::Keys;
 use super::super::layout::Layout;
+use super::heads::DecoderClasses;
 use super::{Family, llama_like};
 use crate::error::Result;
 use crate::model::config::{EmbeddingScale, StackConfig};
@@ -9,6 +11,11 @@ use crate::nn::{Bias, HeadNorm, Normalization, Windows};
 use serde_json::{Value, json};
 
 pub(super) struct Llama;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["LlamaForCausalLM", "LlamaModel", "LlamaForSequenceClassification"],
+    pad_token_id: None,
+};
 
 impl Family for Llama {
     fn model_type(&self) -> &'static str {
@@ -20,9 +27,10 @@ impl Family for Llama {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["LlamaForCausalLM", "LlamaModel"])?;
+        let head = CLASSES.read(keys)?;
         let mut config = llama_like::read(keys, llama_like::DEFAULTS)?;
         llama_like::read_biases(keys, &mut config)?;
+        config.head = head;
         Ok(config.into())
     }
 
@@ -38,7 +46,8 @@ impl Family for Llama {
         if c.scale_embedding != EmbeddingScale::One {
             return Ok(None);
         }
-        Ok(llama_like::write(c, "LlamaForCausalLM", fits).map(|mut value| {
+        Ok(llama_like::write(c, fits).map(|mut value| {
+            CLASSES.write(&mut value, c);
             value["attention_bias"] = json!(attention == Bias::Added);
             value["mlp_bias"] = json!(ffn == Bias::Added);
             value

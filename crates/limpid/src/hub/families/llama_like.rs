@@ -3,6 +3,7 @@
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored, TiedCopy};
+use super::heads::with_decoder_head;
 use super::rope;
 use crate::error::{Result, Tying};
 use crate::model::config::{DecoderConfig, StackConfig, Tie};
@@ -32,7 +33,7 @@ pub(super) const COPIES: &[TiedCopy] = &[TiedCopy {
 
 /// Where its files store a decoder.
 pub(super) fn layout(config: &StackConfig) -> Layout {
-    Layout {
+    let layout = Layout {
         heads: heads(config),
         prefix: "model.",
         other_prefixes: &[""],
@@ -41,7 +42,8 @@ pub(super) fn layout(config: &StackConfig) -> Layout {
         old_suffixes: &[],
         copies: COPIES,
         ignored: &["rotary_emb.inv_freq"],
-    }
+    };
+    with_decoder_head(layout, config)
 }
 
 /// Heads of queries, and of keys and values.
@@ -121,7 +123,7 @@ pub(super) struct Expressible {
 }
 
 /// The keys that all have, if the family's files can hold the decoder.
-pub(super) fn write(c: &DecoderConfig, class: &str, fits: Expressible) -> Option<Value> {
+pub(super) fn write(c: &DecoderConfig, fits: Expressible) -> Option<Value> {
     let standard = DecoderConfig::llama(1, 1, 1, [1, 1], [1, 1]);
     let attention = AttentionOptions {
         kv_heads: c.variant.attention.kv_heads,
@@ -148,7 +150,6 @@ pub(super) fn write(c: &DecoderConfig, class: &str, fits: Expressible) -> Option
         return None;
     }
     let mut value = json!({
-        "architectures": [class],
         "vocab_size": c.vocab_size,
         "hidden_size": c.hidden_size,
         "intermediate_size": c.intermediate_size,

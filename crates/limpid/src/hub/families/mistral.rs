@@ -1,7 +1,9 @@
-//! `mistral`: Llama with a sliding window on every layer (`MistralForCausalLM`).
+//! `mistral`: Llama with a sliding window on every layer (`MistralForCausalLM`,
+//! `MistralForSequenceClassification`).
 
 use super::super::keys::Keys;
 use super::super::layout::Layout;
+use super::heads::DecoderClasses;
 use super::{Family, llama_like};
 use crate::error::Result;
 use crate::model::config::{EmbeddingScale, StackConfig};
@@ -9,6 +11,11 @@ use crate::nn::{Bias, HeadNorm, Normalization, Windows};
 use serde_json::{Value, json};
 
 pub(super) struct Mistral;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["MistralForCausalLM", "MistralModel", "MistralForSequenceClassification"],
+    pad_token_id: None,
+};
 
 impl Family for Mistral {
     fn model_type(&self) -> &'static str {
@@ -20,7 +27,7 @@ impl Family for Mistral {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["MistralForCausalLM", "MistralModel"])?;
+        let head = CLASSES.read(keys)?;
         // Missing is 4,096, null is no window.
         let tokens = match keys.map.contains_key("sliding_window") {
             true => keys.optional_size("sliding_window")?,
@@ -30,6 +37,7 @@ impl Family for Mistral {
         let mut config = llama_like::read(keys, defaults)?;
         config.variant.attention.windows =
             tokens.map_or(Windows::None, |tokens| Windows::From { layer: 0, tokens });
+        config.head = head;
         Ok(config.into())
     }
 
@@ -50,7 +58,8 @@ impl Family for Mistral {
         if c.scale_embedding != EmbeddingScale::One {
             return Ok(None);
         }
-        Ok(llama_like::write(c, "MistralForCausalLM", fits).map(|mut value| {
+        Ok(llama_like::write(c, fits).map(|mut value| {
+            CLASSES.write(&mut value, c);
             value["sliding_window"] = json!(tokens);
             value
         }))

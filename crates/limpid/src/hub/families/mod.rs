@@ -16,6 +16,7 @@ mod gemma;
 mod gpt;
 mod gpt2;
 mod gpt_neox;
+mod heads;
 mod limpid_rnn;
 mod llama;
 mod llama_like;

@@ -1,6 +1,7 @@
 //! `modernbert`: a pre-norm encoder with rotary positions of two wavelengths, windows between
 //! layers that see all, and gated feed-forward networks (`ModernBertModel`,
-//! `ModernBertForMaskedLM`, `ModernBertForSequenceClassification`).
+//! `ModernBertForMaskedLM`, `ModernBertForSequenceClassification`,
+//! `ModernBertForTokenClassification`, `ModernBertForQuestionAnswering`).
 //!
 //! Keys of older versions are written, which every version reads.
 
@@ -9,7 +10,9 @@ use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
 use crate::error::{Result, Tying};
-use crate::model::config::{EncoderConfig, EncoderHead, ModernLayers, StackConfig};
+use crate::model::config::{
+    ClassifierPooling, EncoderConfig, EncoderHead, Labels, ModernLayers, StackConfig,
+};
 use crate::nn::{Bias, Named, RopeScaling, RotaryOptions, Windows};
 use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
@@ -22,7 +25,9 @@ const MODEL_TYPE: &str = "modernbert";
 const CLASSES: Classes = &[
     ("ModernBertModel", EncoderHead::Bare),
     ("ModernBertForMaskedLM", EncoderHead::MaskedLm),
-    ("ModernBertForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ("ModernBertForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+    ("ModernBertForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+    ("ModernBertForQuestionAnswering", EncoderHead::QuestionAnswering),
 ];
 
 const MODULES: &[Row] = &[
@@ -44,6 +49,7 @@ const HEADS: &[Row] = &[
     ("pooler", Same("head.dense")),
     ("pooler_norm", Same("head.norm")),
     ("classifier", Same("classifier")),
+    ("qa_outputs", Same("classifier")),
 ];
 
 /// The output projection of the masked-LM head is the token embedding.
@@ -156,10 +162,7 @@ impl Family for ModernBert {
             keys.rate(key)?;
         }
         let head = encoder::read_head(keys, CLASSES)?;
-        match head {
-            EncoderHead::Classifier(_) => keys.must_be("classifier_pooling", &json!("cls"))?,
-            _ => drop(keys.map.remove("classifier_pooling")),
-        }
+        let pooling = keys.optional_named("classifier_pooling")?;
         let [activation, head_act] = [
             keys.optional_named("hidden_activation")?.unwrap_or(Activation::Gelu),
             keys.optional_named("classifier_activation")?.unwrap_or(Activation::Gelu),
@@ -175,6 +178,7 @@ impl Family for ModernBert {
             ffn_bias: read_bias(keys, "mlp_bias", Bias::None)?,
             head_bias: read_bias(keys, "classifier_bias", Bias::None)?,
             lm_bias: read_bias(keys, "decoder_bias", Bias::Added)?,
+            classifier_pooling: pooling.unwrap_or(ClassifierPooling::Cls),
         };
         let positions = keys.optional_size("max_position_embeddings")?.unwrap_or(8192);
         Ok(StackConfig::Encoder(EncoderConfig {
@@ -228,7 +232,7 @@ impl Family for ModernBert {
             "num_attention_heads": c.num_attention_heads,
             "hidden_activation": c.hidden_act.name(),
             "classifier_activation": c.pooler_act.name(),
-            "classifier_pooling": "cls",
+            "classifier_pooling": modern.classifier_pooling.name(),
             "max_position_embeddings": c.max_position_embeddings,
             "norm_eps": short(c.layer_norm_eps),
             "norm_bias": is_added(modern.norm_bias),

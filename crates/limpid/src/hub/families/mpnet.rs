@@ -1,5 +1,6 @@
 //! `mpnet`: RoBERTa without token types, with biases of relative positions that all layers share
-//! (`MPNetModel`, `MPNetForMaskedLM`, `MPNetForSequenceClassification`).
+//! (`MPNetModel`, `MPNetForMaskedLM`, `MPNetForSequenceClassification`,
+//! `MPNetForTokenClassification`, `MPNetForQuestionAnswering`).
 //!
 //! Its positions begin at 2, behind token 1 of padding, whatever `pad_token_id` says.
 
@@ -9,7 +10,7 @@ use super::Family;
 use super::encoder::{self, Classes};
 use super::roberta;
 use crate::error::Result;
-use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use crate::model::config::{EncoderConfig, EncoderHead, Labels, StackConfig};
 use crate::nn::RelativeOptions;
 use Stored::{Same, Stacked};
 use limpid_tensor::kernels::activation::Activation;
@@ -22,7 +23,9 @@ const MODEL_TYPE: &str = "mpnet";
 const CLASSES: Classes = &[
     ("MPNetModel", EncoderHead::Pooler),
     ("MPNetForMaskedLM", EncoderHead::MaskedLm),
-    ("MPNetForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+    ("MPNetForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+    ("MPNetForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+    ("MPNetForQuestionAnswering", EncoderHead::QuestionAnswering),
 ];
 
 /// `transformers` has these numbers in its code.

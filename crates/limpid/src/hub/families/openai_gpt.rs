@@ -1,10 +1,12 @@
-//! `openai-gpt`: GPT-1, a post-norm decoder without a final norm (`OpenAIGPTLMHeadModel`).
+//! `openai-gpt`: GPT-1, a post-norm decoder without a final norm (`OpenAIGPTLMHeadModel`,
+//! `OpenAIGPTForSequenceClassification`).
 //!
 //! Its feed-forward layers have four times the width of the model, and it has three activations;
 //! "gelu" is the tanh approximation.
 
 use super::super::keys::Keys;
 use super::super::layout::Layout;
+use super::heads::{DecoderClasses, with_decoder_head};
 use super::{Family, gpt};
 use crate::error::{ModelError, Result};
 use crate::model::config::{DecoderConfig, StackConfig};
@@ -13,6 +15,11 @@ use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct OpenAiGpt;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["OpenAIGPTLMHeadModel", "OpenAIGPTModel", "OpenAIGPTForSequenceClassification"],
+    pad_token_id: None,
+};
 
 const MODEL_TYPE: &str = "openai-gpt";
 const ACTIVATIONS: &[&str] = &["gelu_new", "relu", "silu"];
@@ -27,7 +34,7 @@ impl Family for OpenAiGpt {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["OpenAIGPTLMHeadModel", "OpenAIGPTModel"])?;
+        let head = CLASSES.read(keys)?;
         let activation = match keys.optional_named("activation_function")? {
             Some(activation) => activation,
             None => match keys.map.get("afn").and_then(Value::as_str) {
@@ -38,7 +45,8 @@ impl Family for OpenAiGpt {
                 _ => keys.optional_named("afn")?.unwrap_or(Activation::GeluTanh),
             },
         };
-        gpt::read(keys, NormPlacement::Post, activation).map(StackConfig::from)
+        let config = gpt::read(keys, NormPlacement::Post, activation)?;
+        Ok(DecoderConfig { head, ..config }.into())
     }
 
     fn write(&self, config: &StackConfig) -> Result<Option<Value>> {
@@ -56,12 +64,12 @@ impl Family for OpenAiGpt {
             return Err(ModelError::FeedForwardNotInFamily { model_type, found, width }.into());
         }
         let mut value = gpt::write(c);
-        value["architectures"] = json!(["OpenAIGPTLMHeadModel"]);
+        CLASSES.write(&mut value, c);
         value["afn"] = json!(if name == "gelu_new" { "gelu" } else { name });
         Ok(Some(value))
     }
 
-    fn layout(&self, _: &StackConfig) -> Layout {
-        gpt::layout(gpt::GPT1)
+    fn layout(&self, config: &StackConfig) -> Layout {
+        with_decoder_head(gpt::layout(gpt::GPT1), config)
     }
 }

@@ -1,10 +1,12 @@
-//! `opt`: a decoder with learned positions from row 2 of their table on (`OPTForCausalLM`).
+//! `opt`: a decoder with learned positions from row 2 of their table on (`OPTForCausalLM`,
+//! `OPTForSequenceClassification`).
 //!
 //! With `do_layer_norm_before` false its norms stand after the residual additions and there is none
 //! after the last layer, as in OPT-350m, whose narrower embeddings are refused.
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored};
+use super::heads::DecoderClasses;
 use super::{Family, llama_like};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, EmbeddingScale, StackConfig, Tie};
@@ -14,6 +16,11 @@ use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct Opt;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["OPTForCausalLM", "OPTModel", "OPTForSequenceClassification"],
+    pad_token_id: Some(1),
+};
 
 /// Rows of the position table before that of the first token.
 const POSITION_OFFSET: usize = 2;
@@ -43,7 +50,7 @@ impl Family for Opt {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["OPTForCausalLM", "OPTModel"])?;
+        let head = CLASSES.read(keys)?;
         let hidden_size = keys.size("hidden_size")?;
         keys.must_be_one_of("word_embed_proj_dim", &[json!(hidden_size), json!(null)])?;
         keys.must_be("layer_norm_elementwise_affine", &json!(true))?;
@@ -83,6 +90,7 @@ impl Family for Opt {
             output_bias: Bias::None,
             options: DecoderConfig::STANDARD,
             variant: variant(bias),
+            head,
         }
         .into())
     }
@@ -99,8 +107,7 @@ impl Family for Opt {
         if !fits {
             return Ok(None);
         }
-        Ok(Some(json!({
-            "architectures": ["OPTForCausalLM"],
+        let mut value = json!({
             "vocab_size": c.vocab_size,
             "hidden_size": c.hidden_size,
             "word_embed_proj_dim": c.hidden_size,
@@ -120,7 +127,9 @@ impl Family for Opt {
             "eos_token_id": null,
             "pad_token_id": null,
             "torch_dtype": "float32",
-        })))
+        });
+        CLASSES.write(&mut value, c);
+        Ok(Some(value))
     }
 
     fn layout(&self, config: &StackConfig) -> Layout {

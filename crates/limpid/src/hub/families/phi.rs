@@ -1,8 +1,10 @@
 //! `phi`: Phi-1 to Phi-2, with attention and feed-forward network side by side behind one norm
-//! (`PhiForCausalLM`).
+//! (`PhiForCausalLM`,
+//! `PhiForSequenceClassification`).
 
 use super::super::keys::{Keys, short};
 use super::super::layout::{Layout, Row, Stored};
+use super::heads::DecoderClasses;
 use super::{Family, llama_like, rope};
 use crate::error::Result;
 use crate::model::config::{DecoderConfig, EmbeddingScale, StackConfig, Tie};
@@ -14,6 +16,11 @@ use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
 
 pub(super) struct Phi;
+
+const CLASSES: DecoderClasses = DecoderClasses {
+    all: ["PhiForCausalLM", "PhiModel", "PhiForSequenceClassification"],
+    pad_token_id: None,
+};
 
 const MODULES: &[Row] = &[
     ("token_embedding", Same("embed_tokens")),
@@ -31,7 +38,7 @@ impl Family for Phi {
     }
 
     fn read(&self, keys: &mut Keys) -> Result<StackConfig> {
-        keys.check_class(&["PhiForCausalLM", "PhiModel"])?;
+        let head = CLASSES.read(keys)?;
         keys.must_be("qk_layernorm", &json!(false))?;
         keys.must_be("tie_word_embeddings", &json!(false))?;
         let positions = keys.optional_size("max_position_embeddings")?.unwrap_or(2048);
@@ -67,6 +74,7 @@ impl Family for Phi {
                 block: Block::ParallelOneNorm,
                 ..LayerVariant::STANDARD
             },
+            head,
         }
         .into())
     }
@@ -86,7 +94,6 @@ impl Family for Phi {
             return Ok(None);
         }
         let mut value = json!({
-            "architectures": ["PhiForCausalLM"],
             "vocab_size": c.vocab_size,
             "hidden_size": c.hidden_size,
             "intermediate_size": c.intermediate_size,
@@ -107,6 +114,7 @@ impl Family for Phi {
             "torch_dtype": "float32",
         });
         rope::write(&mut value, &rotary);
+        CLASSES.write(&mut value, c);
         Ok(Some(value))
     }
 

@@ -1,5 +1,6 @@
 //! `roberta`: an encoder whose positions begin at `pad_token_id` + 1 and whose heads differ from
-//! BERT's (`RobertaModel`, `RobertaForMaskedLM`, `RobertaForSequenceClassification`).
+//! BERT's (`RobertaModel`, `RobertaForMaskedLM`, `RobertaForSequenceClassification`,
+//! `RobertaForTokenClassification`, `RobertaForQuestionAnswering`).
 //!
 //! `max_position_embeddings` of its `config.json` counts the rows of the position table, those
 //! before the first position included. The masked-LM head always has GELU; the classifier is a
@@ -10,7 +11,7 @@ use super::super::layout::{Layout, Row, Stored, TiedCopy};
 use super::Family;
 use super::encoder::{self, Classes};
 use crate::error::{Result, Tying};
-use crate::model::config::{EncoderConfig, EncoderHead, StackConfig};
+use crate::model::config::{EncoderConfig, EncoderHead, Labels, StackConfig};
 use Stored::Same;
 use limpid_tensor::kernels::activation::Activation;
 use serde_json::{Value, json};
@@ -28,17 +29,22 @@ pub(super) const ROBERTA: Roberta = Roberta {
     classes: &[
         ("RobertaModel", EncoderHead::Pooler),
         ("RobertaForMaskedLM", EncoderHead::MaskedLm),
-        ("RobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+        ("RobertaForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+        ("RobertaForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+        ("RobertaForQuestionAnswering", EncoderHead::QuestionAnswering),
     ],
 };
 
-const LM_HEAD: &[Row] = &[
+const HEADS: &[Row] = &[
     ("lm_head.bias", Same("lm_head.bias")),
     ("lm_head.dense", Same("lm_head.dense")),
     ("lm_head.norm", Same("lm_head.layer_norm")),
+    ("classifier", Same("classifier")),
+    ("qa_outputs", Same("qa_outputs")),
 ];
 
-const CLASSIFIER: &[Row] =
+/// A classifier with a layer of its own before the logits.
+pub(super) const CLASSIFIER: &[Row] =
     &[("pooler", Same("classifier.dense")), ("classifier", Same("classifier.out_proj"))];
 
 /// The output projection of the masked-LM head is the token embedding.
@@ -59,7 +65,7 @@ pub(super) const IGNORED: &[&str] =
 pub(super) fn head_of(config: &StackConfig) -> &'static [Row] {
     match config {
         StackConfig::Encoder(c) if matches!(c.head, EncoderHead::Classifier(_)) => CLASSIFIER,
-        _ => LM_HEAD,
+        _ => HEADS,
     }
 }
 

@@ -1,8 +1,10 @@
 //! `xlm-roberta`: RoBERTa under another name (`XLMRobertaModel`, `XLMRobertaForMaskedLM`,
-//! `XLMRobertaForSequenceClassification`). Below a head the base model is `roberta`, too.
+//! `XLMRobertaForSequenceClassification`,
+//! `XLMRobertaForTokenClassification`, `XLMRobertaForQuestionAnswering`).
+//! Below a head the base model is `roberta`, too.
 
 use super::roberta::Roberta;
-use crate::model::config::EncoderHead;
+use crate::model::config::{EncoderHead, Labels};
 
 pub(super) const XLM_ROBERTA: Roberta = Roberta {
     model_type: "xlm-roberta",
@@ -10,6 +12,8 @@ pub(super) const XLM_ROBERTA: Roberta = Roberta {
     classes: &[
         ("XLMRobertaModel", EncoderHead::Pooler),
         ("XLMRobertaForMaskedLM", EncoderHead::MaskedLm),
-        ("XLMRobertaForSequenceClassification", EncoderHead::Classifier(Vec::new())),
+        ("XLMRobertaForSequenceClassification", EncoderHead::Classifier(Labels::ANY)),
+        ("XLMRobertaForTokenClassification", EncoderHead::TokenClassifier(Vec::new())),
+        ("XLMRobertaForQuestionAnswering", EncoderHead::QuestionAnswering),
     ],
 };

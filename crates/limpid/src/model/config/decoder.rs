@@ -1,7 +1,7 @@
 //! The configuration of a decoder.
 
 use super::check::{check_dropout, check_heads, check_positive, check_size};
-use super::{EmbeddingScale, Tie};
+use super::{DecoderHead, EmbeddingScale, Labels, Tie};
 use crate::error::Result;
 use crate::nn::{
     AttentionOptions, Bias, Block, FeedForwardKind, FirstNorm, LayerOptions, LayerVariant,
@@ -44,6 +44,8 @@ pub struct DecoderConfig {
     pub options: LayerOptions,
     /// Attention and feed-forward network of the layers, as in GPT-2 or as in later decoders.
     pub variant: LayerVariant,
+    /// The head.
+    pub head: DecoderHead,
 }
 
 impl DecoderConfig {
@@ -75,6 +77,7 @@ impl DecoderConfig {
             output_bias: Bias::None,
             options: Self::STANDARD,
             variant: LayerVariant::STANDARD,
+            head: DecoderHead::LanguageModel,
         }
     }
 
@@ -120,8 +123,8 @@ impl DecoderConfig {
     pub fn parameters_about(&self) -> f64 {
         let (c, f, l) =
             (self.hidden_size as f64, self.intermediate_size as f64, self.num_hidden_layers as f64);
-        let tables = if self.tie_word_embeddings == Tie::Shared { 1.0 } else { 2.0 }
-            * self.vocab_size as f64;
+        let has_output = self.tie_word_embeddings == Tie::Separate && self.labels().is_none();
+        let tables = if has_output { 2.0 } else { 1.0 } * self.vocab_size as f64;
         let positions = match self.options.positions {
             Positions::Learned => self.position_rows() as f64,
             _ => 0.0,
@@ -138,6 +141,14 @@ impl DecoderConfig {
     /// Rows of a position table.
     pub fn position_rows(&self) -> usize {
         self.position_offset + self.max_position_embeddings
+    }
+
+    /// The labels of a sequence classifier; `None` for a language model.
+    pub fn labels(&self) -> Option<&Labels> {
+        match &self.head {
+            DecoderHead::LanguageModel => None,
+            DecoderHead::Classifier { labels, .. } => Some(labels),
+        }
     }
 
     /// d: width of a head.
@@ -172,6 +183,7 @@ impl DecoderConfig {
         self.variant.check(self.num_attention_heads, self.head_dim(), self.options.positions)?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
         self.options.check(self.max_position_embeddings, self.hidden_size)?;
+        self.labels().map_or(Ok(()), Labels::check)?;
         check_dropout(self.dropout)
     }
 }

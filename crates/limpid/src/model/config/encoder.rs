@@ -1,10 +1,11 @@
 //! The configuration of an encoder.
 
 use super::check::{check_dropout, check_heads, check_positive, check_size};
-use crate::error::{ModelConfigError, Result};
+use super::head::EncoderHead;
+use crate::error::Result;
 use crate::nn::{
     AttentionOptions, Bias, FeedForwardKind, FirstNorm, LayerOptions, LayerVariant, NormPlacement,
-    Normalization, Positions, RelativeOptions, RotaryOptions, Windows,
+    Normalization, Positions, RelativeOptions, RotaryOptions, Windows, named,
 };
 use limpid_tensor::kernels::activation::Activation;
 
@@ -72,34 +73,20 @@ pub struct ModernLayers {
     pub head_bias: Bias,
     /// Bias of the masked-LM logits.
     pub lm_bias: Bias,
+    /// What a sequence classifier reads.
+    pub classifier_pooling: ClassifierPooling,
 }
 
-/// The head on top of the encoder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EncoderHead {
-    /// None: one vector per token.
-    Bare,
-    /// A pooler: one vector per sequence, from its first token.
-    Pooler,
-    /// Masked language modelling: logits over the vocabulary at masked positions.
-    MaskedLm,
-    /// Masked language modelling, and next-sentence prediction on the pooler.
-    PreTraining,
-    /// Sequence classification with these labels, on the pooler.
-    Classifier(Vec<String>),
+/// What a classifier with layers as in ModernBERT reads of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassifierPooling {
+    /// Its first token.
+    Cls,
+    /// The mean of its tokens.
+    Mean,
 }
 
-impl EncoderHead {
-    /// Whether it has a pooler.
-    pub fn has_pooler(&self) -> bool {
-        matches!(self, Self::Pooler | Self::PreTraining | Self::Classifier(_))
-    }
-
-    /// Whether it predicts masked tokens.
-    pub fn fills_masks(&self) -> bool {
-        matches!(self, Self::MaskedLm | Self::PreTraining)
-    }
-}
+named!(ClassifierPooling, "classifier_pooling", "cls" => Cls, "mean" => Mean);
 
 impl EncoderConfig {
     /// BERT of the given sizes, with a masked-LM head and no dropout.
@@ -220,11 +207,7 @@ impl EncoderConfig {
         check_heads(heads, self.hidden_size, "heads")?;
         self.variant().check(heads, self.hidden_size / heads, self.options().positions)?;
         check_size(self.num_hidden_layers, self.parameters_about())?;
-        if let EncoderHead::Classifier(labels) = &self.head
-            && labels.len() < 2
-        {
-            return Err(ModelConfigError::TooFewLabels { found: labels.len() }.into());
-        }
+        self.head.check()?;
         check_dropout(self.dropout)
     }
 }

@@ -16,11 +16,13 @@ mod check;
 mod decoder;
 mod encoder;
 mod encoder_decoder;
+mod head;
 mod recurrent;
 
 pub use decoder::DecoderConfig;
-pub use encoder::{EncoderConfig, EncoderHead, ModernLayers};
+pub use encoder::{ClassifierPooling, EncoderConfig, ModernLayers};
 pub use encoder_decoder::{EmbeddingNorm, EmbeddingScale, EncoderDecoderConfig, OutputScale};
+pub use head::{DecoderHead, EncoderHead, LabelActivation, Labels, ProblemType};
 pub use recurrent::{Cell, Directions, MAX_RECURRENT_LAYERS, RecurrentAttention, RecurrentConfig};
 
 use crate::error::Result;

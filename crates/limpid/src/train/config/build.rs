@@ -154,7 +154,7 @@ impl RunConfig {
     /// The head of an encoder; `labels` are those of a classifier.
     fn head(&self, labels: &[String]) -> EncoderHead {
         match (self.kind(), self.unit()) {
-            (TaskKind::Classify, _) => EncoderHead::Classifier(labels.to_vec()),
+            (TaskKind::Classify, _) => EncoderHead::Classifier(labels.to_vec().into()),
             (_, Unit::Pairs) => EncoderHead::PreTraining,
             _ => EncoderHead::MaskedLm,
         }

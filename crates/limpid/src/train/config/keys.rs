@@ -21,6 +21,7 @@ pub(super) const KEYS: &[&str] = keys! {
         context_length, dropout, norm, positions, normalization, residual, scaling, feed_forward,
         kv_heads, activation, bias, cell, attention, bidirectional;
     masking: probability, whole_words;
+    lora: rank, alpha, targets, dropout, rslora, modules_to_save;
     train: steps, epochs, batch_size, batch_tokens, bucketing, gradient_accumulation_steps, lr,
         min_lr, warmup_steps, warmup_ratio, schedule, beta1, beta2, eps, weight_decay,
         max_grad_norm, label_smoothing, seed, log_every, validate_every, patience, best_metric,
@@ -74,6 +75,10 @@ impl RunConfig {
                 None => "the tokenizer is loaded from tokenizer.from",
             },
             Some(("model", key)) => self.reason_model(key),
+            Some(("lora", _)) if self.pretrained.is_none() => {
+                "adapters are trained on a pretrained model: model.from"
+            }
+            Some(("lora", _)) => "no adapters are trained without lora.rank",
             Some(("masking", _)) => "only bert masks tokens",
             Some(("train", key)) => self.reason_train(key),
             Some(("score", _)) => "only translate is scored by what it generates",

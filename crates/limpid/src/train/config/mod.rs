@@ -21,6 +21,7 @@ mod build;
 mod check;
 mod data;
 mod keys;
+mod lora;
 mod model;
 mod section;
 mod settings;
@@ -42,6 +43,7 @@ pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
 
 use crate::data::masking::MaskUnit;
 use crate::error::Result;
+use crate::hub::AdapterConfig;
 use crate::nn::named;
 use crate::text::{Casing, TokenizerKind};
 use section::{Keys, Section, section};
@@ -59,6 +61,8 @@ pub struct RunConfig {
     pub tokenizer: TokenizerConfig,
     /// The folder of the pretrained model to start from (`model.from`).
     pub pretrained: Option<PathBuf>,
+    /// The adapters that are trained instead of the pretrained weights (`[lora]`).
+    pub lora: Option<AdapterConfig>,
     /// How the model is optimized, validated and kept.
     pub train: TrainConfig,
 }
@@ -244,7 +248,8 @@ impl RunConfig {
         let mut train = TrainConfig::defaults(kind, task.unit(), is_pretrained).read(s)?;
         let is_classifier = kind == TaskKind::Classify;
         Keys::Read(s).key_if(is_classifier, BEST_METRIC, &mut train.best_metric)?;
-        let config = Self { task, tokenizer, pretrained: folder, train };
+        let lora = if is_pretrained { lora::read(s)? } else { None };
+        let config = Self { task, tokenizer, pretrained: folder, lora, train };
         s.finish(|key| config.reason(key))?;
         config.validate()?;
         Ok(config)
@@ -333,6 +338,9 @@ impl Section for RunConfig {
         sections.into_iter().try_for_each(|section| section.keys(keys))?;
         self.tokenizer.keys(keys)?;
         keys.key("model.from", &mut self.pretrained)?;
+        if let Some(lora) = &mut self.lora {
+            lora.keys(keys)?;
+        }
         self.train.keys(keys)?;
         keys.key_if(kind == TaskKind::Classify, BEST_METRIC, &mut self.train.best_metric)
     }

@@ -250,6 +250,7 @@ fn every_key_is_in_the_documentation_and_belongs_to_a_task() {
         (TRANSLATE, &["model.arch=rnn"]),
         (BERT, &[]),
         (CLASSIFY, &[]),
+        (CLASSIFY, &["model.from=../../reference/fixtures/bert-mlm", "lora.rank=2"]),
     ];
     let mut asked: BTreeSet<&str> = BTreeSet::new();
     for (text, set) in runs {

@@ -24,7 +24,7 @@ impl Batch {
             Batch::Lm(batch) => batch.targets.len(),
             Batch::Pairs(batch) => batch.targets.len(),
             Batch::Masked(batch) => batch.targets.len(),
-            Batch::Labelled(batch) => batch.labels.len(),
+            Batch::Labelled(batch) => batch.input.tokens.sequences(),
         }
     }
 
@@ -49,6 +49,7 @@ impl Batch {
             (Batch::Pairs(batch), Stack::Recurrent(model)) => model.loss(tape, batch, spec),
             (Batch::Masked(batch), Stack::Encoder(bert)) => bert.masked_loss(tape, batch, spec),
             (Batch::Labelled(batch), Stack::Encoder(bert)) => bert.class_loss(tape, batch, spec),
+            (Batch::Labelled(batch), Stack::Decoder(gpt)) => gpt.class_loss(tape, batch, spec),
             _ => panic!("the batch is of another task than the model"),
         }
     }

@@ -160,7 +160,7 @@ impl LabelledExamples {
     fn batch_of(&self, texts: &Texts, which: impl Iterator<Item = usize>) -> LabelledBatch {
         let (encoded, labels): (Vec<EncodedText>, Vec<u32>) =
             which.map(|i| texts.get(i, self.template, self.context)).unzip();
-        LabelledBatch { input: EncoderInput::new(&encoded), labels }
+        LabelledBatch { input: EncoderInput::new(&encoded), labels: labels.into() }
     }
 }
 

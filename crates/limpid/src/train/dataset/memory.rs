@@ -87,8 +87,9 @@ impl<'a> InMemoryDataset<'a> {
             let chosen = order.batch(step);
             let texts: Vec<(&[u32], &[u32])> =
                 chosen.iter().map(|i| (&examples[*i].0.0[..], &examples[*i].0.1[..])).collect();
-            let labels = chosen.iter().map(|i| examples[*i].1).collect();
-            Batch::Labelled(LabelledBatch { input: EncoderInput::new(&texts), labels })
+            let labels: Vec<u32> = chosen.iter().map(|i| examples[*i].1).collect();
+            let input = EncoderInput::new(&texts);
+            Batch::Labelled(LabelledBatch { input, labels: labels.into() })
         }))
     }
 

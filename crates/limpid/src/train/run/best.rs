@@ -23,13 +23,27 @@ impl Session {
         let folder = self.model_folder();
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        hub::save_with_generation(model, &folder, self.generation(&model.stack).as_ref())?;
+        let generation = self.generation(&model.stack);
+        match (&self.config.lora, &self.config.pretrained) {
+            (Some(lora), Some(base)) => {
+                hub::save_adapter(model, lora, base, &folder)?;
+                hub::save_config(model, &folder, generation.as_ref())?;
+            }
+            _ => hub::save_with_generation(model, &folder, generation.as_ref())?,
+        }
         self.saved_hash()
+    }
+
+    /// The file of the saved weights.
+    fn weights_file(&self) -> PathBuf {
+        let is_adapter = self.config.lora.is_some();
+        let name = if is_adapter { "adapter_model.safetensors" } else { "model.safetensors" };
+        self.model_folder().join(name)
     }
 
     /// The hash of the saved weights' file.
     pub(super) fn saved_hash(&self) -> Result<u64> {
-        Ok(hash_file(&self.model_folder().join("model.safetensors"), 0)?.1)
+        Ok(hash_file(&self.weights_file(), 0)?.1)
     }
 
     /// Why the folder does not hold a model of this run's kind, sizes and vocabulary, if so.
@@ -79,7 +93,7 @@ impl Run {
             return Ok(None);
         }
         let folder = session.model_folder();
-        let problem = if folder.join("model.safetensors").is_file() {
+        let problem = if session.weights_file().is_file() {
             let found = session.check_saved(&folder, model);
             if matches!(found, Ok(None)) {
                 return Ok(None);

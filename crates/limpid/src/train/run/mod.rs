@@ -36,6 +36,7 @@ use crate::model::{Model, Stack};
 use crate::report::Metric;
 use crate::text::Tokenizer;
 use limpid_tensor::params::Role;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a run reports while it trains.
@@ -226,6 +227,12 @@ fn new_model(
 ) -> Result<Model> {
     let mut model = config.build_model(tokenizer, dataset.labels())?;
     if let Some(pretrained) = pretrained {
+        if let Some(lora) = &config.lora {
+            // What the pretrained model lacks would otherwise stay random: it is trained whole.
+            let new: BTreeSet<String> = model.unmatched(pretrained).into_iter().collect();
+            model.model_type = pretrained.model_type;
+            lora.attach(&mut model, config.train.seed, |spec| new.contains(&spec.name))?;
+        }
         model.load_matching(pretrained);
     }
     // A model that no file format can hold is refused before it is trained.
