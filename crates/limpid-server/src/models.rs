@@ -255,13 +255,21 @@ fn languages_of(name: &str) -> Option<(String, String)> {
     (code(source) && code(target)).then(|| (source.to_string(), target.to_string()))
 }
 
+/// The files that an answer depends on, by how their names end.
+const FILES: [&str; 6] = [".json", ".safetensors", ".jinja", ".model", ".txt", ".gguf"];
+
 /// A hash of the folder's files, with what else the bits of an answer depend on.
 fn fingerprint(folder: &Path) -> Result<String, ServeError> {
-    let entries = std::fs::read_dir(folder)
-        .map_err(|e| limpid::error::Error::io("read", folder, e))?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
+    let mut files = match folder.is_file() {
+        // A file that holds everything.
+        true => vec![folder.to_path_buf()],
+        false => {
+            let entries = std::fs::read_dir(folder);
+            let entries = entries.map_err(|e| limpid::error::Error::io("read", folder, e))?;
+            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            paths.filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
+        }
+    };
     files.sort();
     let mut facts = vec![
         env!("CARGO_PKG_VERSION").to_string(),
@@ -269,7 +277,7 @@ fn fingerprint(folder: &Path) -> Result<String, ServeError> {
     ];
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if [".json", ".safetensors", ".jinja", ".model", ".txt"].iter().any(|e| name.ends_with(e)) {
+        if FILES.iter().any(|end| name.ends_with(end)) {
             let (bytes, hash) = hash_file(&file, 0)?;
             facts.push(format!("{name} {bytes} {hash:016x}"));
         }

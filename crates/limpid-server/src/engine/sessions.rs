@@ -70,11 +70,10 @@ impl<'m> ModelSessions<'m> {
     /// Appends tokens in one pass, and gives the logits of the next ones: (sequences, v) for each
     /// generation.
     pub fn advance(&mut self, rows: &[Rows]) -> Vec<Tensor> {
-        let of = |rows: &Rows| {
-            let slots = &self.open[&rows.job];
-            slots.iter().copied().zip(rows.tokens.iter().copied()).collect::<Vec<_>>()
-        };
-        let tokens: Vec<(Slot, &[u32])> = rows.iter().flat_map(of).collect();
+        let mut tokens: Vec<(Slot, &[u32])> = Vec::new();
+        for rows in rows {
+            tokens.extend(self.open[&rows.job].iter().copied().zip(rows.tokens.iter().copied()));
+        }
         let logits = self.slots().advance(&tokens);
         let v = logits.rows_cols().1;
         let mut from = 0;

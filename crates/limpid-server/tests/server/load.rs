@@ -128,7 +128,7 @@ fn a_deadline_that_passes_is_told_and_not_retried() {
 fn a_server_that_stops_answers_what_it_has_accepted() {
     let folder = Folder::new("drain");
     let mut server = Running::start(&[folder.gpt()], |_| ());
-    let body = json!({"prompt": "the cat", "max_tokens": 300}).to_string();
+    let body = json!({"prompt": "the cat", "max_tokens": 390}).to_string();
     let head = format!(
         "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
