@@ -12,6 +12,7 @@ mod heads;
 mod quiz;
 mod report;
 mod score;
+mod serve;
 mod summarize;
 mod tokenizer;
 mod train;
@@ -29,6 +30,7 @@ pub use heads::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
+pub use serve::*;
 pub use summarize::*;
 pub use tokenizer::*;
 pub use train::*;
@@ -80,6 +82,9 @@ pub enum Command {
     Rerank(Rerank),
     /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
+    /// Serve models over HTTP, to clients of OpenAI, text-embeddings-inference, LibreTranslate and
+    /// Hugging Face
+    Serve(Box<Serve>),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
     Score(Score),
     /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of
