@@ -14,6 +14,7 @@ mod quantize;
 mod quiz;
 mod report;
 mod score;
+mod serve;
 mod summarize;
 mod tokenizer;
 mod train;
@@ -33,6 +34,7 @@ pub use quantize::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
+pub use serve::*;
 pub use summarize::*;
 pub use tokenizer::*;
 pub use train::*;
@@ -84,6 +86,9 @@ pub enum Command {
     Rerank(Rerank),
     /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
+    /// Serve models over HTTP, to clients of OpenAI, text-embeddings-inference, LibreTranslate and
+    /// Hugging Face
+    Serve(Box<Serve>),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
     Score(Score),
     /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of

@@ -32,6 +32,7 @@ mod quiz;
 mod report;
 mod rerank;
 mod score;
+mod serve;
 mod signals;
 mod summarize;
 mod tag;
@@ -105,6 +106,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Answer(args) => answer::run(&args)?,
         Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
+        Command::Serve(args) => serve::run(*args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Convert(args) => convert::run(&args)?,

@@ -17,6 +17,7 @@ mod readme;
 mod report;
 mod rnn;
 mod score;
+mod serve;
 mod stories;
 mod summarize;
 mod tokenizer;

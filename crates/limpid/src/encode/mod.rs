@@ -36,9 +36,9 @@ mod tag;
 
 pub use crate::hub::Pooling;
 pub use answer::{Answer, AnswerOptions, Impossible, answer};
-pub use classify::{Classification, TextClassifier, classify};
-pub use embed::{Normalization, cosine, embed, embed_with_modules};
-pub use fill_mask::{FilledMask, MaskPredictions, fill_mask};
+pub use classify::{Classification, TextClassifier, classify, classify_tokens};
+pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
+pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};
 pub use npy::npy;
 pub use tag::{Aggregation, Entity, tag};
 
