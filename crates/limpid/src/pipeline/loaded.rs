@@ -69,7 +69,7 @@ impl Loaded {
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };
             return Err(error.into());
         }
-        let tokenizer = hub::load_tokenizer(&hub::tokenizer_folder(&folder))?;
+        let tokenizer = hub::load_tokenizer(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;

@@ -120,6 +120,7 @@ impl Pretrained {
             true => inner,
             false => folder.to_path_buf(),
         };
+        hub::check_no_adapter(&folder)?;
         let stack = hub::read_config(&folder.join("config.json"))?.0;
         let expected = match (task, &stack) {
             (TaskKind::Gpt, StackConfig::Decoder(_))
