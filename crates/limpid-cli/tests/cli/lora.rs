@@ -104,7 +104,16 @@ fn an_adapter_is_trained_resumed_used_alone_and_merged() {
     assert_eq!(logits(&alone), adapted);
     let data = base.data.to_str().unwrap();
     for args in [
-        vec!["generate", "--prompt", "the cat", "--max-new-tokens", "8", "--greedy"],
+        vec![
+            "generate",
+            "--prompt",
+            "the cat",
+            "--max-new-tokens",
+            "8",
+            "--do-sample",
+            "--seed",
+            "3",
+        ],
         vec!["eval", "--data", data, "--json"],
         vec!["tokenizer", "encode", "the cat"],
     ] {
@@ -122,6 +131,7 @@ fn an_adapter_is_trained_resumed_used_alone_and_merged() {
         if args[0] != "eval" {
             assert_eq!(answer(&alone), answer(&merged), "{args:?}");
         }
+        assert_eq!(answer(&alone) == answer(&base.model), args[0] == "tokenizer", "{args:?}");
     }
 }
 

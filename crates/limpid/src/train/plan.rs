@@ -24,9 +24,9 @@ use crate::text::text_size;
 /// micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// 28 bytes per trained parameter, 36 with a moving average: 12 or 16 of them for the checkpoint
-    /// while a resumed run reads it, which is more than saving takes. 8 bytes per other parameter:
-    /// the pretrained model and its copy.
+    /// 28 bytes per trained parameter, 36 with a moving average: 12 or 16 of them for the
+    /// checkpoint while a resumed run reads it, which is more than saving takes. 8 bytes per other
+    /// parameter: the pretrained model and its copy.
     pub parameters: f64,
     /// Of one micro-batch.
     pub batch: f64,
