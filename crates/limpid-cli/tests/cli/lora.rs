@@ -88,9 +88,8 @@ fn an_adapter_is_trained_resumed_used_alone_and_merged() {
 
     let adapted = logits(&base.folder.join("whole"));
     assert!(difference(&adapted, &logits(&base.model)) > 1e-2, "nothing was learned");
-    let merged = base.folder.join("merged");
-    let [from, whole, out] =
-        [&base.model, &base.folder.join("whole"), &merged].map(|path| path.to_str().unwrap());
+    let [whole, merged] = ["whole", "merged"].map(|name| base.folder.join(name));
+    let [from, whole, out] = [&base.model, &whole, &merged].map(|path| path.to_str().unwrap());
     let output = run(&["merge", from, whole, "--out", out]);
     assert!(output.status.success(), "{}", stderr(&output));
     let found = difference(&adapted, &logits(&merged));
@@ -100,7 +99,9 @@ fn an_adapter_is_trained_resumed_used_alone_and_merged() {
     // As PEFT saves it: the tokenizer and the rest are the base's.
     let alone = base.folder.join("alone");
     fs::create_dir(&alone).unwrap();
-    ADAPTER.iter().for_each(|file| drop(fs::copy(adapter.join(file), alone.join(file)).unwrap()));
+    for file in ADAPTER {
+        fs::copy(adapter.join(file), alone.join(file)).unwrap();
+    }
     assert_eq!(logits(&alone), adapted);
     let data = base.data.to_str().unwrap();
     for args in [

@@ -88,7 +88,7 @@ mod tests {
         let config = config(&[FROM, "lora.rank=2"]);
         let found = counts(&config);
         let stack = config.stack(16, &[]).unwrap();
-        let mut model = Model::new(&stack, 0).unwrap();
+        let mut model = Model::new(stack, 0).unwrap();
         model.model_type = Some("gpt2");
         let before: BTreeSet<String> =
             model.params.iter().map(|(_, spec)| spec.name.clone()).collect();
@@ -107,7 +107,7 @@ mod tests {
         let config =
             config(&["model.layers=2", "model.hidden_size=8", "train.freeze=[\"layers\"]"]);
         let found = counts(&config);
-        let mut model = Model::new(&config.stack(16, &[]).unwrap(), 0).unwrap();
+        let mut model = Model::new(config.stack(16, &[]).unwrap(), 0).unwrap();
         super::super::freeze::freeze(&mut model.params, &config.train.freeze).unwrap();
         assert_eq!(found.trained, model.params.count() as f64);
     }
