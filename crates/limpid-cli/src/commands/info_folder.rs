@@ -104,6 +104,11 @@ pub fn print_adapter(args: &Info, adapter: &AdapterDescription) {
         }
         None => println!("missing: no adapter_model.safetensors in the folder"),
     }
-    let base = adapter.base.as_deref().unwrap_or("not named");
-    println!("missing: its base model, {base}");
+    match &adapter.base_folder {
+        Some(folder) => println!("base model: {}", folder.display()),
+        None => {
+            let base = adapter.base.as_deref().unwrap_or("not named");
+            println!("missing: its base model, {base}");
+        }
+    }
 }

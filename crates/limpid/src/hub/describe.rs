@@ -1,7 +1,7 @@
 //! What a folder holds, by its configuration and the tables of contents of its weight files: no
 //! weight is read.
 
-use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS};
+use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, base_of};
 use super::folder::{check, check_weights};
 use super::keys::read_object;
 use super::shards::WeightFiles;
@@ -13,7 +13,7 @@ use limpid_tensor::kernels::quantized::Format;
 use limpid_tensor::params::{ParamSpec, Params};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The weight files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub struct AdapterDescription {
     pub targets: Vec<String>,
     /// The model that it was trained on.
     pub base: Option<String>,
+    /// Its folder, if it is there.
+    pub base_folder: Option<PathBuf>,
     /// Its weights; `None` if they are not safetensors.
     pub weights: Option<WeightSummary>,
 }
@@ -151,6 +153,7 @@ fn describe_adapter(folder: &Path, path: &Path) -> Result<AdapterDescription> {
         rank: config.get("r").and_then(Value::as_u64),
         targets,
         base: text("base_model_name_or_path"),
+        base_folder: AdapterConfig::read(folder).ok().and_then(|own| base_of(folder, &own)),
         weights,
     })
 }

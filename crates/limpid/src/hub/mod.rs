@@ -62,7 +62,7 @@ pub use sentence::{
 };
 pub use weights::write_weights;
 
-use crate::error::Result;
+use crate::error::{ModelError, Result};
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
@@ -70,6 +70,7 @@ use adapter::AdapterFile;
 use limpid_tensor::params::{ParamId, ParamSpec, Params, ParamsBuilder};
 use quantization::Quantization;
 use serde_json::Value;
+use shards::WeightFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use weights::Weights;
@@ -122,9 +123,42 @@ pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
 /// The folder that has the tokenizer of a model folder: that of its base, if it holds an adapter
 /// without one.
 pub fn tokenizer_folder(folder: &Path) -> PathBuf {
-    match (Tokenizer::main_file(folder), folder::base_and_adapter(folder)) {
-        (None, Ok((base, Some(_)))) => base,
-        _ => folder.to_path_buf(),
+    own_or_base(folder, |folder| Tokenizer::main_file(folder).is_some())
+}
+
+/// A file of a model folder: that of its base, if it holds an adapter without one.
+pub(crate) fn own_or_base_file(folder: &Path, name: &str) -> PathBuf {
+    own_or_base(folder, |folder| folder.join(name).is_file()).join(name)
+}
+
+/// A folder itself, if it has something; else, if it holds an adapter, that of its base.
+fn own_or_base(folder: &Path, has: impl Fn(&Path) -> bool) -> PathBuf {
+    match has(folder) {
+        true => folder.to_path_buf(),
+        false => match folder::base_and_adapter(folder) {
+            Ok((base, Some(_))) if has(&base) => base,
+            _ => folder.to_path_buf(),
+        },
+    }
+}
+
+/// The files that the weights of a model folder are in: shards, and those of an adapter and its
+/// base, are several.
+/// # Errors
+/// If the folder holds no weights that can be read.
+pub fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let (base, adapter) = folder::base_and_adapter(folder)?;
+    folder::check_weights(&base)?;
+    let files = WeightFiles::open(&base)?;
+    let own = files.files().iter().map(|file| file.path().to_path_buf());
+    Ok(own.chain(adapter.map(|folder| folder.join(adapter::ADAPTER_WEIGHTS))).collect())
+}
+
+/// Refuses a folder with an adapter where only the weights of a model are used.
+pub(crate) fn check_no_adapter(folder: &Path) -> Result<()> {
+    match folder.join(adapter::ADAPTER_CONFIG).is_file() {
+        true => Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into()),
+        false => Ok(()),
     }
 }
 
@@ -167,14 +201,16 @@ fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Mod
 
 /// The `generation_config.json` of a folder, as it is.
 fn generation_of(folder: &Path) -> Result<Option<Value>> {
-    let path = folder.join(GENERATION_CONFIG);
+    let path = own_or_base_file(folder, GENERATION_CONFIG);
     path.is_file().then(|| read_object(&path).map(Value::Object)).transpose()
 }
 
-/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family.
+/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family;
+/// of an adapter without one, that of its base.
 /// # Errors
 /// Those of [`Tokenizer::load`].
 pub fn load_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    let folder = &tokenizer_folder(folder);
     // An error in config.json is reported where the model is loaded.
     let config = read_object(&folder.join(CONFIG)).unwrap_or_default();
     let model_type = config.get("model_type").and_then(Value::as_str);

@@ -98,7 +98,7 @@ impl Loaded {
         model: Model,
         mut warnings: Vec<Warning>,
     ) -> Result<Arc<Self>> {
-        let tokenizer = hub::load_tokenizer(&hub::tokenizer_folder(&folder))?;
+        let tokenizer = hub::load_tokenizer(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;

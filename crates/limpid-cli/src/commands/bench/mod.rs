@@ -4,6 +4,7 @@ mod chart;
 mod decode;
 mod encode;
 mod interactive;
+mod llama;
 mod machine;
 mod models;
 mod recurrent;

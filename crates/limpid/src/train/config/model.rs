@@ -120,6 +120,7 @@ impl Pretrained {
             true => inner,
             false => folder.to_path_buf(),
         };
+        hub::check_no_adapter(&folder)?;
         let config = folder.join("config.json");
         if let Some(format) = hub::quantized_as(&config)? {
             let refused = "it cannot be trained";
