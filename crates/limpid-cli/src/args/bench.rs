@@ -1,5 +1,6 @@
 //! `limpid bench …`
 
+use super::WeightsAs;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -56,6 +57,9 @@ pub struct BenchDecode {
     /// Sequences generated in parallel
     #[arg(long, default_value_t = 1)]
     pub streams: usize,
+    /// Quantize the weights first
+    #[arg(long, value_name = "FORMAT")]
+    pub quantize: Option<WeightsAs>,
     /// Duration of the measurement in seconds
     #[arg(long, default_value_t = 10.0)]
     pub seconds: f64,
@@ -93,6 +97,9 @@ pub struct BenchEncode {
     /// Sequence lengths from 8 to --length, evenly spread
     #[arg(long)]
     pub mixed: bool,
+    /// Quantize the weights first
+    #[arg(long, value_name = "FORMAT")]
+    pub quantize: Option<WeightsAs>,
     /// Duration of the measurement in seconds
     #[arg(long, default_value_t = 10.0)]
     pub seconds: f64,

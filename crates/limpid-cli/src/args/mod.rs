@@ -10,6 +10,7 @@ mod eval;
 mod experiment;
 mod generate;
 mod heads;
+mod quantize;
 mod quiz;
 mod report;
 mod score;
@@ -28,6 +29,7 @@ pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
 pub use heads::*;
+pub use quantize::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
@@ -87,6 +89,8 @@ pub enum Command {
     /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of
     /// its translations; accuracy and F1 of its labels
     Eval(Box<Eval>),
+    /// Store the weights of a model as int8, int4 or bf16, and report what it costs
+    Quantize(Quantize),
     /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
     /// Write a model folder anew, with weights of another type or in shards, or as a GGUF file for

@@ -7,7 +7,9 @@ use limpid::hub::{AdapterDescription, WeightSummary};
 use limpid::model::Stack;
 use limpid::model::config::{EncoderHead, ProblemType};
 use limpid::text::Tokenizer;
+use limpid_tensor::kernels::quantized::Format;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The commands that a model works with.
@@ -64,6 +66,16 @@ pub fn weights_text(weights: &WeightSummary) -> String {
     let types: Vec<&str> = weights.bytes_by_type.keys().map(String::as_str).collect();
     let (bytes, files) = (size(weights.bytes() as f64), counted(weights.files.len(), "file"));
     format!("{}, {bytes} in {files}", types.join(" and "))
+}
+
+/// How many weights are stored in which format, of a quantized model.
+pub fn quantized_text(formats: &BTreeMap<String, Format>) -> Option<String> {
+    let count = |format: &Format| {
+        let n = formats.values().filter(|found| *found == format).count();
+        (n > 0).then(|| format!("{n} weights as {format}"))
+    };
+    let counts: Vec<String> = Format::ALL.iter().filter_map(count).collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
 }
 
 pub fn weights_json(weights: &WeightSummary) -> serde_json::Value {

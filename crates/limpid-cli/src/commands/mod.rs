@@ -26,6 +26,8 @@ mod info_folder;
 mod inputs;
 mod logits;
 mod merge;
+mod quantize;
+mod quantize_sample;
 mod quiz;
 mod report;
 mod rerank;
@@ -106,6 +108,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Convert(args) => convert::run(&args)?,
+        Command::Quantize(args) => quantize::run(&args)?,
         Command::Info(args) => info::run(args)?,
         Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,

@@ -11,6 +11,7 @@ mod explain;
 mod folders;
 mod generate;
 mod heads;
+mod quantize;
 mod quiz;
 mod readme;
 mod report;

@@ -190,7 +190,7 @@ mod tests {
         let texts: Vec<EncodedText> =
             [3, 2, 9, 1, 4, 4].iter().map(|len| (vec![0; *len], vec![0; *len])).collect();
         assert_eq!(batches(&texts, 5), [0..2, 2..3, 3..5, 5..6]);
-        assert_eq!(batches(&texts[..2], 100), [0..2]);
+        assert_eq!(batches(&texts[..2], 100).len(), 1);
         assert!(batches(&[], 5).is_empty());
     }
 }

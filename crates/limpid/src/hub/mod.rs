@@ -34,6 +34,7 @@ mod keys;
 mod layout;
 mod pooling;
 mod precision;
+mod quantization;
 mod sentence;
 mod shards;
 mod weight_file;
@@ -43,7 +44,8 @@ pub use crate::model::config::StackConfig;
 pub use adapter::{
     ALL_LINEAR, AdapterConfig, ModulePattern, load_adapted, merge, merge_adapters, save_adapter,
 };
-pub use config::{Warning, check_can_save, read_config, write_config};
+use config::ConfigFile;
+pub use config::{Warning, check_can_save, quantized_as, read_config, write_config};
 pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
 pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
@@ -66,6 +68,7 @@ use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
 use adapter::AdapterFile;
 use limpid_tensor::params::{ParamId, ParamSpec, Params, ParamsBuilder};
+use quantization::Quantization;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -147,12 +150,13 @@ fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Mod
     let mut warnings = opened.warnings.clone();
     let unused = opened.check()?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
-    let Opened { family, stack, builder, tensors, file, .. } = opened;
-    let mut in_place = match memory {
+    let Opened { family, stack, builder, tensors, file, quantization, .. } = opened;
+    let mut stored = match memory {
         Memory::Owned => HashMap::new(),
         Memory::Mapped => file.in_place(&tensors)?,
     };
-    let mut params = builder.build_mapped(|id| in_place.remove(&id));
+    stored.extend(file.read_packed(&quantization, &builder)?);
+    let mut params = builder.build_stored(|id| stored.remove(&id));
     file.read(&tensors, &mut params)?;
     let mut model = Model { stack, params, model_type: Some(family.model_type()) };
     if let Some(adapter) = &adapter {
@@ -185,6 +189,7 @@ struct Opened<'a> {
     builder: ParamsBuilder,
     tensors: Vec<FileTensor>,
     file: Weights<'a>,
+    quantization: Quantization,
     warnings: Vec<Warning>,
 }
 
@@ -194,14 +199,18 @@ impl<'a> Opened<'a> {
         folder::check(folder)?;
         let own = adapter.map(|adapter| adapter.folder().join(CONFIG));
         let path = own.filter(|path| path.is_file()).unwrap_or_else(|| folder.join(CONFIG));
-        let (family, config, warnings) = config::read_family(&path)?;
+        let ConfigFile { family, config, quantization, warnings } = config::read_family(&path)?;
         folder::check_weights(folder)?;
         let file = Weights::open(folder, adapter)?;
-        let config = family.complete(config, &|name| file.has(name));
+        let has = |name: &str| file.has(name) || quantization.stands_for(name);
+        let config = family.complete(config, &has);
         let mut builder = Params::builder();
         let stack = Stack::new(&config, &mut builder)?;
-        let tensors = family.layout(&config).tensors(builder.iter());
-        Ok(Self { family, stack, builder, tensors, file, warnings })
+        let mut tensors = family.layout(&config).tensors(builder.iter());
+        quantization.check(&path, &builder, &tensors)?;
+        // Those of packed parameters are not in the file.
+        tensors.retain(|t| !quantization.parameters.contains_key(&builder.spec(t.param).name));
+        Ok(Self { family, stack, builder, tensors, file, quantization, warnings })
     }
 
     /// Checks that every parameter has a tensor of its shape.
@@ -213,7 +222,9 @@ impl<'a> Opened<'a> {
     fn check(&self) -> Result<Vec<String>> {
         let layout = self.family.layout(&self.stack.config());
         let constants = self.family.constants(&self.stack);
-        self.file.check(&layout, &self.tensors, &constants, &self.builder)
+        let mut unused = self.file.check(&layout, &self.tensors, &constants, &self.builder)?;
+        unused.retain(|name| !self.quantization.packs(name));
+        Ok(unused)
     }
 }
 
