@@ -113,7 +113,8 @@ fn a_model_with_another_head_is_refused_with_the_command_that_uses_it() {
     refused(&output, "cannot rank texts", "one label");
     let output = run(&["answer", &classifier, "--question", "a", "--context", "b"]);
     refused(&output, "cannot answer questions", "limpid classify");
-    refused(&run(&["generate", &decoder, "a"]), "classification head", "limpid classify");
+    let output = run(&["generate", &decoder, "--prompt", "a"]);
+    refused(&output, "classification head", "limpid classify");
     assert!(run(&["classify", &decoder, "Ann lives in Paris."]).status.success());
 }
 
