@@ -183,6 +183,10 @@ fn labels(stack: &Stack) -> Option<&[String]> {
     }
 }
 
+fn shown_labels(stack: &Stack) -> String {
+    labels(stack).map_or(String::new(), |labels| format!("\nlabels {}", label_list(labels)))
+}
+
 fn sizes(stack: &Stack) -> String {
     match stack {
         Stack::Decoder(gpt) => {
@@ -198,6 +202,7 @@ fn sizes(stack: &Stack) -> String {
                 thousands(c.vocab_size),
                 ablations(c.options, Positions::Learned)
             ) + &later_options(c)
+                + &shown_labels(stack)
         }
         Stack::EncoderDecoder(model) => {
             let c = model.config();
@@ -219,7 +224,6 @@ fn sizes(stack: &Stack) -> String {
         }
         Stack::Encoder(bert) => {
             let c = bert.config();
-            let labels = labels(stack).map(|labels| format!("\nlabels {}", label_list(labels)));
             format!(
                 "{}, hidden size {}, {}, feed-forward size {}, context {}, post-norm, vocabulary \
                  {}{}",
@@ -229,7 +233,7 @@ fn sizes(stack: &Stack) -> String {
                 c.intermediate_size,
                 c.max_position_embeddings,
                 thousands(c.vocab_size),
-                labels.unwrap_or_default()
+                shown_labels(stack)
             )
         }
         Stack::Recurrent(model) => {

@@ -5,7 +5,7 @@ use crate::args::Info;
 use crate::printer::{counted, size, thousands};
 use limpid::hub::{AdapterDescription, WeightSummary};
 use limpid::model::Stack;
-use limpid::model::config::EncoderHead;
+use limpid::model::config::{EncoderHead, ProblemType};
 use limpid::text::Tokenizer;
 use limpid_tensor::kernels::quantized::Format;
 use serde_json::json;
@@ -31,7 +31,10 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
             EncoderHead::Classifier(labels) if labels.names.len() == 1 => {
                 &["rerank", "classify", "embed", "similarity", "train"]
             }
-            EncoderHead::Classifier(_) => &["classify", "embed", "similarity", "eval", "train"],
+            EncoderHead::Classifier(labels) => match labels.problem() {
+                ProblemType::SingleLabel => &["classify", "embed", "similarity", "eval", "train"],
+                _ => &["classify", "embed", "similarity", "train"],
+            },
             EncoderHead::TokenClassifier(_) => &["tag", "embed", "similarity", "train"],
             EncoderHead::QuestionAnswering => &["answer", "embed", "similarity", "train"],
             _ => &["embed", "similarity", "train"],
