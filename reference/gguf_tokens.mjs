@@ -1,7 +1,8 @@
 // What llama.cpp makes of a GGUF file: reads requests from standard input, one JSON object per
 // line, and answers each with one line.
 //   {"model": path, "ids": [...], "steps": n}   -> {"ids": [...]}      greedy continuation
-//   {"model": path, "text": "..."}              -> {"tokens": [...]}   tokenization, special tokens added
+//   {"model": path, "ids": [...], "logits": 1}  -> {"logits": [...]}   of the next token
+//   {"model": path, "text": "..."}              -> {"tokens": [...]}   without special tokens
 //   {"model": path, "embed": "..."}             -> {"embedding": [...]}
 import readline from "node:readline";
 import {getLlama} from "node-llama-cpp";
@@ -24,8 +25,19 @@ async function answer(request) {
         return {embedding: vector};
     }
     if (request.text !== undefined) return {tokens: model.tokenize(request.text)};
-    const context = await model.createContext({contextSize: 128, threads: 1, flashAttention: false});
+    // The cache is of f16 otherwise, and rounds keys and values.
+    const cache = {experimentalKvCacheKeyType: "F32", experimentalKvCacheValueType: "F32"};
+    const settings = {contextSize: 128, threads: 1, flashAttention: false, ...cache};
+    const context = await model.createContext(settings);
     const sequence = context.getSequence();
+    if (request.logits) {
+        const last = [request.ids.at(-1), {generateNext: {logits: true}}];
+        const found = await sequence.controlledEvaluate([...request.ids.slice(0, -1), last]);
+        await context.dispose();
+        const logits = [];
+        for (const [id, logit] of found.at(-1).next.logits) logits[id] = logit;
+        return {logits};
+    }
     const ids = [];
     const sampling = {temperature: 0, yieldEogToken: true};
     for await (const id of sequence.evaluate(request.ids, sampling)) {

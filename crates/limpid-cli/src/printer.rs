@@ -111,10 +111,11 @@ pub fn counted(n: usize, what: &str) -> String {
     limpid::report::counted(n as u64, what)
 }
 
-/// Bytes in MB or GB.
+/// Bytes in kB, MB or GB.
 pub fn size(bytes: f64) -> String {
     match bytes {
-        b if b < 1e8 => format!("{:.0} MB", (b / 1e6).max(1.0)),
+        b if b < 1e6 => format!("{:.0} kB", (b / 1e3).ceil()),
+        b if b < 1e8 => format!("{:.0} MB", b / 1e6),
         b => format!("{:.1} GB", b / 1e9),
     }
 }
@@ -285,6 +286,12 @@ mod tests {
     #[test]
     fn control_characters_of_generated_text_are_replaced() {
         assert_eq!(visible("a\u{7}b\n\t\u{1b}[2Jé"), "a\u{fffd}b\n\t\u{fffd}[2Jé");
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_they_need() {
+        let sizes = [1.0, 43_210.0, 2.4e6, 5.4e8].map(size);
+        assert_eq!(sizes, ["1 kB", "44 kB", "2 MB", "0.5 GB"]);
     }
 
     #[test]

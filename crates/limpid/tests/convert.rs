@@ -162,6 +162,20 @@ fn a_folder_that_is_not_empty_is_not_overwritten_and_an_empty_one_is_used() {
 }
 
 #[test]
+fn an_adapter_beside_the_weights_is_not_lost_silently() {
+    let scratch = Scratch::new("adapter");
+    let from = scratch.0.join("from");
+    fs::create_dir(&from).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        fs::copy(fixture("gpt2-tiny").join(name), from.join(name)).unwrap();
+    }
+    fs::write(from.join("adapter_config.json"), "{}").unwrap();
+    let error = hub::convert(&from, &scratch.0.join("to"), &KEEP).unwrap_err();
+    assert!(matches!(error, Error::Model(ModelError::AdapterBeside { .. })), "{error}");
+    assert_eq!(scratch.names(), ["from"]);
+}
+
+#[test]
 fn tokenizer_files_become_a_tokenizer_json_or_are_refused_with_the_reason() {
     let scratch = Scratch::new("tokenizer");
     let options = ConvertOptions { tokenizer: TokenizerForm::Json, ..KEEP };

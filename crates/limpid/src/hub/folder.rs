@@ -79,6 +79,14 @@ pub(super) fn base_and_adapter(folder: &Path) -> Result<(PathBuf, Option<&Path>)
     }
 }
 
+/// Refuses a folder with an adapter, where only the weights of its base would be written.
+pub(super) fn check_no_adapter(folder: &Path) -> Result<()> {
+    match base_and_adapter(folder)? {
+        (_, Some(_)) => Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into()),
+        (_, None) => Ok(()),
+    }
+}
+
 /// Names the first file of weights in a format that is not read.
 fn check_other_weights(folder: &Path) -> Result<()> {
     // As a download leaves them: ONNX files also in a folder of their own.

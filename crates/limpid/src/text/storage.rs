@@ -129,15 +129,19 @@ impl Tokenizer {
                 let json = pieces.to_library()?;
                 let inner = Self::library(Path::new("tokenizer.json"), json)?;
                 let made = Self { backend: Backend::Library(Box::new(inner)), has_types: true };
-                self.check_same(&made)?;
+                // Whole, within a word and beside another.
+                let symbols = pieces.symbols();
+                let texts = symbols.iter().map(|symbol| format!("a{symbol}b {symbol}{symbol} c"));
+                self.check_same(&made, &texts.collect::<Vec<String>>())?;
                 made.to_json()
             }
         }
     }
 
-    /// Refuses a tokenizer made of this one that encodes a text in another way.
-    fn check_same(&self, made: &Self) -> Result<()> {
-        for text in PROBES {
+    /// Refuses a tokenizer made of this one that encodes one of [`PROBES`] or `texts` in another
+    /// way.
+    fn check_same(&self, made: &Self, texts: &[String]) -> Result<()> {
+        for text in PROBES.into_iter().chain(texts.iter().map(String::as_str)) {
             if made.encode(text)? != self.encode(text)? {
                 let reason = format!("the tokenizers library would tokenize {text:?} differently");
                 return Err(TokenizerError::NotConvertible { reason }.into());

@@ -8,6 +8,7 @@ use crate::data::labelled::no_examples;
 use crate::data::parallel::PairFiles;
 use crate::error::Result;
 use crate::files::create_folder;
+use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
 use crate::text::train::{Stage, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
@@ -86,4 +87,52 @@ fn in_blocks(
         }
         (!block.is_empty()).then_some(Ok(block))
     })
+}
+
+/// The hash of the files of a run's tokenizer: of one file its own, of several of all of them.
+pub(super) fn tokenizer_hash(folder: &Path) -> Result<u64> {
+    let mut files = Tokenizer::files(folder);
+    if files.is_empty() {
+        files.push(folder.join("tokenizer.json"));
+    }
+    let hashes =
+        files.iter().map(|path| Ok(hash_file(path, 0)?.1)).collect::<Result<Vec<u64>>>()?;
+    match hashes[..] {
+        [one] => Ok(one),
+        _ => {
+            Ok(hash_bytes(&hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn every_file_of_a_tokenizer_counts_in_its_hash() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures");
+        let from = fixtures.join("tokenizers/marian");
+        let folder = std::env::temp_dir().join(format!("limpid-vocabulary-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let files = ["source.spm", "target.spm", "vocab.json", "tokenizer_config.json"];
+        let copy = |name: &str| fs::copy(from.join(name), folder.join(name)).unwrap();
+        files.iter().for_each(|name| drop(copy(name)));
+        let whole = tokenizer_hash(&folder).unwrap();
+        assert_eq!(whole, tokenizer_hash(&from).unwrap());
+        for name in files {
+            let path = folder.join(name);
+            let mut bytes = fs::read(&path).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(&path, bytes).unwrap();
+            assert_ne!(tokenizer_hash(&folder).unwrap(), whole, "{name}");
+            copy(name);
+            assert_eq!(tokenizer_hash(&folder).unwrap(), whole, "{name}");
+        }
+        // Beside a tokenizer.json the others are not read.
+        fs::write(folder.join("tokenizer.json"), "text").unwrap();
+        assert_eq!(tokenizer_hash(&folder).unwrap(), hash_bytes(b"text"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -7,7 +7,7 @@
 
 mod shards;
 
-use super::folder::{check, check_weights, is_weight_file};
+use super::folder::{check, check_no_adapter, check_weights, is_weight_file};
 use super::keys::{read_object, write_object};
 use super::precision::Precision;
 use super::sentence::module_folders;
@@ -56,12 +56,14 @@ pub struct Converted {
 /// each module.
 /// # Errors
 /// [`FileError::NotEmpty`] if there is something at `to`, [`crate::error::ModelError::Overflow`]
-/// if a number is too large for the precision, [`crate::error::TokenizerError::NotConvertible`]
+/// if a number is too large for the precision, [`crate::error::ModelError::AdapterBeside`] if there
+/// is an adapter that would be lost, [`crate::error::TokenizerError::NotConvertible`]
 /// for a tokenizer that `tokenizer.json` cannot describe, and those of reading and writing files.
 /// Nothing is left at `to` then.
 pub fn convert(from: &Path, to: &Path, options: &ConvertOptions) -> Result<Converted> {
     check_free(to)?;
     let transformer = transformer_folder(from);
+    check_no_adapter(&transformer)?;
     check(&transformer)?;
     check_weights(&transformer)?;
     let path = transformer.join(CONFIG);

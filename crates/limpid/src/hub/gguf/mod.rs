@@ -12,7 +12,7 @@ mod writer;
 
 pub use writer::GgufType;
 
-use super::folder::base_and_adapter;
+use super::folder::check_no_adapter;
 use super::precision::Precision;
 use super::{Opened, Pooling, load_pooling, load_tokenizer, transformer_folder};
 use crate::error::{Error, GgufProblem, ModelError, Result};
@@ -61,9 +61,7 @@ pub fn export_gguf(folder: &Path, path: &Path, kind: GgufType) -> Result<GgufExp
     check_replaceable(path, "GGUF")?;
     let root = folder;
     let folder = &transformer_folder(root);
-    if let (_, Some(_)) = base_and_adapter(folder)? {
-        return Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into());
-    }
+    check_no_adapter(folder)?;
     let opened = Opened::new(folder, None)?;
     opened.check()?;
     if !Tokenizer::exists_in(folder) {

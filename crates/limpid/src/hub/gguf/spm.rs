@@ -11,6 +11,9 @@ pub(super) fn keys(json: &Json, tokens: &mut Tokens) -> Result<Vec<(String, Valu
     if json["model"]["byte_fallback"] != true {
         return Err(unsupported("BPE that is neither byte-level nor has bytes for unknown text"));
     }
+    if json["model"]["ignore_merges"] == true {
+        return Err(unsupported("BPE of SentencePiece with symbols of its own"));
+    }
     let prefix = has_prefix(json)?;
     for (text, kind) in tokens.texts.iter().zip(&mut tokens.kinds) {
         let is_byte = text.len() == 6 && text.starts_with("<0x") && text.ends_with('>');

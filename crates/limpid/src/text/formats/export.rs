@@ -5,7 +5,7 @@ use super::families::{bpe, byte_decoders};
 use super::parts::{metaspace, precompiled, replace, sequence};
 use super::pieces::{PieceTokenizer, Side};
 use crate::error::{Result, TokenizerError};
-use crate::text::sentencepiece::{Algorithm, PieceKind};
+use crate::text::sentencepiece::{Algorithm, Piece, PieceKind};
 use serde_json::{Value, json};
 
 /// Texts on which a `tokenizer.json` must agree with the model it was made of: spaces of all kinds
@@ -61,7 +61,7 @@ impl PieceTokenizer {
         let space = metaspace(if model.adds_dummy_prefix() { "always" } else { "never" }, true);
         let vocabulary: Vec<String> =
             (0..self.vocab_size(Side::Source) as u32).map(|id| self.name(id)).collect();
-        let (json, decoder) = match (model.algorithm(), self.class) {
+        let (mut json, decoder) = match (model.algorithm(), self.class) {
             (Algorithm::Unigram, _) => {
                 // What this side's model does not have must never be chosen.
                 let score = |token: &String| match model.id(token) {
@@ -85,27 +85,50 @@ impl PieceTokenizer {
             _ => return Err(refuse("only unigram models and bare BPE models have one").into()),
         };
         let special = self.special_tokens().into_iter().map(|(id, content)| (id, content, true));
-        let is_symbol = |id: &u32| {
-            let piece = model.id(self.token(*id)?)?;
-            (model.pieces()[piece as usize].kind == PieceKind::UserDefined).then_some(())
-        };
-        let symbols = self.vocab.tokens.iter().filter(|(id, _)| is_symbol(id).is_some());
-        let symbols = symbols.map(|(id, content)| (*id, content.clone(), false));
-        let added = special.chain(symbols).map(|(id, content, special)| {
+        let added = special.map(|(id, content, special)| {
             json!({
                 "id": id, "content": content, "special": special, "single_word": false,
                 "lstrip": false, "rstrip": false, "normalized": false,
             })
         });
+        // Not as added tokens: what stands between those is normalized part by part, and each part
+        // would begin with a mark.
+        let words = match self.symbols().as_slice() {
+            [] => Value::Null,
+            symbols => {
+                json["ignore_merges"] = true.into();
+                let each: Vec<String> = symbols.iter().map(|symbol| escaped(symbol)).collect();
+                json!({
+                    "type": "Split", "pattern": { "Regex": each.join("|") },
+                    "behavior": "Isolated", "invert": false,
+                })
+            }
+        };
         Ok(json!({
             "version": "1.0", "truncation": null, "padding": null,
             "added_tokens": added.collect::<Vec<Value>>(),
             "normalizer": sequence(normalizers),
-            "pre_tokenizer": null, "post_processor": null, "decoder": decoder, "model": json,
+            "pre_tokenizer": words, "post_processor": null, "decoder": decoder, "model": json,
         }))
+    }
+
+    /// The symbols that are one token wherever they stand, the longest first. SentencePiece looks for
+    /// them where spaces are marks already: one with a space it never finds.
+    pub fn symbols(&self) -> Vec<&str> {
+        let is_symbol = |piece: &&Piece| piece.kind == PieceKind::UserDefined;
+        let symbols = self.source.pieces().iter().filter(is_symbol).map(|piece| &piece.text[..]);
+        let mut symbols: Vec<&str> = symbols.filter(|symbol| !symbol.contains(' ')).collect();
+        symbols.sort_by_key(|symbol| std::cmp::Reverse(symbol.len()));
+        symbols
     }
 
     fn name(&self, id: u32) -> String {
         self.token(id).map_or_else(|| format!("<unused_{id}>"), str::to_string)
     }
+}
+
+/// A pattern that matches this text.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| r"\.+*?()|[]{}^$".contains(c);
+    text.chars().flat_map(|c| escape(c).then_some('\\').into_iter().chain([c])).collect()
 }

@@ -28,9 +28,9 @@ use super::metrics::Metrics;
 use super::pretrained::{check_no_bias, generation_config_of};
 use super::run_folder::RunFolder;
 use super::trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
+use super::vocabulary::tokenizer_hash;
 use super::warning::RunWarning;
 use crate::error::{Result, RunError};
-use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
 use crate::model::{Model, Stack};
 use crate::report::Metric;
@@ -246,22 +246,6 @@ fn new_model(
     }
     freeze(&mut model.params, &config.train.freeze)?;
     Ok(model)
-}
-
-/// The hash of the files of a run's tokenizer: of one file its own, of several of all of them.
-fn tokenizer_hash(folder: &Path) -> Result<u64> {
-    let mut files = Tokenizer::files(folder);
-    if files.is_empty() {
-        files.push(folder.join("tokenizer.json"));
-    }
-    let hashes =
-        files.iter().map(|path| Ok(hash_file(path, 0)?.1)).collect::<Result<Vec<u64>>>()?;
-    match hashes[..] {
-        [one] => Ok(one),
-        _ => {
-            Ok(hash_bytes(&hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>()))
-        }
-    }
 }
 
 fn seconds_since_1970() -> u64 {
