@@ -79,8 +79,8 @@ pub(super) fn base_and_adapter(folder: &Path) -> Result<(PathBuf, Option<&Path>)
     }
 }
 
-/// Refuses a folder with an adapter, where only the weights of its base would be written.
-pub(super) fn check_no_adapter(folder: &Path) -> Result<()> {
+/// Refuses a folder with an adapter, where only the weights of its base would be used.
+pub(crate) fn check_no_adapter(folder: &Path) -> Result<()> {
     match base_and_adapter(folder)? {
         (_, Some(_)) => Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into()),
         (_, None) => Ok(()),

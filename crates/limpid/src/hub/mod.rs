@@ -50,6 +50,7 @@ pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
 pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
+pub(crate) use folder::check_no_adapter;
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
@@ -62,7 +63,7 @@ pub use sentence::{
 };
 pub use weights::write_weights;
 
-use crate::error::{ModelError, Result};
+use crate::error::Result;
 use crate::files::{create_folder, write_atomic};
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
@@ -152,14 +153,6 @@ pub fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let files = WeightFiles::open(&base)?;
     let own = files.files().iter().map(|file| file.path().to_path_buf());
     Ok(own.chain(adapter.map(|folder| folder.join(adapter::ADAPTER_WEIGHTS))).collect())
-}
-
-/// Refuses a folder with an adapter where only the weights of a model are used.
-pub(crate) fn check_no_adapter(folder: &Path) -> Result<()> {
-    match folder.join(adapter::ADAPTER_CONFIG).is_file() {
-        true => Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into()),
-        false => Ok(()),
-    }
 }
 
 /// Where weights are loaded to.
