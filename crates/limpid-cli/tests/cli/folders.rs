@@ -99,7 +99,7 @@ fn a_folder_in_another_format_is_refused_with_the_way_out() {
     }
     let adapter = damaged("adapter", "model.safetensors", Some);
     std::fs::write(adapter.join("adapter_config.json"), "{}").unwrap();
-    refused(&translate(&adapter), "has adapter_config.json beside the weights", "merge");
+    refused(&translate(&adapter), "adapter_config.json: r is missing", "docs/formats.md");
     let quantized = edited_config("quantized", |config| {
         config["quantization_config"] = serde_json::json!({"quant_method": "awq"});
     });
