@@ -306,7 +306,7 @@ pub(super) fn check_shape(format: Format, cols: usize) -> Result<(), QuantizeErr
     if cols > most {
         return Err(QuantizeError::TooWide { inputs: cols, most });
     }
-    if format == Format::Int4 && cols % GROUP != 0 {
+    if format == Format::Int4 && !cols.is_multiple_of(GROUP) {
         return Err(QuantizeError::Group { inputs: cols, group: GROUP });
     }
     Ok(())
