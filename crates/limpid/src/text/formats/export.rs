@@ -112,8 +112,8 @@ impl PieceTokenizer {
         }))
     }
 
-    /// The symbols that are one token wherever they stand, the longest first. SentencePiece looks for
-    /// them where spaces are marks already: one with a space it never finds.
+    /// The symbols that are one token wherever they stand, the longest first. SentencePiece looks
+    /// for them where spaces are marks already: one with a space it never finds.
     pub fn symbols(&self) -> Vec<&str> {
         let is_symbol = |piece: &&Piece| piece.kind == PieceKind::UserDefined;
         let symbols = self.source.pieces().iter().filter(is_symbol).map(|piece| &piece.text[..]);
