@@ -19,11 +19,12 @@ from models import (
     modernbert_config,
     mpnet_config,
     neox_config,
+    opt_config,
     roberta_config,
     rotary_config,
     wide_heads,
 )
-from quantities import adamw_run, gradients, packed, type_inputs
+from quantities import adamw_run, gradients, packed, type_inputs, without_padding_idx
 
 # Labels of tokens; -100 where there is none.
 TAGS = [[-100, 2, 0, -100, 1, 4, -100], [3], [-100, 1, 1, 0, -100, 2, -100, 3, 4, 4, -100]]
@@ -56,6 +57,8 @@ def score(count):
     )
 
 
+# Where the usual seed gives a token two logits so small that PyTorch's own f32 and f64 differ.
+SEEDS = {"modernbert-answers": 310}
 REGRESSION = dict(problem_type="regression")
 MULTI_LABEL = dict(problem_type="multi_label_classification")
 
@@ -101,7 +104,8 @@ def encoder_fixtures():
         for name, kind, changes in heads:
             seed += 1
             model_class = getattr(hf, f"{prefix}For{kind}")
-            yield Fixture(name, model_class, config(**changes), seed, TRAINING, ids)
+            chosen = SEEDS.get(name, seed)
+            yield Fixture(name, model_class, config(**changes), chosen, TRAINING, ids)
 
 
 def decoder_fixtures():
@@ -125,6 +129,7 @@ def decoder_fixtures():
                 hf.PhiConfig, num_attention_heads=2, num_key_value_heads=1, **labels, **pad
             ),
         ),
+        "opt": ("OPT", opt_config(**labels, **pad)),
     }
     for i, (name, (prefix, config)) in enumerate(configs.items()):
         model_class = getattr(hf, f"{prefix}ForSequenceClassification")
@@ -181,6 +186,8 @@ def expected(fixture, model):
     part = lambda i, o: answer_loss(o, i) if kind == "QuestionAnswering" else o.loss
     loss_of = lambda m: sum(weights[i] * part(i, o) for i, o in enumerate(parts(m)))
     found["loss"] = loss_of(model)
+    # Padding is part of the texts of decoders: its row of the embedding learns like any other.
+    model = without_padding_idx(model) if is_decoder else model
     found |= {f"grad.{name}": g for name, g in gradients(model, loss_of).items()}
     found["adamw_losses"], found["adamw_grad_norms"] = adamw_run(model, loss_of)
     return found

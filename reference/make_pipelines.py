@@ -3,7 +3,7 @@
 `transformers` (token and text classification) and sentence-transformers' CrossEncoder make of some
 texts (expected.json). Question answering has no pipeline in `transformers` 5: the windows come from
 its tokenizers, the logits from its models, and the choice of spans is written out here as the last
-pipeline of version 4 made it.
+pipeline of version 4 made it; `check_answers.py` compares them with that pipeline.
 
     pip install --no-deps sentence-transformers==6.2.0
     python make_pipelines.py
@@ -38,12 +38,24 @@ QUESTIONS = ["Where does Ann live?", "Who lived in New York?", "What?"]
 STRATEGIES = ["none", "simple", "first", "average", "max"]
 
 
-def wordpiece():
-    """Lowercases; words that are not whole fall into pieces."""
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def pieces():
     whole = "ann marie lives live in new york not paris met zoe sao paulo she who where does"
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)] + list("0123456789.,;!?-'")
-    vocab = special + whole.split() + letters + ["##" + letter for letter in letters[:36]]
+    return SPECIAL + whole.split() + letters + ["##" + letter for letter in letters[:36]]
+
+
+def bert_tokenizer():
+    """The same with the class of BERT, which gives token types; the other one gives none."""
+    vocab = {token: i for i, token in enumerate(pieces())}
+    return hf.BertTokenizer(vocab=vocab, do_lower_case=True, model_max_length=64)
+
+
+def wordpiece():
+    """Lowercases; words that are not whole fall into pieces."""
+    special, vocab = SPECIAL, pieces()
     tokenizer = Tokenizer(models.WordPiece({t: i for i, t in enumerate(vocab)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -185,7 +197,7 @@ def answers(model, tokenizer, question, context, options):
 
 
 def question_answering():
-    bert, roberta = wordpiece(), byte_level()
+    bert, roberta = bert_tokenizer(), byte_level()
     cases = [
         (
             "pipeline-answer-bert",
@@ -241,12 +253,16 @@ def classification():
         folder = save(f"pipeline-classify-{name}", model_class, settings, tokenizer, 90 + i)
         texts = [text for text in TEXTS if text]
         classifier = hf.pipeline("text-classification", model=str(folder), top_k=None)
-        write(folder, {"texts": texts, "labels": [plain(classifier(text)) for text in texts]})
+        # A list per text, although there is only one.
+        found = [plain(classifier(text)[0]) for text in texts]
+        write(folder, {"texts": texts, "labels": found})
 
 
 def reranking():
-    bert = wordpiece()
-    for name, activation in [("default", None), ("identity", torch.nn.Identity())]:
+    for name, activation, bert in [
+        ("default", None, bert_tokenizer()),
+        ("identity", torch.nn.Identity(), wordpiece()),
+    ]:
         settings = config(hf.BertConfig, bert, 64, num_labels=1)
         made = save("made", hf.BertForSequenceClassification, settings, bert, 97)
         folder = FIXTURES / f"pipeline-rerank-{name}"

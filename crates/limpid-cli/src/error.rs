@@ -13,6 +13,8 @@ pub enum Error {
     Library(limpid::error::Error),
     /// The teaching material's.
     Learn(limpid_learn::Error),
+    /// The server's.
+    Serve(limpid_server::ServeError),
     /// Found at the command line.
     Typed {
         /// What is wrong.
@@ -57,6 +59,7 @@ impl Error {
         match self {
             Error::Library(error) => crate::hints::hint(error),
             Error::Learn(error) => crate::hints::learn::hint(error),
+            Error::Serve(error) => crate::hints::serve::hint(error),
             Error::Typed { hint, .. } => hint.clone(),
         }
     }
@@ -67,6 +70,7 @@ impl fmt::Display for Error {
         match self {
             Error::Library(error) => error.fmt(f),
             Error::Learn(error) => error.fmt(f),
+            Error::Serve(error) => error.fmt(f),
             Error::Typed { message, .. } => f.write_str(message),
         }
     }
@@ -90,6 +94,15 @@ impl From<limpid_learn::Error> for Error {
         match error {
             limpid_learn::Error::Library(error) => Error::Library(error),
             error => Error::Learn(error),
+        }
+    }
+}
+
+impl From<limpid_server::ServeError> for Error {
+    fn from(error: limpid_server::ServeError) -> Self {
+        match error {
+            limpid_server::ServeError::Library(error) => Error::Library(error),
+            error => Error::Serve(error),
         }
     }
 }

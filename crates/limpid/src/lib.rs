@@ -23,6 +23,7 @@
 //! | [`generate`] | sessions with caches, greedy search, sampling, beam search, logits processors |
 //! | [`encode`] | embeddings, mask filling, classification |
 //! | [`eval`] | BLEU, chrF, ROUGE-L, F1, bootstrap intervals, baselines |
+//! | [`quantize`] | weights as int8, int4 or bf16, and what that costs |
 //! | [`inspect`] | cross-attention of a translation, word alignment |
 //! | [`pipeline`] | the facade |
 //! | [`report`] | charts and run pages |
@@ -54,6 +55,7 @@ pub mod model;
 pub mod nn;
 pub mod optim;
 pub mod pipeline;
+pub mod quantize;
 pub mod report;
 #[cfg(test)]
 mod sample_text;

@@ -1,7 +1,7 @@
 //! LoRA adapters: the same numbers as PEFT, which has made `reference/fixtures/adapter-*`; and
 //! adapters that do not fit.
 
-use limpid::data::batch::{EncoderInput, LabelledBatch, LmBatch, Packed, PairBatch};
+use limpid::data::batch::{EncoderInput, LabelledBatch, LmBatch, Packed, PairBatch, Targets};
 use limpid::error::{Error, ModelError};
 use limpid::hub::{self, AdapterConfig};
 use limpid::model::{Model, Stack};
@@ -112,8 +112,10 @@ impl Expected {
                 seq2seq.loss(t, &batch, mean(batch.targets.len()))
             }
             Stack::Encoder(encoder) => {
-                let batch = LabelledBatch { input: self.texts(), labels: self.ids("classes") };
-                encoder.class_loss(t, &batch, mean(batch.labels.len()))
+                let labels = self.ids("classes");
+                let spec = mean(labels.len());
+                let labels = Targets::Labels(labels);
+                encoder.class_loss(t, &LabelledBatch { input: self.texts(), labels }, spec)
             }
             Stack::Recurrent(_) => unreachable!(),
         }

@@ -4,8 +4,8 @@
 use limpid::data::batch::{EncoderInput, Packed, PairBatch};
 use limpid::generate::{DecoderSession, EncoderDecoderSession, RecurrentSession, Session};
 use limpid::model::config::{
-    Cell, DecoderConfig, Directions, EncoderConfig, EncoderDecoderConfig, ModernLayers,
-    RecurrentAttention, RecurrentConfig, StackConfig,
+    Cell, ClassifierPooling, DecoderConfig, Directions, EncoderConfig, EncoderDecoderConfig,
+    ModernLayers, RecurrentAttention, RecurrentConfig, StackConfig,
 };
 use limpid::model::{Model, Stack};
 use limpid::nn::{Bias, HeadNorm, NormPlacement, Positions, RotaryOptions, Windows};
@@ -78,6 +78,7 @@ fn encoders() -> Vec<Model> {
         ffn_bias: Bias::None,
         head_bias: Bias::None,
         lm_bias: Bias::Added,
+        classifier_pooling: ClassifierPooling::Cls,
     };
     let windows = EncoderConfig {
         modern: Some(modern),

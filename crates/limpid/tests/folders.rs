@@ -134,7 +134,7 @@ fn a_missing_tokenizer_is_said_with_the_files_that_are_there() {
         other => panic!("{other}"),
     }
     let folder = folder.with("vocab.json", "{}");
-    match Tokenizer::load(&folder.0).err().unwrap() {
+    match hub::load_tokenizer(&folder.0).err().unwrap() {
         Error::Tokenizer(TokenizerError::Incomplete { found, missing, .. }) => {
             assert_eq!((found.as_slice(), missing), (&["vocab.json"][..], "merges.txt"));
         }

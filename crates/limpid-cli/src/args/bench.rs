@@ -1,5 +1,6 @@
 //! `limpid bench …`
 
+use super::WeightsAs;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -56,6 +57,9 @@ pub struct BenchDecode {
     /// Sequences generated in parallel
     #[arg(long, default_value_t = 1)]
     pub streams: usize,
+    /// Quantize the weights first
+    #[arg(long, value_name = "FORMAT")]
+    pub quantize: Option<WeightsAs>,
     /// Duration of the measurement in seconds
     #[arg(long, default_value_t = 10.0)]
     pub seconds: f64,
@@ -93,6 +97,9 @@ pub struct BenchEncode {
     /// Sequence lengths from 8 to --length, evenly spread
     #[arg(long)]
     pub mixed: bool,
+    /// Quantize the weights first
+    #[arg(long, value_name = "FORMAT")]
+    pub quantize: Option<WeightsAs>,
     /// Duration of the measurement in seconds
     #[arg(long, default_value_t = 10.0)]
     pub seconds: f64,
@@ -158,6 +165,8 @@ pub struct BenchMachine {
 pub enum BenchStep {
     /// A GPT-2
     Gpt(BenchGpt),
+    /// A Llama
+    Llama(BenchLlama),
     /// An encoder-decoder
     Seq2seq(BenchSeq2seq),
     /// A BERT with masked language modelling
@@ -210,6 +219,39 @@ pub struct BenchGpt {
     /// Vocabulary size
     #[arg(long, default_value_t = 256)]
     pub vocab: usize,
+    #[command(flatten)]
+    pub options: BenchOptions,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchLlama {
+    /// Number of layers
+    #[arg(long, default_value_t = 30)]
+    pub layers: usize,
+    /// Attention heads per layer
+    #[arg(long, default_value_t = 9)]
+    pub heads: usize,
+    /// Heads of keys and values per layer
+    #[arg(long, default_value_t = 3)]
+    pub kv_heads: usize,
+    /// Model width
+    #[arg(long, default_value_t = 576)]
+    pub width: usize,
+    /// Feed-forward width
+    #[arg(long, default_value_t = 1536)]
+    pub ffn: usize,
+    /// Tokens per sequence
+    #[arg(long, default_value_t = 256)]
+    pub context: usize,
+    /// Sequences per batch
+    #[arg(long, default_value_t = 2)]
+    pub batch: usize,
+    /// Vocabulary size
+    #[arg(long, default_value_t = 49_152)]
+    pub vocab: usize,
+    /// Compute layers again in the backward pass
+    #[arg(long)]
+    pub activation_checkpointing: bool,
     #[command(flatten)]
     pub options: BenchOptions,
 }

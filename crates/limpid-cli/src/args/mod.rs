@@ -10,9 +10,11 @@ mod eval;
 mod experiment;
 mod generate;
 mod heads;
+mod quantize;
 mod quiz;
 mod report;
 mod score;
+mod serve;
 mod summarize;
 mod tokenizer;
 mod train;
@@ -28,9 +30,11 @@ pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
 pub use heads::*;
+pub use quantize::*;
 pub use quiz::*;
 pub use report::*;
 pub use score::*;
+pub use serve::*;
 pub use summarize::*;
 pub use tokenizer::*;
 pub use train::*;
@@ -82,11 +86,16 @@ pub enum Command {
     Rerank(Rerank),
     /// Summarize text in one line, with an encoder-decoder trained on texts and summaries
     Summarize(Summarize),
+    /// Serve models over HTTP, to clients of OpenAI, text-embeddings-inference, LibreTranslate and
+    /// Hugging Face
+    Serve(Box<Serve>),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
     Score(Score),
     /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of
     /// its translations; accuracy and F1 of its labels
     Eval(Box<Eval>),
+    /// Store the weights of a model as int8, int4 or bf16, and report what it costs
+    Quantize(Quantize),
     /// Show the layers of a model with their shapes and parameter counts
     Info(Info),
     /// Write a model folder anew, with weights of another type or in shards, or as a GGUF file for

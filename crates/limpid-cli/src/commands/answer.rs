@@ -14,9 +14,13 @@ pub fn run(args: &Answer) -> Result<()> {
     let model = QuestionAnswerer::load(&args.model)?;
     printer::warnings(model.warnings());
     if let Some(question) = &args.question {
-        return print(args, &model, question, &context(args)?);
+        let answers = model.answer(question, &context(args)?, options(args))?;
+        print(args, question, answers);
+        return Ok(());
     }
     each_text(&[], "answer", &mut |lines, origin| {
+        // Nothing is printed before every line has its answers.
+        let mut answered = Vec::new();
         for (i, line) in lines.iter().enumerate() {
             let object: Option<Value> = serde_json::from_str(line).ok();
             let text = |key: &str| Some(object.as_ref()?.get(key)?.as_str()?.to_string());
@@ -27,8 +31,10 @@ pub fn run(args: &Answer) -> Result<()> {
                      --context",
                 ));
             };
-            print(args, &model, &question, &context)?;
+            let answers = model.answer(&question, &context, options(args))?;
+            answered.push((question, answers));
         }
+        answered.into_iter().for_each(|(question, answers)| print(args, &question, answers));
         Ok(())
     })
 }
@@ -56,25 +62,26 @@ fn context(args: &Answer) -> Result<String> {
     Ok(text)
 }
 
-fn print(args: &Answer, model: &QuestionAnswerer, question: &str, context: &str) -> Result<()> {
-    let options = AnswerOptions {
+fn options(args: &Answer) -> AnswerOptions {
+    AnswerOptions {
         max_seq_len: args.max_seq_len.map(|n| n as usize),
         doc_stride: args.doc_stride.map(|n| n as usize),
         max_answer_len: args.max_answer_len as usize,
         top_k: args.top as usize,
         impossible: if args.impossible { Impossible::Allowed } else { Impossible::Never },
-    };
-    let answers = model.answer(question, context, options)?;
+    }
+}
+
+fn print(args: &Answer, question: &str, answers: Vec<Found>) {
     if args.json {
         let answers: Vec<Value> = answers.iter().map(as_json).collect();
         println!("{}", json!({ "question": question, "answers": answers }));
-        return Ok(());
+        return;
     }
     for Found { answer, score, start, end } in answers {
         let shown = if answer.is_empty() { "(no answer)" } else { &answer };
         println!("{score:>7.4}  {shown} ({start}..{end})");
     }
-    Ok(())
 }
 
 fn as_json(found: &Found) -> Value {

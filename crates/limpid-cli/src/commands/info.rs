@@ -1,6 +1,8 @@
 //! `limpid info`: what a folder is, what can be done with it, and the parameters of a model.
 
-use super::info_folder::{kind, print_adapter, verbs, vocabularies, weights_json, weights_text};
+use super::info_folder::{
+    kind, print_adapter, quantized_text, verbs, vocabularies, weights_json, weights_text,
+};
 use crate::args::Info;
 use crate::error::Result;
 use crate::printer::{self, counted, thousands};
@@ -118,8 +120,9 @@ impl About {
         let part = |spec: &ParamSpec| {
             let shape: Vec<usize> = spec.shape.dims().collect();
             let trained = spec.role == Role::Trained;
+            let dtype = self.described.quantized.get(&spec.name).map(|format| format.name());
             json!({ "name": spec.name, "shape": shape, "parameters": spec.shape.len(),
-                "trained": trained })
+                "trained": trained, "dtype": dtype })
         };
         let tokenizer = self.tokenizer.as_ref().map(|tokenizer| {
             json!({ "kind": kind(tokenizer), "vocab_size": tokenizer.vocab_size(),
@@ -143,6 +146,9 @@ impl About {
         if let Ok(weights) = &self.described.weights {
             println!("weights {}", weights_text(weights));
         }
+        if let Some(formats) = quantized_text(&self.described.quantized) {
+            println!("quantized: {formats}");
+        }
         if let Some(tokenizer) = &self.tokenizer {
             println!("tokenizer {}, {}", kind(tokenizer), vocabularies(tokenizer));
         }
@@ -154,6 +160,10 @@ impl About {
         let mut root = Part::new("all");
         for spec in &self.described.params {
             let shape = spec.shape.dims().map(|n| n.to_string()).collect::<Vec<_>>().join(" x ");
+            let shape = match self.described.quantized.get(&spec.name) {
+                Some(format) => format!("{shape}, {format}"),
+                None => shape,
+            };
             // Only trained parameters count.
             let (trained, shape) = match spec.role {
                 Role::Trained => (spec.shape.len(), shape),
@@ -173,6 +183,10 @@ fn labels(stack: &Stack) -> Option<&[String]> {
     }
 }
 
+fn shown_labels(stack: &Stack) -> String {
+    labels(stack).map_or(String::new(), |labels| format!("\nlabels {}", label_list(labels)))
+}
+
 fn sizes(stack: &Stack) -> String {
     match stack {
         Stack::Decoder(gpt) => {
@@ -188,6 +202,7 @@ fn sizes(stack: &Stack) -> String {
                 thousands(c.vocab_size),
                 ablations(c.options, Positions::Learned)
             ) + &later_options(c)
+                + &shown_labels(stack)
         }
         Stack::EncoderDecoder(model) => {
             let c = model.config();
@@ -209,7 +224,6 @@ fn sizes(stack: &Stack) -> String {
         }
         Stack::Encoder(bert) => {
             let c = bert.config();
-            let labels = labels(stack).map(|labels| format!("\nlabels {}", label_list(labels)));
             format!(
                 "{}, hidden size {}, {}, feed-forward size {}, context {}, post-norm, vocabulary \
                  {}{}",
@@ -219,7 +233,7 @@ fn sizes(stack: &Stack) -> String {
                 c.intermediate_size,
                 c.max_position_embeddings,
                 thousands(c.vocab_size),
-                labels.unwrap_or_default()
+                shown_labels(stack)
             )
         }
         Stack::Recurrent(model) => {

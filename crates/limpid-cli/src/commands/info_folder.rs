@@ -5,9 +5,11 @@ use crate::args::Info;
 use crate::printer::{counted, size, thousands};
 use limpid::hub::{AdapterDescription, WeightSummary};
 use limpid::model::Stack;
-use limpid::model::config::EncoderHead;
+use limpid::model::config::{EncoderHead, ProblemType};
 use limpid::text::Tokenizer;
+use limpid_tensor::kernels::quantized::Format;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The commands that a model works with.
@@ -29,7 +31,10 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
             EncoderHead::Classifier(labels) if labels.names.len() == 1 => {
                 &["rerank", "classify", "embed", "similarity", "train"]
             }
-            EncoderHead::Classifier(_) => &["classify", "embed", "similarity", "eval", "train"],
+            EncoderHead::Classifier(labels) => match labels.problem() {
+                ProblemType::SingleLabel => &["classify", "embed", "similarity", "eval", "train"],
+                _ => &["classify", "embed", "similarity", "train"],
+            },
             EncoderHead::TokenClassifier(_) => &["tag", "embed", "similarity", "train"],
             EncoderHead::QuestionAnswering => &["answer", "embed", "similarity", "train"],
             _ => &["embed", "similarity", "train"],
@@ -63,6 +68,16 @@ pub fn weights_text(weights: &WeightSummary) -> String {
     format!("{}, {bytes} in {files}", types.join(" and "))
 }
 
+/// How many weights are stored in which format, of a quantized model.
+pub fn quantized_text(formats: &BTreeMap<String, Format>) -> Option<String> {
+    let count = |format: &Format| {
+        let n = formats.values().filter(|found| *found == format).count();
+        (n > 0).then(|| format!("{n} weights as {format}"))
+    };
+    let counts: Vec<String> = Format::ALL.iter().filter_map(count).collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
 pub fn weights_json(weights: &WeightSummary) -> serde_json::Value {
     json!({
         "files": weights.files, "tensors": weights.tensors, "bytes": weights.bytes(),
@@ -92,6 +107,11 @@ pub fn print_adapter(args: &Info, adapter: &AdapterDescription) {
         }
         None => println!("missing: no adapter_model.safetensors in the folder"),
     }
-    let base = adapter.base.as_deref().unwrap_or("not named");
-    println!("missing: its base model, {base}");
+    match &adapter.base_folder {
+        Some(folder) => println!("base model: {}", folder.display()),
+        None => {
+            let base = adapter.base.as_deref().unwrap_or("not named");
+            println!("missing: its base model, {base}");
+        }
+    }
 }

@@ -26,10 +26,13 @@ mod info_folder;
 mod inputs;
 mod logits;
 mod merge;
+mod quantize;
+mod quantize_sample;
 mod quiz;
 mod report;
 mod rerank;
 mod score;
+mod serve;
 mod signals;
 mod summarize;
 mod tag;
@@ -103,9 +106,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Answer(args) => answer::run(&args)?,
         Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
+        Command::Serve(args) => serve::run(*args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Convert(args) => convert::run(&args)?,
+        Command::Quantize(args) => quantize::run(&args)?,
         Command::Info(args) => info::run(args)?,
         Command::Merge(args) => merge::run(&args)?,
         Command::Report(args) => report::run(&args)?,

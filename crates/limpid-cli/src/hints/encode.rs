@@ -40,6 +40,9 @@ pub fn problem_hint(problem: &InputProblem) -> Option<String> {
                 flags => format!("shorten the question, or set {flags}"),
             }
         }
+        InputProblem::NoText { .. } => {
+            "the answer to a question is a part of its context: give both".into()
+        }
         InputProblem::NoMask { mask } => {
             format!("write {mask} where a word is missing: \"The cat {mask} on the mat\"")
         }

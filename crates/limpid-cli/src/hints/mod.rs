@@ -4,6 +4,7 @@
 
 pub mod flags;
 pub mod learn;
+pub mod serve;
 
 mod chat;
 mod data;

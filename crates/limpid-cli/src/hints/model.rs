@@ -1,6 +1,7 @@
 //! Model folders: configurations, weights, and what a family of files cannot hold.
 
 use limpid::error::{KeyScope, ModelError, Tying, WeightFormat};
+use limpid_tensor::kernels::quantized::Format;
 
 pub(super) fn hint(error: &ModelError) -> Option<String> {
     Some(match error {
@@ -47,6 +48,20 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
             "use the folder of the model before it was quantized; weights are read as f32, f16 or \
              bf16"
                 .into()
+        }
+        ModelError::AlreadyQuantized { .. } => {
+            "use the folder of the model before it was quantized".into()
+        }
+        ModelError::CannotQuantize { parameter, format: Format::Int4, .. } => {
+            format!("--keep {parameter} leaves it in f32; --to int8 fits any width")
+        }
+        ModelError::NoSuchWeight { known, .. } => {
+            format!("--keep takes names such as {}", known.first().map_or("", String::as_str))
+        }
+        ModelError::NotAWeight { .. }
+        | ModelError::NotPacked { .. }
+        | ModelError::PackedDtype { .. } => {
+            "does config.json belong to these weights? limpid quantize writes both".into()
         }
         ModelError::NotJson { .. } => "the file may be incomplete: copy it again".into(),
         ModelError::NotAnObject => "for example {\"model_type\": \"marian\", …}".into(),

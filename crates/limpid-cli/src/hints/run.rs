@@ -64,6 +64,10 @@ pub(super) fn hint(error: &RunError) -> Option<String> {
              checkpoints with --set train.keep_checkpoints=1"
         }
         RunError::LrSearchSteps { .. } => "200 steps are usual: --find-lr=200",
+        RunError::NothingToFreeze { .. } => {
+            "for example --set 'train.freeze=[\"embeddings\", \"layers.0-3\"]'"
+        }
+        RunError::AllFrozen => "leave a part out of train.freeze",
         RunError::AfterRestore { .. } => {
             "look at the restored run, or run the same command with --force again"
         }

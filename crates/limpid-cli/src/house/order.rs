@@ -7,12 +7,13 @@ use proc_macro2::{Delimiter, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates, the lowest first.
-pub const CRATES: [&str; 4] = ["limpid-tensor", "limpid", "limpid-learn", "limpid-cli"];
+pub const CRATES: [&str; 5] =
+    ["limpid-tensor", "limpid", "limpid-learn", "limpid-server", "limpid-cli"];
 
 /// The modules of `limpid`, the lowest first.
-pub const MODULES: [&str; 16] = [
+pub const MODULES: [&str; 17] = [
     "error", "hash", "files", "text", "data", "optim", "nn", "model", "hub", "generate", "encode",
-    "eval", "inspect", "report", "pipeline", "train",
+    "eval", "quantize", "inspect", "report", "pipeline", "train",
 ];
 
 /// A path that code names: `["crate", "hub", "load"]`.

@@ -69,6 +69,14 @@ fn answer_takes_the_context_from_a_flag_a_file_standard_input_or_json_lines() {
     let line = serde_json::json!({ "question": question, "context": context });
     assert_eq!(asked(&[], &format!("{line}\n")), *want);
     refused(&with_input(&base, "no JSON\n"), "not a question with a context", "--question");
+    // The answers before a bad line are printed, and once.
+    let output = with_input(&base, &format!("{line}\nno JSON\n"));
+    assert_eq!(stdout(&output).lines().count(), 1);
+    refused(&output, "line 2 of standard input", "--question");
+    for (question, context) in [("", "b"), ("a", " ")] {
+        let output = run(&["answer", &model, "--question", question, "--context", context]);
+        refused(&output, "has no text", "give both");
+    }
     let long = "who ".repeat(80);
     let output = run(&["answer", &model, "--question", &long, "--context", context]);
     refused(&output, "leave no place", "shorten the question");
@@ -105,8 +113,27 @@ fn a_model_with_another_head_is_refused_with_the_command_that_uses_it() {
     refused(&output, "cannot rank texts", "one label");
     let output = run(&["answer", &classifier, "--question", "a", "--context", "b"]);
     refused(&output, "cannot answer questions", "limpid classify");
-    refused(&run(&["generate", &decoder, "a"]), "classification head", "limpid classify");
+    let output = run(&["generate", &decoder, "--prompt", "a"]);
+    refused(&output, "classification head", "limpid classify");
     assert!(run(&["classify", &decoder, "Ann lives in Paris."]).status.success());
+}
+
+#[test]
+fn info_shows_the_labels_of_every_head_and_offers_eval_only_where_it_works() {
+    let info = |name: &str| stdout(&run(&["info", &fixture(name)]));
+    let offers_eval = |text: &str| {
+        let works = text.lines().find(|line| line.starts_with("works with")).unwrap();
+        works.contains("eval")
+    };
+    for name in ["bert-single", "bert-multi", "gpt2"] {
+        let name = format!("pipeline-classify-{name}");
+        let text = info(&name);
+        assert!(text.contains("labels bad, fair, good\n"), "{text}");
+        let table = scratch("heads-eval").join("labelled.tsv");
+        std::fs::write(&table, "text\tlabel\nAnn\tbad\nParis\tgood\n").unwrap();
+        let output = run(&["eval", &fixture(&name), "--data", table.to_str().unwrap()]);
+        assert_eq!(output.status.success(), offers_eval(&text), "{name}: {}", stderr(&output));
+    }
 }
 
 #[test]

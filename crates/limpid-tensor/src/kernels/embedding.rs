@@ -8,6 +8,7 @@
 //! masked positions.
 
 use super::matmul::Accumulate;
+use super::quantized::QuantizedMatrix;
 use crate::simd::vectorized;
 use crate::team::{self, Parts, for_each_chunk};
 
@@ -38,6 +39,23 @@ pub fn embedding_forward(y: &mut [f32], table: &[f32], ids: &[u32], c: usize, sc
     }
     let rows = team::rows_per_task(c);
     for_each_chunk(y, rows * c, |i, y| part(y, table, &ids[i * rows..][..y.len() / c], c, scale));
+}
+
+/// The same from a quantised table.
+///
+/// # Panics
+/// As [`embedding_forward`].
+#[track_caller]
+pub fn embedding_of_quantized(y: &mut [f32], table: &QuantizedMatrix, ids: &[u32], scale: f32) {
+    let (table_rows, c) = table.shape();
+    check(y.len(), ids.len(), c, ids, table_rows);
+    let rows = team::rows_per_task(c);
+    for_each_chunk(y, rows * c, |i, y| {
+        for (y, id) in y.chunks_exact_mut(c).zip(&ids[i * rows..]) {
+            table.row(*id as usize, y);
+            y.iter_mut().for_each(|y| *y *= scale);
+        }
+    });
 }
 
 /// `dtable[ids[i]] += scale · dy[i]`; with [`Accumulate::Overwrite`], dtable is zeroed first.
@@ -82,6 +100,7 @@ pub fn embedding_backward(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::quantized::Format;
 
     #[test]
     fn the_lookup_equals_the_product_of_one_hot_rows_with_the_table() {
@@ -97,6 +116,22 @@ mod tests {
             let mut y = [0.0; 3];
             embedding_forward(&mut y, &table, &[id], 3, 1.0);
             assert_eq!(product, y);
+        }
+    }
+
+    #[test]
+    fn rows_of_a_quantised_table_are_its_dequantised_rows() {
+        let table: Vec<f32> = (0..20 * 32).map(|x| (x % 31) as f32 - 15.0).collect();
+        for format in Format::ALL {
+            let quantized = QuantizedMatrix::quantize(format, &table, (20, 32)).unwrap();
+            let mut y = [f32::NAN; 3 * 32];
+            embedding_of_quantized(&mut y, &quantized, &[19, 0, 17], 2.0);
+            for (y, id) in y.chunks_exact(32).zip([19, 0, 17]) {
+                let step = if format == Format::Int4 { 2.0 } else { 0.13 };
+                for (y, x) in y.iter().zip(&table[id * 32..]) {
+                    assert!((y - 2.0 * x).abs() <= 2.0 * step, "{format}: {y} for {x}");
+                }
+            }
         }
     }
 

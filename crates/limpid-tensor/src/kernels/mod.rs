@@ -28,6 +28,7 @@ pub mod matmul;
 pub mod positions;
 pub mod quantized;
 pub mod recurrent;
+pub mod right_operand;
 pub mod rms_norm;
 pub mod rotary;
 pub mod softmax;

@@ -1,6 +1,6 @@
 //! Embedding lookup, and rows of a matrix by index.
 
-use crate::kernels::embedding::{embedding_backward, embedding_forward};
+use crate::kernels::embedding::{embedding_backward, embedding_forward, embedding_of_quantized};
 use crate::kernels::matmul::Accumulate;
 use crate::params::ParamId;
 use crate::tape::{Tape, Var};
@@ -18,7 +18,10 @@ impl Tape<'_> {
         assert!(shape.rank() == 2, "embedding: a table (rows, width) was expected, not {shape}");
         let c = shape.dim(1);
         let mut y = Tensor::uninit([ids.len(), c]);
-        embedding_forward(y.data_mut(), self.param(table), ids, c, scale);
+        match self.quantized(table) {
+            Some(table) => embedding_of_quantized(y.data_mut(), table, ids, scale),
+            None => embedding_forward(y.data_mut(), self.param(table), ids, c, scale),
+        }
         if !self.trains(table) {
             return Var::constant(y);
         }

@@ -47,7 +47,7 @@ impl Tape<'_> {
         // Adapters are added before the activation, which then follows in a pass of its own.
         let is_adapted = !self.adapters(w).is_empty();
         let derivatives = Parts::new(derivative.data_mut());
-        self.transposed(w).product_on_team(
+        self.weight(w).product_on_team(
             MatMut::new(y.data_mut(), n, o),
             Mat::new(x.data(), n, i),
             Accumulate::Overwrite,
@@ -134,7 +134,10 @@ fn linear_backward(
 mod tests {
     use super::*;
     use crate::gradcheck::{GradCheck, random_tensor};
-    use crate::params::{Init, Params};
+    use crate::kernels::quantized::{Format, QuantizedMatrix};
+    use crate::params::{Init, Params, Role};
+    use crate::tape::Gradients;
+    use std::sync::Arc;
 
     #[test]
     fn every_gradient_agrees_with_central_differences_for_every_activation_and_shape() {
@@ -168,6 +171,46 @@ mod tests {
             let once = t.linear(&x[0], w, None, Activation::Tanh);
             t.linear(&once, w, None, Activation::None)
         });
+    }
+
+    fn quantized(format: Format) -> (Params, ParamId, ParamId) {
+        let mut builder = Params::builder();
+        let w = builder.add_weight("w", [40, 64], Init::Normal(0.5));
+        let b = builder.add("b", [40], Init::Normal(0.5));
+        let mut params = builder.build(7);
+        let matrix = QuantizedMatrix::quantize(format, params.get(w), (40, 64)).unwrap();
+        params.set_quantized(w, Some(Arc::new(matrix)));
+        (params, w, b)
+    }
+
+    #[test]
+    fn quantised_weights_give_their_product_with_bias_and_activation() {
+        for format in Format::ALL {
+            let (params, w, b) = quantized(format);
+            let x = random_tensor([3, 64]);
+            let mut want = vec![f32::NAN; 3 * 40];
+            params.quantized(w).unwrap().product_on_team(
+                MatMut::new(&mut want, 3, 40),
+                Mat::new(x.data(), 3, 64),
+                |_, first, part| {
+                    part.iter_mut().zip(&params.get(b)[first..]).for_each(|(y, b)| *y += b);
+                    activation::activate(part, Activation::GeluTanh);
+                },
+            );
+            let x = Var::constant(x);
+            let y = Tape::inference(&params).linear(&x, w, Some(b), Activation::GeluTanh);
+            assert_eq!(y.data(), want);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "w is stored as int8: no gradient")]
+    fn a_tape_that_records_refuses_quantised_weights() {
+        let (mut params, w, _) = quantized(Format::Int8);
+        params.set_roles(|_| Role::Fixed);
+        let mut gradients = Gradients::new(&params);
+        let x = Var::constant(random_tensor([1, 64]));
+        Tape::training(&params, &mut gradients).linear(&x, w, None, Activation::None);
     }
 
     #[test]

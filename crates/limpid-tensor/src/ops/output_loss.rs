@@ -96,7 +96,7 @@ impl Tape<'_> {
         row_losses: impl Fn(&mut [f32], &mut [f32], Range<usize>, Gradient),
     ) -> Var {
         let ((n, c), v) = (x.rows_cols(), self.param_shape(w).dim(0));
-        let (weights, bias) = (self.param(w), b.map_or(&[][..], |b| self.param(b)));
+        let (weights, bias) = (self.weight(w), b.map_or(&[][..], |b| self.param(b)));
         let recording = self.is_recording();
         let gradient = if recording { Gradient::Compute } else { Gradient::Skip };
 
@@ -108,10 +108,9 @@ impl Tape<'_> {
             let count = rows.min(n - first);
             let x_chunk = Mat::new(&x.data()[first * c..], count, c);
             let logits = &mut logits.data_mut()[..count * v];
-            product_on_team(
+            weights.product_on_team(
                 MatMut::new(logits, count, v),
                 x_chunk,
-                Mat::new(weights, v, c).t(),
                 Accumulate::Overwrite,
                 |_, first, part| {
                     if !bias.is_empty() {
@@ -141,7 +140,7 @@ impl Tape<'_> {
                 product_on_team(
                     dx,
                     dz,
-                    Mat::new(weights, v, c),
+                    Mat::new(self.param(w), v, c),
                     Accumulate::Overwrite,
                     |_, _, _| {},
                 );

@@ -6,12 +6,11 @@
 
 use super::linear::add_bias;
 use crate::kernels::elementwise::column_sums;
-use crate::kernels::matmul::{
-    Accumulate, Mat, MatMut, PackedOperand, RightOperand, product_on_team,
-};
+use crate::kernels::matmul::{Accumulate, Mat, MatMut, PackedOperand, product_on_team};
 use crate::kernels::recurrent::{
     Cell, Direction, SavedSteps, TimeOrder, recurrent_backward, recurrent_forward,
 };
+use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
 use crate::tape::{BackwardPass, Tape, Var, VarId};
 use crate::tensor::Tensor;
@@ -75,10 +74,9 @@ impl Tape<'_> {
         check_state(initial, cell, b, h);
         let mut saved = SavedTensors::new(cell, n, h);
         let (bias, i) = (self.param(weights.b_ih), w_ih.dim(1));
-        product_on_team(
+        self.weight(weights.w_ih).product_on_team(
             MatMut::new(saved.gates.data_mut(), n, g),
             Mat::new(x.data(), n, i),
-            Mat::new(self.param(weights.w_ih), g, i).t(),
             Accumulate::Overwrite,
             |_, first, part| add_bias(part, &bias[first..]),
         );
@@ -92,7 +90,7 @@ impl Tape<'_> {
             state.data_mut(),
             cell_state.data_mut(),
             scratch.data_mut(),
-            right_operand(&mut panels, Mat::new(self.param(weights.w_hh), g, h).t()),
+            right_operand(&mut panels, self.weight(weights.w_hh)),
             self.param(weights.b_hh),
             (cell, h),
             (order, direction),
@@ -137,7 +135,7 @@ fn backward(
         dstate.data_mut(),
         dcell_state.data_mut(),
         dy.data(),
-        right_operand(&mut panels, Mat::new(pass.param(weights.w_hh), g, h)),
+        right_operand(&mut panels, RightOperand::Plain(Mat::new(pass.param(weights.w_hh), g, h))),
         (cell, h),
         (order, direction),
     );
@@ -198,11 +196,13 @@ pub(super) fn panel_buffer(order: &TimeOrder, k: usize, n: usize) -> Tensor {
     Tensor::uninit([if order.steps() > 1 { PackedOperand::packed_len(k, n) } else { 0 }])
 }
 
-/// A right operand for all steps: packed if the buffer is not empty.
-pub(super) fn right_operand<'a>(panels: &'a mut Tensor, b: Mat<'a>) -> RightOperand<'a> {
-    match panels.shape().len() {
-        0 => RightOperand::Plain(b),
-        _ => RightOperand::Packed(PackedOperand::new(panels.data_mut(), b)),
+/// A right operand for all steps: f32 are packed if the buffer is not empty.
+pub(super) fn right_operand<'a>(panels: &'a mut Tensor, b: RightOperand<'a>) -> RightOperand<'a> {
+    match b {
+        RightOperand::Plain(b) if !panels.shape().is_empty() => {
+            RightOperand::Packed(PackedOperand::new(panels.data_mut(), b))
+        }
+        b => b,
     }
 }
 

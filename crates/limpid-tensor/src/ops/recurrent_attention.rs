@@ -28,6 +28,7 @@ use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::kernels::recurrent::{
     Cell, StepBackward, StepForward, TimeOrder, recurrent_share, step_backward, step_forward,
 };
+use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
 use crate::tape::{BackwardPass, Tape, Var, VarId};
 use crate::team::{self, Parts};
@@ -127,9 +128,10 @@ impl Tape<'_> {
         let mut scratch = Tensor::uninit([b, g]);
         let mut panels = [(h, k), (m, g), (h, g)].map(|(k, n)| panel_buffer(order, k, n));
         let [for_q, for_c, for_h] = &mut panels;
-        let w_q = right_operand(for_q, Mat::new(self.param(additive.query), k, h).t());
-        let w_c = right_operand(for_c, Mat::with_stride(&w_ih[i..], g, m, i + m).t());
-        let w_h = right_operand(for_h, Mat::new(self.param(weights.w_hh), g, h).t());
+        let w_q = right_operand(for_q, self.weight(additive.query));
+        let w_c = Mat::with_stride(&w_ih[i..], g, m, i + m).t();
+        let w_c = right_operand(for_c, RightOperand::Plain(w_c));
+        let w_h = right_operand(for_h, self.weight(weights.w_hh));
         let (b_hh, v) = (self.param(weights.b_hh), self.param(additive.v));
         for t in 0..order.steps() {
             let rows = order.step(t);
@@ -285,9 +287,9 @@ fn backward(
     let mut panels = [(k, h), (g, m), (g, h)].map(|(k, n)| panel_buffer(order, k, n));
     let (w_ih, v) = (pass.param(weights.w_ih), pass.param(additive.v));
     let [for_q, for_c, for_h] = &mut panels;
-    let w_q = right_operand(for_q, Mat::new(pass.param(additive.query), k, h));
-    let w_c = right_operand(for_c, Mat::with_stride(&w_ih[i..], g, m, i + m));
-    let w_h = right_operand(for_h, Mat::new(pass.param(weights.w_hh), g, h));
+    let w_q = right_operand(for_q, RightOperand::Plain(Mat::new(pass.param(additive.query), k, h)));
+    let w_c = right_operand(for_c, RightOperand::Plain(Mat::with_stride(&w_ih[i..], g, m, i + m)));
+    let w_h = right_operand(for_h, RightOperand::Plain(Mat::new(pass.param(weights.w_hh), g, h)));
     for t in (0..order.steps()).rev() {
         let rows = order.step(t);
         let (a, of) = (rows.len(), |width: usize| rows.start * width..rows.end * width);

@@ -2,7 +2,7 @@
 
 use super::spec::fill;
 use super::storage::Storage;
-use super::{Init, ParamId, ParamSpec, Params, Role};
+use super::{Init, ParamId, ParamSpec, Params, Role, Use};
 use crate::rng::Stream;
 use std::ops::Range;
 
@@ -97,7 +97,8 @@ impl Params {
     fn append(&mut self, name: String, shape: [usize; 2], init: Init, seed: u64) -> ParamId {
         assert!(self.find(&name).is_none(), "two parameters are called {name}");
         let id = ParamId(self.specs.len() as u32);
-        let spec = ParamSpec { name, shape: shape.into(), init, role: Role::Trained };
+        let spec =
+            ParamSpec { name, shape: shape.into(), init, role: Role::Trained, used_for: Use::Any };
         self.storage.push(Storage::owned(spec.shape.len()));
         self.specs.push(spec.clone());
         fill(self.get_mut(id), &spec, Stream::new(seed, 1 << 63 | id.index() as u64));

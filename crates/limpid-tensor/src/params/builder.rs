@@ -1,8 +1,8 @@
 //! Collecting the parameters of a model.
 
 use super::spec::fill;
-use super::storage::{MappedFloats, Storage};
-use super::{Init, ParamId, ParamSpec, Params, Role, places};
+use super::storage::{Storage, Stored, check_matrix};
+use super::{Init, ParamId, ParamSpec, Params, Role, Use, places};
 use crate::pool::Buffer;
 use crate::rng::Stream;
 use crate::tensor::Shape;
@@ -22,6 +22,22 @@ impl ParamsBuilder {
     #[track_caller]
     pub fn add(&mut self, name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> ParamId {
         self.add_with_role(name.into(), shape.into(), init, Role::Trained)
+    }
+
+    /// Adds a trained matrix (out, in) that operations use in products and look-ups of rows alone.
+    ///
+    /// # Panics
+    /// If another parameter has this name.
+    #[track_caller]
+    pub fn add_weight(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        init: Init,
+    ) -> ParamId {
+        let id = self.add(name, shape, init);
+        self.specs[id.index()].used_for = Use::Weight;
+        id
     }
 
     /// Adds a parameter of the role [`Role::Fixed`].
@@ -58,7 +74,7 @@ impl ParamsBuilder {
             self.specs.iter().all(|spec| spec.name != name),
             "two parameters are called {name}"
         );
-        self.specs.push(ParamSpec { name, shape, init, role });
+        self.specs.push(ParamSpec { name, shape, init, role, used_for: Use::Any });
         ParamId((self.specs.len() - 1) as u32)
     }
 
@@ -88,27 +104,33 @@ impl ParamsBuilder {
 
     /// Allocates the parameters as zeros, for a loader that writes every one of them.
     pub fn build_zeroed(self) -> Params {
-        self.build_mapped(|_| None)
+        self.build_stored(|_| None)
     }
 
-    /// The same with those parameters in a mapped file that `mapped` finds there; nothing is
-    /// allocated for them. They can be read; to be trained, they must be moved into memory by
-    /// [`Params::set_roles`].
+    /// The same with those parameters in a mapped file or quantised that `stored` finds; no f32
+    /// are allocated for them. They can be read; to be trained, mapped ones must be moved into
+    /// memory by [`Params::set_roles`], and quantised ones cannot be.
     ///
     /// # Panics
-    /// If one is not of the parameter's size.
+    /// If one does not have the parameter's size or shape.
     #[track_caller]
-    pub fn build_mapped(self, mapped: impl FnMut(ParamId) -> Option<MappedFloats>) -> Params {
+    pub fn build_stored(self, stored: impl FnMut(ParamId) -> Option<Stored>) -> Params {
         let ids = (0..self.specs.len() as u32).map(ParamId);
-        let mut found: Vec<Option<MappedFloats>> = ids.map(mapped).collect();
-        let sizes = self.specs.iter().map(|spec| spec.shape.len());
-        for (len, floats) in sizes.zip(&found) {
-            let other = floats.as_ref().map(|floats| floats.as_slice().len());
-            assert!(other.is_none_or(|other| other == len), "{other:?} numbers mapped for {len}");
+        let mut found: Vec<Option<Stored>> = ids.map(stored).collect();
+        for (spec, stored) in self.specs.iter().zip(&found) {
+            match stored {
+                Some(Stored::Mapped(floats)) => {
+                    let (len, other) = (spec.shape.len(), floats.as_slice().len());
+                    assert!(other == len, "{other} numbers mapped for {len}");
+                }
+                Some(Stored::Quantized(matrix)) => check_matrix(spec, matrix),
+                None => {}
+            }
         }
         let (places, len) = places(&self.specs, |i| found[i].is_some());
         let place = |(i, place): (usize, Option<Range<usize>>)| match (found[i].take(), place) {
-            (Some(floats), _) => Storage::Mapped(floats),
+            (Some(Stored::Mapped(floats)), _) => Storage::Mapped(floats),
+            (Some(Stored::Quantized(matrix)), _) => Storage::Quantized { matrix, values: None },
             (None, Some(range)) => Storage::Flat(range),
             (None, None) => Storage::owned(self.specs[i].shape.len()),
         };

@@ -22,13 +22,15 @@ mod storage;
 
 pub use adapter::{Adapter, AdapterSpec};
 pub use builder::ParamsBuilder;
-pub use spec::{Init, ParamId, ParamSpec, Role};
-pub use storage::MappedFloats;
+pub use spec::{Init, ParamId, ParamSpec, Role, Use};
+pub use storage::{MappedFloats, Stored};
 
+use crate::kernels::quantized::QuantizedMatrix;
 use crate::pool::Buffer;
 use crate::tensor::Shape;
 use std::ops::Range;
-use storage::Storage;
+use std::sync::Arc;
+use storage::{Storage, check_matrix};
 
 /// The parameters of a model.
 ///
@@ -51,16 +53,72 @@ impl Params {
     }
 
     /// The data of a parameter.
+    ///
+    /// # Panics
+    /// If it is quantised.
+    #[track_caller]
     pub fn get(&self, id: ParamId) -> &[f32] {
         match &self.storage[id.index()] {
             Storage::Flat(range) => &self.values.as_slice()[range.clone()],
             Storage::Owned { values, len } => &values.as_slice()[..*len],
             Storage::Mapped(floats) => floats.as_slice(),
+            Storage::Quantized { matrix, .. } => self.no_floats(id, matrix),
         }
     }
 
+    #[track_caller]
+    fn no_floats(&self, id: ParamId, matrix: &QuantizedMatrix) -> ! {
+        panic!("{} is stored as {}, not as f32", self.spec(id).name, matrix.format());
+    }
+
+    /// A parameter in its quantised form, if it has one.
+    pub fn quantized(&self, id: ParamId) -> Option<&QuantizedMatrix> {
+        match &self.storage[id.index()] {
+            Storage::Quantized { matrix, .. } => Some(matrix),
+            _ => None,
+        }
+    }
+
+    /// Puts a quantised matrix in the place of a parameter's f32, which stay in memory, or puts
+    /// them back.
+    ///
+    /// # Panics
+    /// If the matrix has another shape, operations use the parameter in other ways, or there are
+    /// no f32 to put back.
+    #[track_caller]
+    pub fn set_quantized(&mut self, id: ParamId, matrix: Option<Arc<QuantizedMatrix>>) {
+        let spec = &self.specs[id.index()];
+        let storage = &mut self.storage[id.index()];
+        let floats = match std::mem::replace(storage, Storage::Flat(0..0)) {
+            Storage::Quantized { values, .. } => values,
+            floats => Some(Box::new(floats)),
+        };
+        *storage = match matrix {
+            Some(matrix) => {
+                check_matrix(spec, &matrix);
+                Storage::Quantized { matrix, values: floats }
+            }
+            None => *floats.unwrap_or_else(|| panic!("{} has no f32 to put back", spec.name)),
+        };
+    }
+
+    /// Bytes of all parameters, as operations read them.
+    pub fn bytes(&self) -> usize {
+        let bytes = |(id, spec): (ParamId, &ParamSpec)| {
+            self.quantized(id).map_or(4 * spec.shape.len(), QuantizedMatrix::bytes)
+        };
+        self.iter().map(bytes).sum()
+    }
+
     /// The data of a parameter, mutable. That of a mapped file is copied first.
+    ///
+    /// # Panics
+    /// If it is quantised.
+    #[track_caller]
     pub fn get_mut(&mut self, id: ParamId) -> &mut [f32] {
+        if let Some(matrix) = self.quantized(id) {
+            self.no_floats(id, matrix);
+        }
         let storage = &mut self.storage[id.index()];
         if let Storage::Mapped(floats) = storage {
             let floats = floats.clone();
@@ -70,7 +128,7 @@ impl Params {
         match &mut self.storage[id.index()] {
             Storage::Flat(range) => &mut self.values.as_mut_slice()[range.clone()],
             Storage::Owned { values, len } => &mut values.as_mut_slice()[..*len],
-            Storage::Mapped(_) => unreachable!("it was copied"),
+            Storage::Mapped(_) | Storage::Quantized { .. } => unreachable!("it is f32 in memory"),
         }
     }
 
@@ -96,7 +154,7 @@ impl Params {
     pub fn flat_range(&self, id: ParamId) -> Option<Range<usize>> {
         match &self.storage[id.index()] {
             Storage::Flat(range) => Some(range.clone()),
-            Storage::Owned { .. } | Storage::Mapped(_) => None,
+            Storage::Owned { .. } | Storage::Mapped(_) | Storage::Quantized { .. } => None,
         }
     }
 
@@ -121,15 +179,19 @@ impl Params {
     }
 
     /// Sets the role of every parameter, for example to freeze some. Their values move into the
-    /// flat buffer or out of it; those that lie in a mapped file and are fixed stay there.
+    /// flat buffer or out of it; those that lie in a mapped file and are fixed stay there, and so
+    /// do quantised ones.
     pub fn set_roles(&mut self, role: impl Fn(&ParamSpec) -> Role) {
         self.specs.iter_mut().for_each(|spec| spec.role = role(spec));
         self.lay_out(|_| false);
     }
 
-    /// Makes the flat buffer that of the roles, without what stays outside.
+    /// Makes the flat buffer that of the roles, without what stays outside: quantised parameters
+    /// always do.
     fn lay_out(&mut self, stays: impl Fn(&Storage) -> bool) {
-        let (places, len) = places(&self.specs, |i| stays(&self.storage[i]));
+        let is_outside =
+            |storage: &Storage| matches!(storage, Storage::Quantized { .. }) || stays(storage);
+        let (places, len) = places(&self.specs, |i| is_outside(&self.storage[i]));
         let mut values = Buffer::zeroed(len);
         let mut storage = Vec::with_capacity(places.len());
         for (i, place) in places.into_iter().enumerate() {
@@ -144,6 +206,9 @@ impl Params {
                     let mut to = Buffer::zeroed(from.len());
                     to.as_mut_slice()[..from.len()].copy_from_slice(from);
                     Storage::Owned { values: to, len: from.len() }
+                }
+                (None, Storage::Quantized { matrix, .. }) => {
+                    Storage::Quantized { matrix: matrix.clone(), values: None }
                 }
                 (None, _) => std::mem::replace(&mut self.storage[i], Storage::Flat(0..0)),
             });
@@ -218,6 +283,7 @@ impl ParamBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::quantized::Format;
 
     #[test]
     fn sinusoidal_initialization_has_the_given_amplitude() {
@@ -227,6 +293,58 @@ mod tests {
         let waves = |angle: f32| [0.5 * angle.sin(), 0.5 * angle.cos()];
         let want = [[0.0, 0.5], [0.0, 0.5], waves(1.0), waves(0.01)].concat();
         assert!(params.get(table).iter().zip(&want).all(|(got, want)| (got - want).abs() < 1e-7));
+    }
+
+    #[test]
+    fn a_quantised_parameter_takes_no_f32_and_the_others_keep_their_places() {
+        let mut builder = Params::builder();
+        let a = builder.add_weight("a", [3, 64], Init::Ones);
+        let b = builder.add("b", [7], Init::Ones);
+        let matrix = || QuantizedMatrix::quantize(Format::Int8, &[0.5; 192], (3, 64)).unwrap();
+        let stored = |id| (id == a).then(|| Stored::Quantized(matrix().into()));
+        let mut params = builder.build_stored(stored);
+        params.get_mut(b).fill(2.0);
+        assert_eq!((params.flat().len(), params.get(b)), (16, &[2.0; 7][..]));
+        assert_eq!((params.flat_range(a), params.quantized(a).unwrap().shape()), (None, (3, 64)));
+        // 16 channels are packed together.
+        assert_eq!(params.bytes(), 16 * 64 + 3 * 4 + 7 * 4);
+        params.set_roles(|_| Role::Fixed);
+        assert!(params.quantized(a).is_some() && params.quantized(b).is_none());
+        assert_eq!((params.flat().len(), params.get(b)), (0, &[2.0; 7][..]));
+    }
+
+    fn one_weight(used_for: Use) -> (Params, ParamId, Arc<QuantizedMatrix>) {
+        let mut builder = Params::builder();
+        let id = match used_for {
+            Use::Weight => builder.add_weight("a", [1, 2], Init::Ones),
+            Use::Any => builder.add("a", [1, 2], Init::Ones),
+        };
+        let matrix = QuantizedMatrix::quantize(Format::Int8, &[0.5; 2], (1, 2)).unwrap();
+        (builder.build(1), id, matrix.into())
+    }
+
+    #[test]
+    fn the_f32_behind_a_quantised_parameter_can_be_put_back() {
+        let (mut params, a, matrix) = one_weight(Use::Weight);
+        params.set_quantized(a, Some(matrix.clone()));
+        params.set_quantized(a, Some(matrix));
+        params.set_quantized(a, None);
+        assert_eq!(params.get(a), [1.0; 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a is stored as int8, not as f32")]
+    fn the_f32_of_a_quantised_parameter_cannot_be_read() {
+        let (mut params, a, matrix) = one_weight(Use::Weight);
+        params.set_quantized(a, Some(matrix));
+        params.get(a);
+    }
+
+    #[test]
+    #[should_panic(expected = "a (1,2) cannot be a quantised (1,2)")]
+    fn a_parameter_that_is_used_in_other_ways_cannot_be_quantised() {
+        let (mut params, table, matrix) = one_weight(Use::Any);
+        params.set_quantized(table, Some(matrix));
     }
 
     #[test]
@@ -289,7 +407,7 @@ mod tests {
         assert!(floats(9, 2).is_none() && floats(8, 5).is_none());
         let mut builder = Params::builder();
         let w = builder.add("w", [2, 2], Init::Zeros);
-        let mut params = builder.build_mapped(|_| floats(8, 4));
+        let mut params = builder.build_stored(|_| floats(8, 4).map(Stored::Mapped));
         assert!(params.is_mapped(w) && params.flat().is_empty());
         assert_eq!(params.get(w), numbers);
         params.get_mut(w)[1] = 5.0;
@@ -297,7 +415,7 @@ mod tests {
         assert_eq!(floats(8, 4).unwrap().as_slice(), numbers, "the file stays as it is");
         let mut builder = Params::builder();
         let w = builder.add("w", [2, 2], Init::Zeros);
-        let mut params = builder.build_mapped(|_| floats(8, 4));
+        let mut params = builder.build_stored(|_| floats(8, 4).map(Stored::Mapped));
         params.set_roles(|spec| spec.role);
         assert_eq!((params.flat_range(w), params.get(w)), (Some(0..4), &numbers[..]));
         std::fs::remove_file(path).unwrap();

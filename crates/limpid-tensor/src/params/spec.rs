@@ -52,6 +52,15 @@ pub enum Role {
     Statistic,
 }
 
+/// What operations do with a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Products and look-ups of rows alone, so it may be quantised.
+    Weight,
+    /// Anything.
+    Any,
+}
+
 /// Name, shape and range of a parameter.
 #[derive(Clone, Debug)]
 pub struct ParamSpec {
@@ -63,6 +72,8 @@ pub struct ParamSpec {
     pub init: Init,
     /// How training changes it.
     pub role: Role,
+    /// What operations do with it.
+    pub used_for: Use,
 }
 
 impl ParamSpec {

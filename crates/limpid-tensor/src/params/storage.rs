@@ -1,11 +1,15 @@
 //! Where the values of a parameter are.
 
+use super::spec::{ParamSpec, Use};
+use crate::kernels::quantized::QuantizedMatrix;
 use crate::mapped::MappedFile;
 use crate::pool::Buffer;
+use crate::tensor::Shape;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the values of a parameter are. Kernels read them as f32 slices whatever the place.
+/// Where the values of a parameter are. Kernels read them as f32 slices whatever the place, but for
+/// quantised ones.
 pub(super) enum Storage {
     /// In the flat buffer: what a training step changes, or may change.
     Flat(Range<usize>),
@@ -19,6 +23,28 @@ pub(super) enum Storage {
     },
     /// In a mapped file, read-only: no private memory.
     Mapped(MappedFloats),
+    /// Quantised: there are no f32 to read, but products and look-ups of rows.
+    Quantized {
+        /// The packed matrix.
+        matrix: Arc<QuantizedMatrix>,
+        /// Where the f32 it was made from are, if they are still there.
+        values: Option<Box<Storage>>,
+    },
+}
+
+/// A parameter that a loader has in another form than f32 to be copied.
+pub enum Stored {
+    /// In a mapped file.
+    Mapped(MappedFloats),
+    /// Quantised.
+    Quantized(Arc<QuantizedMatrix>),
+}
+
+#[track_caller]
+pub(super) fn check_matrix(spec: &ParamSpec, matrix: &QuantizedMatrix) {
+    let (rows, cols) = matrix.shape();
+    let fits = spec.shape == Shape::from([rows, cols]) && spec.used_for == Use::Weight;
+    assert!(fits, "{} {} cannot be a quantised ({rows},{cols})", spec.name, spec.shape);
 }
 
 impl Storage {

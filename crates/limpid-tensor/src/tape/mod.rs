@@ -17,7 +17,9 @@ mod step;
 
 pub use gradients::{BackwardPass, Gradients, Slot};
 
-use crate::kernels::matmul::{Mat, RightOperand};
+use crate::kernels::matmul::Mat;
+use crate::kernels::quantized::QuantizedMatrix;
+use crate::kernels::right_operand::RightOperand;
 use crate::packed_weights::PackedWeights;
 use crate::params::{Adapter, ParamId, Params, Role};
 use crate::tensor::{Shape, Tensor};
@@ -152,18 +154,6 @@ impl<'a> Tape<'a> {
         self
     }
 
-    /// The transpose of a weight (out, in), as the right operand (in, out) of a product.
-    #[track_caller]
-    pub(crate) fn transposed(&self, w: ParamId) -> RightOperand<'a> {
-        match self.packed {
-            Some(packed) => RightOperand::Packed(packed.get(self.params, w)),
-            None => {
-                let shape = self.param_shape(w);
-                RightOperand::Plain(Mat::new(self.param(w), shape.dim(0), shape.dim(1)).t())
-            }
-        }
-    }
-
     /// Enables dropout, with masks from this stream. Without it, dropout is a no-op.
     pub fn with_dropout(mut self, stream: DropoutStream) -> Self {
         self.dropout = Some(stream);
@@ -185,6 +175,35 @@ impl<'a> Tape<'a> {
     /// The data of a parameter.
     pub fn param(&self, id: ParamId) -> &'a [f32] {
         self.params.get(id)
+    }
+
+    /// A parameter in its quantised form, if it has one.
+    ///
+    /// # Panics
+    /// If it has one and this tape records: quantised weights have no gradient.
+    #[track_caller]
+    pub(crate) fn quantized(&self, id: ParamId) -> Option<&'a QuantizedMatrix> {
+        let matrix = self.params.quantized(id)?;
+        let name = &self.params.spec(id).name;
+        assert!(!self.is_recording(), "{name} is stored as {}: no gradient", matrix.format());
+        Some(matrix)
+    }
+
+    /// A weight matrix W (out, in) as the right operand of x·Wᵀ, in the form in which it is stored
+    /// or packed.
+    ///
+    /// # Panics
+    /// If it is not a matrix, or it is quantised and this tape records.
+    #[track_caller]
+    pub(crate) fn weight(&self, id: ParamId) -> RightOperand<'a> {
+        match (self.quantized(id), self.packed) {
+            (Some(matrix), _) => RightOperand::Quantized(matrix),
+            (None, Some(packed)) => RightOperand::Packed(packed.get(self.params, id)),
+            (None, None) => {
+                let shape = self.param_shape(id);
+                RightOperand::Plain(Mat::new(self.param(id), shape.dim(0), shape.dim(1)).t())
+            }
+        }
     }
 
     /// The shape of a parameter.

@@ -46,7 +46,8 @@ fn property(case: Case) -> TestCaseResult {
     let w = QuantizedMatrix::quantize(format, &inputs.plain(1, n * k), (n, k)).unwrap();
     let a = spread(&inputs, 2, (m, k), case.gaps.0);
     let a = Mat::with_stride(&a, m, k, k + case.gaps.0);
-    let bias = inputs.guarded(3, n);
+    let guarded = inputs.guarded(3, n);
+    let bias: &[f32] = &guarded;
     let stride = n + case.gaps.1;
     let before = inputs.plain(4, (m - 1) * stride + n);
     let mut first: Option<Vec<f32>> = None;
@@ -56,7 +57,7 @@ fn property(case: Case) -> TestCaseResult {
         w.product_with(dot, out, a, |_, first, part| {
             part.iter_mut().zip(&bias[first..]).for_each(|(c, bias)| *c += bias);
         });
-        agrees_with_the_definition(&case, &w, a, &bias, &before, &c)?;
+        agrees_with_the_definition(&case, &w, a, bias, &before, &c)?;
         // Integer products have the same bits on every instruction set.
         let same = first.get_or_insert_with(|| c.to_vec());
         prop_assert!(format == Format::Bf16 || *same == c.to_vec(), "{dot:?}");

@@ -60,8 +60,8 @@ pub struct Answer {
 
 /// The best answers to a question, the most likely first. Spans are widened to whole words.
 /// # Errors
-/// [`EncodeError::NoQuestionAnsweringHead`], and an [`EncodeError`] for a question that leaves no
-/// place for a context.
+/// [`EncodeError::NoQuestionAnsweringHead`], and an [`EncodeError::Input`] for a question or a
+/// context without text, or a question that leaves no place for a context.
 pub fn answer(
     encoder: &TextEncoder,
     question: &str,
@@ -70,6 +70,12 @@ pub fn answer(
 ) -> Result<Vec<Answer>> {
     if encoder.model.config().head != EncoderHead::QuestionAnswering {
         return Err(EncodeError::NoQuestionAnsweringHead.into());
+    }
+    for (part, text) in [("question", question), ("context", context)] {
+        if text.trim().is_empty() {
+            let problem = InputProblem::NoText { part };
+            return Err(EncodeError::Input { index: 0, problem }.into());
+        }
     }
     let windows = windows(encoder, question, context, options)?;
     let encoded: Vec<EncodedText> =

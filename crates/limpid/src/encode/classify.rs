@@ -54,13 +54,20 @@ impl<'a> TextClassifier<'a> {
     /// [`EncodeError::NoClassificationHead`], and an [`EncodeError`] for a text that cannot be
     /// used.
     pub fn logits(&self, texts: &[(String, Option<String>)]) -> Result<Vec<Vec<f32>>> {
-        let labels = self.labels()?.names.len();
         let tokenize = |(i, (text, second)): (usize, &(String, Option<String>))| {
             self.tokenize(i, text, second.as_deref())
         };
         let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
-        let mut found = Vec::with_capacity(texts.len());
-        for_each_input(&encoded, |input, _| {
+        self.logits_of_tokens(&encoded)
+    }
+
+    /// The same of texts that were tokenized before, each as [`TextClassifier::tokenize`] gives it.
+    /// # Errors
+    /// [`EncodeError::NoClassificationHead`].
+    pub fn logits_of_tokens(&self, encoded: &[EncodedText]) -> Result<Vec<Vec<f32>>> {
+        let labels = self.labels()?.names.len();
+        let mut found = Vec::with_capacity(encoded.len());
+        for_each_input(encoded, |input, _| {
             found.extend(self.forward(input).chunks(labels).map(<[f32]>::to_vec));
             Ok(())
         })?;
@@ -126,5 +133,17 @@ pub fn classify(
 ) -> Result<Vec<Classification>> {
     let activation = classifier.labels()?.activation();
     let logits = classifier.logits(texts)?;
+    Ok(logits.into_iter().map(|row| Classification::new(row, activation)).collect())
+}
+
+/// The same of texts that were tokenized before, each as [`TextClassifier::tokenize`] gives it.
+/// # Errors
+/// [`EncodeError::NoClassificationHead`].
+pub fn classify_tokens(
+    classifier: &TextClassifier,
+    encoded: &[EncodedText],
+) -> Result<Vec<Classification>> {
+    let activation = classifier.labels()?.activation();
+    let logits = classifier.logits_of_tokens(encoded)?;
     Ok(logits.into_iter().map(|row| Classification::new(row, activation)).collect())
 }

@@ -1,6 +1,7 @@
 //! Sentence embeddings: one vector per text.
 
 use super::TextEncoder;
+use crate::data::batch::EncodedText;
 use crate::error::Result;
 use crate::hub::{Pooling, SentenceModule};
 use limpid_tensor::kernels::attention::Span;
@@ -41,7 +42,20 @@ pub fn embed_with_modules(
 ) -> Result<Vec<Vec<f32>>> {
     let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
     let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
-    Ok(encoder.map_batches(&encoded, |input, hidden| {
+    Ok(embed_tokens(encoder, &encoded, pooling, modules, normalization))
+}
+
+/// The same of texts that were tokenized before, each as [`TextEncoder::tokenize`] gives it.
+/// # Panics
+/// As [`embed_with_modules`].
+pub fn embed_tokens(
+    encoder: &TextEncoder,
+    texts: &[EncodedText],
+    pooling: Pooling,
+    modules: &[SentenceModule],
+    normalization: Normalization,
+) -> Vec<Vec<f32>> {
+    encoder.map_batches(texts, |input, hidden| {
         let embedding = |span: &Span| {
             let rows = match pooling {
                 Pooling::Cls => span.start..span.start + 1,
@@ -62,7 +76,18 @@ pub fn embed_with_modules(
             vector.into_iter().map(|x| x as f32).collect()
         };
         input.tokens.spans.iter().map(embedding).collect()
-    }))
+    })
+}
+
+/// The hidden state of each token of each text, (tokens, c).
+pub fn hidden_states(encoder: &TextEncoder, texts: &[EncodedText]) -> Vec<Vec<Vec<f32>>> {
+    encoder.map_batches(texts, |input, hidden| {
+        let states = |span: &Span| {
+            let rows = span.start..span.start + span.len;
+            rows.map(|row| hidden.value().row(row).to_vec()).collect()
+        };
+        input.tokens.spans.iter().map(states).collect()
+    })
 }
 
 fn normalize(vector: &mut [f64]) {

@@ -1,6 +1,7 @@
 //! Mask filling: the most likely tokens at `[MASK]`, by masked language modelling.
 
 use super::TextEncoder;
+use crate::data::batch::EncodedText;
 use crate::error::{EncodeError, InputProblem, Result};
 use limpid_tensor::kernels::softmax::softmax_forward;
 
@@ -29,21 +30,39 @@ pub fn fill_mask(
     texts: &[String],
     top: usize,
 ) -> Result<Vec<Vec<MaskPredictions>>> {
+    let tokenize = |(i, text): (usize, &String)| tokenize_masked(encoder, i, text);
+    let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
+    fill_mask_tokens(encoder, texts, &encoded, top)
+}
+
+/// The token ids and token type ids of text `index`, which has a mask.
+/// # Errors
+/// As [`fill_mask`].
+pub fn tokenize_masked(encoder: &TextEncoder, index: usize, text: &str) -> Result<EncodedText> {
     if !encoder.model.config().head.fills_masks() {
         return Err(EncodeError::NoMaskedLmHead.into());
     }
     let (mask, mask_text) = encoder.tokenizer.mask_token().ok_or(EncodeError::NoMaskToken)?;
-    let mut encoded = Vec::with_capacity(texts.len());
-    for (index, text) in texts.iter().enumerate() {
-        let (ids, types) = encoder.tokenize(index, text, None)?;
-        if !ids.contains(&mask) {
-            let problem = InputProblem::NoMask { mask: mask_text.to_string() };
-            return Err(EncodeError::Input { index, problem }.into());
-        }
-        encoded.push((ids, types));
+    let (ids, types) = encoder.tokenize(index, text, None)?;
+    if !ids.contains(&mask) {
+        let problem = InputProblem::NoMask { mask: mask_text.to_string() };
+        return Err(EncodeError::Input { index, problem }.into());
     }
+    Ok((ids, types))
+}
+
+/// [`fill_mask`] of texts that were tokenized before, each as [`tokenize_masked`] gives it.
+/// # Errors
+/// [`EncodeError::NoMaskToken`].
+pub fn fill_mask_tokens(
+    encoder: &TextEncoder,
+    texts: &[String],
+    encoded: &[EncodedText],
+    top: usize,
+) -> Result<Vec<Vec<MaskPredictions>>> {
+    let (mask, mask_text) = encoder.tokenizer.mask_token().ok_or(EncodeError::NoMaskToken)?;
     let mut found = Vec::with_capacity(texts.len());
-    encoder.for_each_batch(&encoded, |tape, input, hidden, first| {
+    encoder.for_each_batch(encoded, |tape, input, hidden, first| {
         let ids = &input.tokens.ids;
         let rows: Vec<u32> =
             (0..ids.len() as u32).filter(|row| ids[*row as usize] == mask).collect();

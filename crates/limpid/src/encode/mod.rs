@@ -36,9 +36,9 @@ mod tag;
 
 pub use crate::hub::Pooling;
 pub use answer::{Answer, AnswerOptions, Impossible, answer};
-pub use classify::{Classification, TextClassifier, classify};
-pub use embed::{Normalization, cosine, embed, embed_with_modules};
-pub use fill_mask::{FilledMask, MaskPredictions, fill_mask};
+pub use classify::{Classification, TextClassifier, classify, classify_tokens};
+pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
+pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};
 pub use npy::npy;
 pub use tag::{Aggregation, Entity, tag};
 
@@ -190,7 +190,7 @@ mod tests {
         let texts: Vec<EncodedText> =
             [3, 2, 9, 1, 4, 4].iter().map(|len| (vec![0; *len], vec![0; *len])).collect();
         assert_eq!(batches(&texts, 5), [0..2, 2..3, 3..5, 5..6]);
-        assert_eq!(batches(&texts[..2], 100), [0..2]);
+        assert_eq!(batches(&texts[..2], 100).len(), 1);
         assert!(batches(&[], 5).is_empty());
     }
 }

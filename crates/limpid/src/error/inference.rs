@@ -160,6 +160,9 @@ pub enum InputProblem {
          for windows of the context that share {stride}"
     )]
     QuestionTooLong { tokens: usize, stride: usize, max_tokens: usize },
+    /// A question or its context without a word.
+    #[error("the {part} has no text")]
+    NoText { part: &'static str },
     /// No mask token to fill.
     #[error("there is no {mask} to fill")]
     NoMask { mask: String },

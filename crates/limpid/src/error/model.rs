@@ -4,6 +4,7 @@
 //! has its path.
 
 use super::{GgufProblem, listed};
+use limpid_tensor::kernels::quantized::{Format, QuantizeError};
 use std::path::PathBuf;
 
 /// Which settings a key belongs to.
@@ -94,6 +95,24 @@ pub enum ModelError {
     /// Weights that are not stored as plain numbers.
     #[error("quantization_config: weights quantized with {method} are not supported")]
     Quantized { method: String },
+    /// A packed parameter that the model does not have, or not as a weight.
+    #[error("quantization_config: {parameter} is not a weight matrix of this model")]
+    NotAWeight { parameter: String },
+    /// A packed parameter whose parts do not fit its shape or format.
+    #[error("tensor {tensor} is not a packed matrix: {source}")]
+    NotPacked { tensor: String, source: QuantizeError },
+    /// A packed parameter, or its scales, in another type than its format has.
+    #[error("tensor {tensor} has packed weights of type {found}, expected {expected}")]
+    PackedDtype { tensor: String, found: String, expected: String },
+    /// A parameter that cannot be quantised.
+    #[error("{parameter} cannot be quantised to {format}: {source}")]
+    CannotQuantize { parameter: String, format: Format, source: QuantizeError },
+    /// A quantised model where an unquantised one is needed.
+    #[error("the weights of the model are quantised (to {format}): {refused}")]
+    AlreadyQuantized { format: Format, refused: &'static str },
+    /// A name that fits no weight matrix.
+    #[error("no weight matrix of the model is called '{name}'")]
+    NoSuchWeight { name: String, known: Vec<String> },
     /// The file is not JSON.
     #[error("not valid JSON: {source}")]
     NotJson { source: serde_json::Error },

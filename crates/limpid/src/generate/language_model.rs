@@ -2,11 +2,11 @@
 
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::OnEvent;
+use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
 use super::texts::{Generated, Input, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
-use super::{Batch, DecoderSlots};
 use crate::error::{GenerationError, Result};
 use crate::model::Decoder;
 use crate::text::Tokenizer;
@@ -53,9 +53,57 @@ pub fn generate<'a, S: AsRef<str>>(
     options: &GenerateOptions,
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
+    let weights = weights.into();
+    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
+    let model = (model, weights);
+    generate_in(model, &model, tokenizer, &prompts, config, options, on_event)
+}
+
+/// A prompt of a language model.
+#[derive(Clone, Copy, Debug)]
+pub enum Prompt<'a> {
+    /// Text, to be tokenized.
+    Text(&'a str),
+    /// Token ids.
+    Tokens(&'a [u32]),
+}
+
+impl Prompt<'_> {
+    /// What continuing it can need; the token ids of the prompt come with it.
+    /// # Errors
+    /// As [`generate()`].
+    pub fn cost(
+        self,
+        model: &Decoder,
+        tokenizer: &Tokenizer,
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+    ) -> Result<(Vec<u32>, Cost)> {
+        config.validate(model.config().vocab_size)?;
+        let prompter = Prompter { model, tokenizer, options, config };
+        let ids = prompter.prompt_ids(0, self)?;
+        let (samples, beams) = config.samples_and_beams();
+        let new_tokens = prompter.limit(0, ids.len())?.tokens;
+        let cost = Cost { source: 0, prompt: ids.len(), new_tokens, sequences: samples * beams };
+        Ok((ids, cost))
+    }
+}
+
+/// [`generate()`] with sessions from elsewhere.
+/// # Errors
+/// As [`generate()`].
+pub fn generate_in(
+    (model, weights): (&Decoder, Weights),
+    sessions: &dyn Sessions,
+    tokenizer: &Tokenizer,
+    prompts: &[Prompt],
+    config: &DecodingConfig,
+    options: &GenerateOptions,
+    on_event: OnEvent,
+) -> Result<Vec<Vec<Generated>>> {
     config.validate(model.config().vocab_size)?;
     let prompter = Prompter { model, tokenizer, options, config };
-    let ids = |(i, text): (usize, &S)| prompter.prompt_ids(i, text.as_ref());
+    let ids = |(i, prompt): (usize, &Prompt)| prompter.prompt_ids(i, *prompt);
     let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
     let input = |(i, prompt): (usize, Vec<u32>)| {
         let limit = prompter.limit(i, prompt.len())?;
@@ -63,11 +111,8 @@ pub fn generate<'a, S: AsRef<str>>(
         Ok(Input { source: Vec::new(), prompt, stream, limit })
     };
     let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
-    let weights = weights.into();
     let generator = TextGenerator {
-        session: &|capacity| {
-            Box::new(Batch::over::<[u32; 0]>(DecoderSlots::new(model, weights, capacity), &[]))
-        },
+        session: &|capacity| sessions.open(capacity),
         weights,
         config,
         inputs,
@@ -95,10 +140,13 @@ impl Prompter<'_> {
     }
 
     /// The ids of a prompt, if they are in the vocabulary and fit into the context.
-    fn prompt_ids(&self, i: usize, text: &str) -> Result<Vec<u32>> {
+    fn prompt_ids(&self, i: usize, prompt: Prompt) -> Result<Vec<u32>> {
         let config = self.model.config();
         let context = config.max_position_embeddings;
-        let mut ids = self.tokenizer.encode(text)?;
+        let mut ids = match prompt {
+            Prompt::Text(text) => self.tokenizer.encode(text)?,
+            Prompt::Tokens(ids) => ids.to_vec(),
+        };
         if ids.is_empty() {
             ids.extend(self.options.bos_token_id);
         }

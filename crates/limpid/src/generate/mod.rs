@@ -39,6 +39,7 @@ mod options;
 mod recurrent_slots;
 pub mod sampling;
 mod session;
+mod sessions;
 mod slots;
 mod stream;
 mod texts;
@@ -51,11 +52,12 @@ pub use decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
 pub use events::{Event, OnEvent};
-pub use language_model::{ContextOverflow, GenerateOptions, generate};
+pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate, generate_in};
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use recurrent_slots::RecurrentSlots;
 pub use session::{Batch, DecoderSession, EncoderDecoderSession, RecurrentSession};
+pub use sessions::{Cost, Sessions};
 pub use slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
 pub use stream::TextStream;
 pub use texts::Generated;
@@ -65,8 +67,8 @@ pub use trace::{
     Step, Trace,
 };
 pub use translate::{
-    TranslateOptions, Translation, load_translation_config, translate, translate_with,
-    translation_config,
+    TranslateOptions, Translation, load_translation_config, translate, translate_in,
+    translate_with, translation_config,
 };
 
 use limpid_tensor::tensor::Tensor;

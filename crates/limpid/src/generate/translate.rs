@@ -2,6 +2,7 @@
 
 use super::decoding::DecodingConfig;
 use super::events::OnEvent;
+use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
 use super::texts::{Generated, Input, TextGenerator, packed_for};
 use super::tokens::{FinishReason, Limit, check_vocabulary};
@@ -85,32 +86,44 @@ pub fn translate_with<'a, S: AsRef<str>>(
     options: &TranslateOptions,
     on_event: Option<OnEvent>,
 ) -> Result<Vec<Vec<Translation>>> {
-    let model = model.into();
-    let mut config = config.clone();
-    let excluded = excluded_tokens(model).into_iter().map(|token| vec![token]);
-    config.processor.bad_words_ids.extend(excluded);
-    config.validate(model.decoder_vocab_size())?;
+    let (model, weights) = (model.into(), weights.into());
+    let packed = packed_for(weights, texts.len());
+    let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
+    let model = (model, weights);
+    translate_in(model, &model, tokenizer, texts, config, options, on_event)
+}
+
+/// [`translate_with`] with sessions from elsewhere.
+/// # Errors
+/// As [`translate_with`].
+pub fn translate_in<S: AsRef<str>>(
+    (model, weights): (Seq2Seq, Weights),
+    sessions: &dyn Sessions,
+    tokenizer: &Tokenizer,
+    texts: &[S],
+    config: &DecodingConfig,
+    options: &TranslateOptions,
+    on_event: Option<OnEvent>,
+) -> Result<Vec<Vec<Translation>>> {
+    let config = &with_excluded(model, config)?;
     let sources =
         texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
     let sources: Vec<Vec<u32>> = sources.collect::<Result<_>>()?;
-    let prefix = prefix_ids(model, tokenizer, options, &config)?;
+    let prefix = prefix_ids(model, tokenizer, options, config)?;
     let mut stream = TextStream::new(tokenizer, &config.stop_strings, &[]);
     stream.push_prefix(&prefix)?;
     let input = |source: Vec<u32>| Input {
         // Each source has its own limit: the batch must not change a translation.
         // The last token needs no position, the start token does.
-        limit: limit(&source, model.longest() - prefix.len(), &config),
+        limit: limit(&source, model.longest() - prefix.len(), config),
         prompt: [&[model.start()], &prefix[..]].concat(),
         stream: stream.clone(),
         source,
     };
-    let weights = weights.into();
-    let packed = packed_for(weights, texts.len());
-    let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
     let generator = TextGenerator {
-        session: &|capacity| model.session::<[u32; 0]>(weights, &[], capacity),
+        session: &|capacity| sessions.open(capacity),
         weights,
-        config: &config,
+        config,
         inputs: sources.into_iter().map(input).collect(),
         overflow: ContextOverflow::Error,
         trace: options.trace,
@@ -135,6 +148,34 @@ pub fn translate_with<'a, S: AsRef<str>>(
         }
     }
     Ok(translations)
+}
+
+/// What translating a text can need.
+/// # Errors
+/// As [`translate_with`].
+pub(crate) fn translation_cost(
+    model: Seq2Seq,
+    tokenizer: &Tokenizer,
+    text: &str,
+    config: &DecodingConfig,
+    options: &TranslateOptions,
+) -> Result<Cost> {
+    let config = &with_excluded(model, config)?;
+    let source = source_ids(model, tokenizer, 0, text)?;
+    let prefix = prefix_ids(model, tokenizer, options, config)?.len();
+    let new_tokens = limit(&source, model.longest() - prefix, config).tokens;
+    let (samples, beams) = config.samples_and_beams();
+    let (source, prompt) = (source.len(), 1 + prefix);
+    Ok(Cost { source, prompt, new_tokens, sequences: samples * beams })
+}
+
+/// The configuration with the tokens that a translator never generates.
+fn with_excluded(model: Seq2Seq, config: &DecodingConfig) -> Result<DecodingConfig> {
+    let mut config = config.clone();
+    let excluded = excluded_tokens(model).into_iter().map(|token| vec![token]);
+    config.processor.bad_words_ids.extend(excluded);
+    config.validate(model.decoder_vocab_size())?;
+    Ok(config)
 }
 
 /// New tokens of a translation of `source`, as far as the model has positions.

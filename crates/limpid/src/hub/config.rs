@@ -2,12 +2,13 @@
 //! name; an unknown key is named in a warning.
 
 use super::families;
-use super::folder::check_quantization;
 use super::keys::{Keys, read_object};
+use super::quantization::{KEY, Quantization};
 use crate::error::{KeyScope, ModelError, Result};
 use crate::model::Model;
 use crate::model::config::StackConfig;
 use crate::nn::Positions;
+use limpid_tensor::kernels::quantized::Format;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -137,16 +138,31 @@ const HARMLESS: &[&str] = &[
 /// If the file cannot be read, if its `model_type` or a value is not supported, or if no such model
 /// can be built.
 pub fn read_config(path: &Path) -> Result<(StackConfig, Vec<Warning>)> {
-    let (_, config, warnings) = read_family(path)?;
+    let ConfigFile { config, warnings, .. } = read_family(path)?;
     Ok((config, warnings))
 }
 
-/// The same, with the family.
-pub(super) fn read_family(
-    path: &Path,
-) -> Result<(&'static dyn families::Family, StackConfig, Vec<Warning>)> {
+/// The format of the first quantised parameter that a `config.json` lists; `None` if there is
+/// none.
+/// # Errors
+/// Those of [`read_config`].
+pub fn quantized_as(path: &Path) -> Result<Option<Format>> {
+    let parameters = read_family(path)?.quantization.parameters;
+    Ok(parameters.into_values().next().map(|packed| packed.format))
+}
+
+/// What a `config.json` says.
+pub(super) struct ConfigFile {
+    pub(super) family: &'static dyn families::Family,
+    pub(super) config: StackConfig,
+    pub(super) quantization: Quantization,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// The same, with the family and what is quantised.
+pub(super) fn read_family(path: &Path) -> Result<ConfigFile> {
     let mut keys = Keys { path, map: read_object(path)?, scope: KeyScope::Model };
-    check_quantization(path, keys.map.remove("quantization_config"))?;
+    let quantization = Quantization::read(path, keys.map.remove("quantization_config"))?;
     let supported = families::model_types;
     let found = match keys.map.get("model_type") {
         Some(Value::String(found)) => found.clone(),
@@ -160,7 +176,8 @@ pub(super) fn read_family(
     config.validate().map_err(|e| e.in_file(path))?;
     let unknown = keys.map.into_iter().map(|(key, _)| key);
     let unknown = unknown.filter(|key| !HARMLESS.contains(&key.as_str()));
-    Ok((family, config, unknown.map(Warning::UnknownKey).collect()))
+    let warnings = unknown.map(Warning::UnknownKey).collect();
+    Ok(ConfigFile { family, config, quantization, warnings })
 }
 
 /// Checks that a model of this configuration can be saved.
@@ -176,7 +193,11 @@ pub fn check_can_save(config: impl Into<StackConfig>) -> Result<()> {
 /// [`ModelError`], if no family of files can hold the model.
 pub fn write_config(model: &Model) -> Result<(String, Option<String>)> {
     let config = model.stack.config();
-    let (_, value) = families::of(model.model_type, &config)?;
+    let (family, mut value) = families::of(model.model_type, &config)?;
+    let tensors = family.layout(&config).tensors(model.params.iter());
+    if let Some(quantization) = Quantization::of(&model.params, &tensors).write() {
+        value[KEY] = quantization;
+    }
     Ok((pretty(&value), default_generation(&config).as_ref().map(pretty)))
 }
 

@@ -1,18 +1,19 @@
 //! What a folder holds, by its configuration and the tables of contents of its weight files: no
 //! weight is read.
 
-use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS};
+use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, base_of};
 use super::folder::{check, check_weights};
 use super::keys::read_object;
 use super::shards::WeightFiles;
 use super::weight_file::WeightFile;
-use super::{CONFIG, Opened, Warning, config};
+use super::{CONFIG, ConfigFile, Opened, Warning, config};
 use crate::error::{Error, Result};
 use crate::model::Stack;
+use limpid_tensor::kernels::quantized::Format;
 use limpid_tensor::params::{ParamSpec, Params};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The weight files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct ModelDescription {
     pub stack: Stack,
     /// Its parameters.
     pub params: Vec<ParamSpec>,
+    /// How its quantized parameters are stored, by name.
+    pub quantized: BTreeMap<String, Format>,
     /// The weights, or why they cannot be read.
     pub weights: Result<WeightSummary>,
     /// What is ignored.
@@ -74,6 +77,8 @@ pub struct AdapterDescription {
     pub targets: Vec<String>,
     /// The model that it was trained on.
     pub base: Option<String>,
+    /// Its folder, if it is there.
+    pub base_folder: Option<PathBuf>,
     /// Its weights; `None` if they are not safetensors.
     pub weights: Option<WeightSummary>,
 }
@@ -101,10 +106,11 @@ pub fn describe(folder: &Path) -> Result<Description> {
         Ok(opened) => {
             let weights = opened.check_shapes();
             let weights = weights.map(|()| WeightSummary::of(opened.file.files()));
-            let Opened { family, stack, builder, warnings, .. } = opened;
+            let Opened { family, stack, builder, quantization, warnings, .. } = opened;
             let params = builder.iter().map(|(_, spec)| spec.clone()).collect();
+            let quantized = quantization.formats();
             let model_type = family.model_type();
-            ModelDescription { model_type, stack, params, weights, warnings }
+            ModelDescription { model_type, stack, params, quantized, weights, warnings }
         }
         Err(problem) => without_weights(folder, problem)?,
     };
@@ -113,13 +119,15 @@ pub fn describe(folder: &Path) -> Result<Description> {
 
 /// What the configuration alone says.
 fn without_weights(folder: &Path, problem: Error) -> Result<ModelDescription> {
-    let (family, config, warnings) = config::read_family(&folder.join(CONFIG))?;
+    let ConfigFile { family, config, quantization, warnings } =
+        config::read_family(&folder.join(CONFIG))?;
     let mut builder = Params::builder();
     let stack = Stack::new(&config, &mut builder)?;
     Ok(ModelDescription {
         model_type: family.model_type(),
         stack,
         params: builder.iter().map(|(_, spec)| spec.clone()).collect(),
+        quantized: quantization.formats(),
         weights: Err(problem),
         warnings,
     })
@@ -145,6 +153,7 @@ fn describe_adapter(folder: &Path, path: &Path) -> Result<AdapterDescription> {
         rank: config.get("r").and_then(Value::as_u64),
         targets,
         base: text("base_model_name_or_path"),
+        base_folder: AdapterConfig::read(folder).ok().and_then(|own| base_of(folder, &own)),
         weights,
     })
 }

@@ -4,7 +4,6 @@ use super::adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, base_of};
 use super::shards::WeightFiles;
 use super::{CONFIG, REPLACED, WEIGHTS};
 use crate::error::{Error, ModelError, Result, WeightFormat};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The formats that are never read.
@@ -80,8 +79,8 @@ pub(super) fn base_and_adapter(folder: &Path) -> Result<(PathBuf, Option<&Path>)
     }
 }
 
-/// Refuses a folder with an adapter, where only the weights of its base would be written.
-pub(super) fn check_no_adapter(folder: &Path) -> Result<()> {
+/// Refuses a folder with an adapter, where only the weights of its base would be used.
+pub(crate) fn check_no_adapter(folder: &Path) -> Result<()> {
     match base_and_adapter(folder)? {
         (_, Some(_)) => Err(ModelError::AdapterBeside { folder: folder.to_path_buf() }.into()),
         (_, None) => Ok(()),
@@ -129,16 +128,4 @@ fn is_of(name: &str, format: WeightFormat) -> bool {
         WeightFormat::TensorFlow => ends(&[".h5"]),
         WeightFormat::Flax => ends(&[".msgpack"]),
     }
-}
-
-/// Refuses quantized weights: they would have to be unpacked as their method does.
-pub(super) fn check_quantization(path: &Path, value: Option<Value>) -> Result<()> {
-    let method = match value {
-        None | Some(Value::Null) => return Ok(()),
-        Some(config) => match &config["quant_method"] {
-            Value::String(method) => method.clone(),
-            _ => "an unnamed method".into(),
-        },
-    };
-    Err(Error::from(ModelError::Quantized { method }).in_file(path))
 }

@@ -3,6 +3,7 @@
 
 use super::config::Warning;
 use super::keys::{Keys, read_object};
+use super::{CONFIG, GENERATION_CONFIG, own_or_base_file};
 use crate::error::{KeyScope, ModelError, Result};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -134,11 +135,12 @@ const HARMLESS: &[&str] = &[
     "use_mtp",
 ];
 
-/// Reads `generation_config.json` of a folder; older folders have its keys in `config.json`.
+/// Reads `generation_config.json` of a folder; older folders have its keys in `config.json`, and
+/// an adapter may leave both to its base.
 /// # Errors
 /// If a file cannot be read, or if a key has a wrong or an unsupported value.
 pub fn load_generation_config(folder: &Path) -> Result<(GenerationConfig, Vec<Warning>)> {
-    let (own, model) = (folder.join("generation_config.json"), folder.join("config.json"));
+    let [own, model] = [GENERATION_CONFIG, CONFIG].map(|name| own_or_base_file(folder, name));
     let scope = KeyScope::Generation;
     let mut model_keys = Keys { path: &model, map: read_object(&model)?, scope };
     let has_own = own.exists();

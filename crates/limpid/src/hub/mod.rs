@@ -34,6 +34,7 @@ mod keys;
 mod layout;
 mod pooling;
 mod precision;
+mod quantization;
 mod sentence;
 mod shards;
 mod weight_file;
@@ -43,11 +44,13 @@ pub use crate::model::config::StackConfig;
 pub use adapter::{
     ALL_LINEAR, AdapterConfig, ModulePattern, load_adapted, merge, merge_adapters, save_adapter,
 };
-pub use config::{Warning, check_can_save, read_config, write_config};
+use config::ConfigFile;
+pub use config::{Warning, check_can_save, quantized_as, read_config, write_config};
 pub use convert::{ConvertOptions, Converted, TokenizerForm, convert};
 pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
+pub(crate) use folder::check_no_adapter;
 pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
 pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
@@ -66,7 +69,9 @@ use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
 use adapter::AdapterFile;
 use limpid_tensor::params::{ParamId, ParamSpec, Params, ParamsBuilder};
+use quantization::Quantization;
 use serde_json::Value;
+use shards::WeightFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use weights::Weights;
@@ -119,10 +124,35 @@ pub fn load_mapped(folder: &Path) -> Result<(Model, Vec<Warning>)> {
 /// The folder that has the tokenizer of a model folder: that of its base, if it holds an adapter
 /// without one.
 pub fn tokenizer_folder(folder: &Path) -> PathBuf {
-    match (Tokenizer::main_file(folder), folder::base_and_adapter(folder)) {
-        (None, Ok((base, Some(_)))) => base,
-        _ => folder.to_path_buf(),
+    own_or_base(folder, |folder| Tokenizer::main_file(folder).is_some())
+}
+
+/// A file of a model folder: that of its base, if it holds an adapter without one.
+pub(crate) fn own_or_base_file(folder: &Path, name: &str) -> PathBuf {
+    own_or_base(folder, |folder| folder.join(name).is_file()).join(name)
+}
+
+/// A folder itself, if it has something; else, if it holds an adapter, that of its base.
+fn own_or_base(folder: &Path, has: impl Fn(&Path) -> bool) -> PathBuf {
+    match has(folder) {
+        true => folder.to_path_buf(),
+        false => match folder::base_and_adapter(folder) {
+            Ok((base, Some(_))) if has(&base) => base,
+            _ => folder.to_path_buf(),
+        },
     }
+}
+
+/// The files that the weights of a model folder are in: shards, and those of an adapter and its
+/// base, are several.
+/// # Errors
+/// If the folder holds no weights that can be read.
+pub fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let (base, adapter) = folder::base_and_adapter(folder)?;
+    folder::check_weights(&base)?;
+    let files = WeightFiles::open(&base)?;
+    let own = files.files().iter().map(|file| file.path().to_path_buf());
+    Ok(own.chain(adapter.map(|folder| folder.join(adapter::ADAPTER_WEIGHTS))).collect())
 }
 
 /// Where weights are loaded to.
@@ -147,12 +177,13 @@ fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Mod
     let mut warnings = opened.warnings.clone();
     let unused = opened.check()?;
     warnings.extend(unused.into_iter().map(Warning::UnusedTensor));
-    let Opened { family, stack, builder, tensors, file, .. } = opened;
-    let mut in_place = match memory {
+    let Opened { family, stack, builder, tensors, file, quantization, .. } = opened;
+    let mut stored = match memory {
         Memory::Owned => HashMap::new(),
         Memory::Mapped => file.in_place(&tensors)?,
     };
-    let mut params = builder.build_mapped(|id| in_place.remove(&id));
+    stored.extend(file.read_packed(&quantization, &builder)?);
+    let mut params = builder.build_stored(|id| stored.remove(&id));
     file.read(&tensors, &mut params)?;
     let mut model = Model { stack, params, model_type: Some(family.model_type()) };
     if let Some(adapter) = &adapter {
@@ -163,14 +194,16 @@ fn load_from(base: &Path, adapter: Option<&Path>, memory: Memory) -> Result<(Mod
 
 /// The `generation_config.json` of a folder, as it is.
 fn generation_of(folder: &Path) -> Result<Option<Value>> {
-    let path = folder.join(GENERATION_CONFIG);
+    let path = own_or_base_file(folder, GENERATION_CONFIG);
     path.is_file().then(|| read_object(&path).map(Value::Object)).transpose()
 }
 
-/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family.
+/// The tokenizer of a model folder: of a folder that names no tokenizer class, that of its family;
+/// of an adapter without one, that of its base.
 /// # Errors
 /// Those of [`Tokenizer::load`].
 pub fn load_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    let folder = &tokenizer_folder(folder);
     // An error in config.json is reported where the model is loaded.
     let config = read_object(&folder.join(CONFIG)).unwrap_or_default();
     let model_type = config.get("model_type").and_then(Value::as_str);
@@ -185,6 +218,7 @@ struct Opened<'a> {
     builder: ParamsBuilder,
     tensors: Vec<FileTensor>,
     file: Weights<'a>,
+    quantization: Quantization,
     warnings: Vec<Warning>,
 }
 
@@ -194,14 +228,18 @@ impl<'a> Opened<'a> {
         folder::check(folder)?;
         let own = adapter.map(|adapter| adapter.folder().join(CONFIG));
         let path = own.filter(|path| path.is_file()).unwrap_or_else(|| folder.join(CONFIG));
-        let (family, config, warnings) = config::read_family(&path)?;
+        let ConfigFile { family, config, quantization, warnings } = config::read_family(&path)?;
         folder::check_weights(folder)?;
         let file = Weights::open(folder, adapter)?;
-        let config = family.complete(config, &|name| file.has(name));
+        let has = |name: &str| file.has(name) || quantization.stands_for(name);
+        let config = family.complete(config, &has);
         let mut builder = Params::builder();
         let stack = Stack::new(&config, &mut builder)?;
-        let tensors = family.layout(&config).tensors(builder.iter());
-        Ok(Self { family, stack, builder, tensors, file, warnings })
+        let mut tensors = family.layout(&config).tensors(builder.iter());
+        quantization.check(&path, &builder, &tensors)?;
+        // Those of packed parameters are not in the file.
+        tensors.retain(|t| !quantization.parameters.contains_key(&builder.spec(t.param).name));
+        Ok(Self { family, stack, builder, tensors, file, quantization, warnings })
     }
 
     /// Checks that every parameter has a tensor of its shape.
@@ -213,7 +251,9 @@ impl<'a> Opened<'a> {
     fn check(&self) -> Result<Vec<String>> {
         let layout = self.family.layout(&self.stack.config());
         let constants = self.family.constants(&self.stack);
-        self.file.check(&layout, &self.tensors, &constants, &self.builder)
+        let mut unused = self.file.check(&layout, &self.tensors, &constants, &self.builder)?;
+        unused.retain(|name| !self.quantization.packs(name));
+        Ok(unused)
     }
 }
 

@@ -140,6 +140,16 @@ impl<'a> StoredTensor<'a> {
         Error::from(error).in_file(&self.file.path)
     }
 
+    /// Its bytes, if it is of this type.
+    pub(super) fn bytes_of(&self, dtype: Dtype) -> Result<Vec<u8>> {
+        if self.info.dtype != dtype {
+            let (tensor, found) = (self.name.clone(), format!("{:?}", self.info.dtype));
+            let expected = format!("{dtype:?}");
+            return Err(self.error(ModelError::PackedDtype { tensor, found, expected }));
+        }
+        Ok(self.file.map.bytes(self.range()))
+    }
+
     /// Where in its file the numbers are, in bytes.
     fn range(&self) -> Range<usize> {
         let (start, end) = self.info.data_offsets;

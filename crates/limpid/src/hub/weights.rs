@@ -2,12 +2,14 @@
 
 use super::adapter::AdapterFile;
 use super::layout::{Constant, FileForm, FileTensor, Layout, Presence, TiedCopy};
+use super::quantization::{PACKED, Quantization, SCALES};
 use super::shards::WeightFiles;
 use super::weight_file::{StoredTensor, WeightFile};
 use super::{families, own_params};
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
-use limpid_tensor::params::{MappedFloats, ParamId, Params, ParamsBuilder, Role};
+use limpid_tensor::kernels::quantized::{Format, GROUP, PANEL, QuantizedMatrix};
+use limpid_tensor::params::{ParamId, Params, ParamsBuilder, Role, Stored};
 use safetensors::tensor::{Dtype, SafeTensorError, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -119,12 +121,42 @@ impl<'a> Weights<'a> {
         }
     }
 
+    /// The packed parameters of a file.
+    pub(super) fn read_packed(
+        &self,
+        quantization: &Quantization,
+        params: &ParamsBuilder,
+    ) -> Result<HashMap<ParamId, Stored>> {
+        let mut found = HashMap::new();
+        for (id, spec) in params.iter() {
+            let Some(packed) = quantization.parameters.get(&spec.name) else { continue };
+            let tensor = |end: &str| {
+                let tensor = format!("{}{end}", spec.name);
+                self.files.tensor(&tensor).ok_or_else(|| {
+                    Error::from(ModelError::MissingTensor { tensor }).in_file(self.files.list())
+                })
+            };
+            let (weights, scales) = dtypes(packed.format);
+            let stored = tensor(PACKED)?;
+            let weights = stored.bytes_of(weights)?;
+            let scales = match scales {
+                Some(dtype) => tensor(SCALES)?.bytes_of(dtype)?,
+                None => Vec::new(),
+            };
+            let shape = (spec.shape.dim(0), spec.shape.dim(1));
+            let matrix = QuantizedMatrix::from_parts(packed.format, shape, &weights, &scales);
+            let matrix = matrix.map_err(|source| {
+                let tensor = spec.name.clone();
+                stored.error(ModelError::NotPacked { tensor, source })
+            })?;
+            found.insert(id, Stored::Quantized(matrix.into()));
+        }
+        Ok(found)
+    }
+
     /// The parameters that can be used as they lie in a file that [`Weights::check`] has passed:
     /// in the same order, aligned, f32. Every number must be finite.
-    pub(super) fn in_place(
-        &self,
-        tensors: &[FileTensor],
-    ) -> Result<HashMap<ParamId, MappedFloats>> {
+    pub(super) fn in_place(&self, tensors: &[FileTensor]) -> Result<HashMap<ParamId, Stored>> {
         let mut found = HashMap::new();
         for parts in tensors.chunk_by(|a, b| a.param == b.param) {
             let stored: Vec<StoredTensor> = parts.iter().filter_map(|t| self.find(t)).collect();
@@ -134,7 +166,7 @@ impl<'a> Weights<'a> {
                 continue;
             }
             if let Some(floats) = first.in_place(following)? {
-                found.insert(parts[0].param, floats);
+                found.insert(parts[0].param, Stored::Mapped(floats));
             }
         }
         self.files.expect_use();
@@ -170,6 +202,9 @@ pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
     let mut tensors = Tensors::new();
     for file in family.layout(&model.stack.config()).tensors(own_params(model)) {
         let spec = model.params.spec(file.param);
+        if model.params.quantized(file.param).is_some() {
+            continue;
+        }
         let row: usize = spec.shape.dims().skip(1).product();
         let values = &model.params.get(file.param)[file.rows.start * row..file.rows.end * row];
         let bytes = match file.form {
@@ -181,12 +216,18 @@ pub fn write_weights(model: &Model) -> Result<Vec<u8>> {
             }
         };
         let shape = file.shape(spec);
-        tensors.insert(file.name, (shape, bytes));
+        tensors.insert(file.name, (Dtype::F32, shape, bytes));
+    }
+    for (id, spec) in model.params.iter() {
+        if let Some(matrix) = model.params.quantized(id) {
+            add_packed(&mut tensors, &spec.name, matrix);
+        }
     }
     for constant in family.constants(&model.stack) {
         if constant.presence == Presence::Written {
             let shape = constant.value.shape().dims().collect();
-            tensors.insert(constant.name, (shape, tensor_bytes(constant.value.data())));
+            let bytes = tensor_bytes(constant.value.data());
+            tensors.insert(constant.name, (Dtype::F32, shape, bytes));
         }
     }
     serialize_tensors(&tensors)
@@ -200,8 +241,35 @@ pub(super) fn serialize_tensors(tensors: &Tensors) -> Result<Vec<u8>> {
         .map_err(|e| ModelError::NotWritable { reason: e.to_string() }.into())
 }
 
-/// Tensors to be written, by name: shape and bytes of f32 values.
-pub(super) type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
+/// Tensors to be written, by name: type, shape and bytes.
+pub(super) type Tensors = BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
+
+/// The types of packed weights and of their scales.
+fn dtypes(format: Format) -> (Dtype, Option<Dtype>) {
+    match format {
+        Format::Int8 => (Dtype::I8, Some(Dtype::F32)),
+        Format::Int4 => (Dtype::U8, Some(Dtype::F16)),
+        Format::Bf16 => (Dtype::BF16, None),
+    }
+}
+
+/// Adds the packed weights of a parameter and their scales.
+fn add_packed(tensors: &mut Tensors, name: &str, matrix: &QuantizedMatrix) {
+    let ((o, i), (weights, scales)) = (matrix.shape(), dtypes(matrix.format()));
+    let panels = o.div_ceil(PANEL);
+    let (shape, scale_shape) = match matrix.format() {
+        Format::Int8 => (vec![panels, i.div_ceil(4), PANEL, 4], vec![o]),
+        Format::Int4 => {
+            let groups = i / GROUP;
+            (vec![panels, groups, GROUP / 8, PANEL, 4], vec![panels, groups, PANEL])
+        }
+        Format::Bf16 => (vec![panels, i, PANEL], Vec::new()),
+    };
+    tensors.insert(format!("{name}{PACKED}"), (weights, shape, matrix.weights().to_vec()));
+    if let Some(dtype) = scales {
+        tensors.insert(format!("{name}{SCALES}"), (dtype, scale_shape, matrix.scales()));
+    }
+}
 
 pub(super) fn tensor_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
@@ -212,8 +280,8 @@ fn serialize(
     metadata: Option<HashMap<String, String>>,
 ) -> Result<Vec<u8>, SafeTensorError> {
     let mut views = Vec::new();
-    for (name, (shape, bytes)) in tensors {
-        views.push((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?));
+    for (name, (dtype, shape, bytes)) in tensors {
+        views.push((name, TensorView::new(*dtype, shape.clone(), bytes)?));
     }
     safetensors::serialize(views, metadata)
 }
@@ -236,12 +304,12 @@ mod tests {
         let load_with_head = |change: f32| {
             let mut all = Tensors::new();
             for (name, view) in SafeTensors::deserialize(&bytes).unwrap().tensors() {
-                all.insert(name, (view.shape().to_vec(), view.data().to_vec()));
+                all.insert(name, (view.dtype(), view.shape().to_vec(), view.data().to_vec()));
             }
-            let (shape, mut table) = all["transformer.wte.weight"].clone();
+            let (dtype, shape, mut table) = all["transformer.wte.weight"].clone();
             let value = f32::from_le_bytes(table[12..16].try_into().unwrap());
             table[12..16].copy_from_slice(&(value + change).to_le_bytes());
-            all.insert("lm_head.weight".into(), (shape, table));
+            all.insert("lm_head.weight".into(), (dtype, shape, table));
             std::fs::write(&path, serialize(&all, None).unwrap()).unwrap();
             hub::load(&folder)
         };

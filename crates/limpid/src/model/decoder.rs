@@ -41,7 +41,7 @@ impl Decoder {
     pub fn new(config: &DecoderConfig, builder: &mut ParamsBuilder) -> Result<Self> {
         config.validate()?;
         let (c, v, init) = (config.hidden_size, config.vocab_size, Init::Normal(STD));
-        let tokens = builder.add("token_embedding.weight", [v, c], init);
+        let tokens = builder.add_weight("token_embedding.weight", [v, c], init);
         let (kind, shape) = (config.options.positions, [config.position_rows(), c]);
         let name = "position_embedding.weight";
         let positions = PositionEncoding::new(kind, builder, name, shape, STD);
@@ -62,11 +62,11 @@ impl Decoder {
         let layers = Layers::new(builder, None, layers);
         let output = match (&config.head, config.tie_word_embeddings) {
             (DecoderHead::Classifier { labels, .. }, _) => {
-                builder.add("score.weight", [labels.names.len(), c], init)
+                builder.add_weight("score.weight", [labels.names.len(), c], init)
             }
             (DecoderHead::LanguageModel, Tie::Shared) => tokens,
             (DecoderHead::LanguageModel, Tie::Separate) => {
-                builder.add("output.weight", [v, c], init)
+                builder.add_weight("output.weight", [v, c], init)
             }
         };
         let has_bias = config.output_bias == Bias::Added && config.labels().is_none();

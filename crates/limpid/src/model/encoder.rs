@@ -86,7 +86,7 @@ impl Encoder {
         config.validate()?;
         let (c, v, eps) = (config.hidden_size, config.vocab_size, config.layer_norm_eps);
         let e = config.embedding_width();
-        let tokens = builder.add("token_embedding.weight", [v, e], TABLE);
+        let tokens = builder.add_weight("token_embedding.weight", [v, e], TABLE);
         let rows = config.position_rows();
         let has_table = config.modern.is_none();
         let positions =

@@ -90,7 +90,7 @@ impl EncoderDecoder {
         let output = match config.tie_word_embeddings {
             Tie::Shared => target_tokens,
             Tie::Separate => {
-                builder.add("output.weight", [v, c], Init::Normal(1.0 / (c as f32).sqrt()))
+                builder.add_weight("output.weight", [v, c], Init::Normal(1.0 / (c as f32).sqrt()))
             }
         };
         let output_bias = (config.logits_bias == Bias::Added)

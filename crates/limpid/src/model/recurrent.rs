@@ -33,7 +33,6 @@ use limpid_tensor::ops::{
 };
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
-use limpid_tensor::tensor::Shape;
 use std::sync::Arc;
 
 /// The parameters of a recurrent encoder-decoder, and its forward pass.
@@ -97,16 +96,21 @@ impl Recurrent {
             Directions::Forward => &[""],
             Directions::Bidirectional => &["", "_reverse"],
         };
-        let mut layer = |name: &str, l: usize, way: &str, input: usize| {
+        let mut layer = |name: &str, l: usize, way: &str, input: InputWidth| {
             recurrent_weights(builder, config, &format!("{name}.rnn"), &format!("l{l}{way}"), input)
         };
-        let input = |l: usize, first: usize, above: usize| if l == 0 { first } else { above };
         let encoder = (0..layers)
-            .map(|l| ways.iter().map(|way| layer("encoder", l, way, input(l, e, m))).collect())
+            .map(|l| {
+                let input = || InputWidth::Whole(if l == 0 { e } else { m });
+                ways.iter().map(|way| layer("encoder", l, way, input())).collect()
+            })
             .collect();
-        let attended = if config.attention == RecurrentAttention::Additive { m } else { 0 };
-        let decoder =
-            (0..layers).map(|l| layer("decoder", l, "", input(l, e + attended, h))).collect();
+        let decoder_input = |l: usize| match (l, config.attention) {
+            (0, RecurrentAttention::Additive) => InputWidth::WithContext(e + m),
+            (0, _) => InputWidth::Whole(e),
+            _ => InputWidth::Whole(h),
+        };
+        let decoder = (0..layers).map(|l| layer("decoder", l, "", decoder_input(l))).collect();
         let bridges = match config.directions {
             Directions::Forward => Vec::new(),
             Directions::Bidirectional => {
@@ -118,7 +122,7 @@ impl Recurrent {
             Linear::new(builder, "readout", [e, h + config.context_width() + e], Init::Xavier);
         let output = match config.tie_word_embeddings {
             Tie::Shared => target_tokens,
-            Tie::Separate => builder.add("output.weight", [v, e], table),
+            Tie::Separate => builder.add_weight("output.weight", [v, e], table),
         };
         let output_bias = builder.add("output.bias", [v], Init::Zeros);
         Ok(Self {
@@ -267,25 +271,37 @@ impl Recurrent {
     }
 }
 
+/// The width of a recurrent layer's input.
+enum InputWidth {
+    /// Of an input that is multiplied whole.
+    Whole(usize),
+    /// Of an input to which the context of attention is appended at each step.
+    WithContext(usize),
+}
+
 /// `name.weight_ih_l0`, …, as PyTorch names and initializes them: uniform in ±1/√h.
 fn recurrent_weights(
     builder: &mut ParamsBuilder,
     config: &RecurrentConfig,
     name: &str,
     end: &str,
-    input: usize,
+    input: InputWidth,
 ) -> RecurrentWeights {
     let h = config.hidden_size;
     let g = config.cell.gates() * h;
     let init = Init::Uniform(1.0 / (h as f32).sqrt());
-    let mut add =
-        |part: &str, shape: Shape| builder.add(format!("{name}.{part}_{end}"), shape, init);
+    let named = |part: &str| format!("{name}.{part}_{end}");
+    let w_ih = match input {
+        InputWidth::Whole(input) => builder.add_weight(named("weight_ih"), [g, input], init),
+        // Its columns for the context are used apart from the others.
+        InputWidth::WithContext(input) => builder.add(named("weight_ih"), [g, input], init),
+    };
     RecurrentWeights {
         cell: config.cell,
-        w_ih: add("weight_ih", [g, input].into()),
-        w_hh: add("weight_hh", [g, h].into()),
-        b_ih: add("bias_ih", [g].into()),
-        b_hh: add("bias_hh", [g].into()),
+        w_ih,
+        w_hh: builder.add_weight(named("weight_hh"), [g, h], init),
+        b_ih: builder.add(named("bias_ih"), [g], init),
+        b_hh: builder.add(named("bias_hh"), [g], init),
     }
 }
 
@@ -321,7 +337,7 @@ impl Bridge {
 impl Attention {
     fn new(config: &RecurrentConfig, builder: &mut ParamsBuilder) -> Self {
         let (h, m, k) = (config.hidden_size, config.source_width(), config.attention_size);
-        let mut add = |name: &str, shape: [usize; 2]| builder.add(name, shape, Init::Xavier);
+        let mut add = |name: &str, shape: [usize; 2]| builder.add_weight(name, shape, Init::Xavier);
         match config.attention {
             RecurrentAttention::None => Attention::None,
             RecurrentAttention::Dot => {
@@ -329,11 +345,9 @@ impl Attention {
             }
             RecurrentAttention::Additive => {
                 let query = add("attention.query.weight", [k, h]);
-                let v = add("attention.score.weight", [1, k]);
-                Attention::Additive(
-                    AdditiveWeights { query, v },
-                    add("attention.key.weight", [k, m]),
-                )
+                let v = builder.add("attention.score.weight", [1, k], Init::Xavier);
+                let key = builder.add_weight("attention.key.weight", [k, m], Init::Xavier);
+                Attention::Additive(AdditiveWeights { query, v }, key)
             }
         }
     }

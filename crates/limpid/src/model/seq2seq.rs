@@ -118,10 +118,10 @@ pub(super) fn embedding_tables(
     init: Init,
 ) -> [ParamId; 2] {
     match tie {
-        Tie::Shared => [builder.add("shared_embedding.weight", [source, width], init); 2],
+        Tie::Shared => [builder.add_weight("shared_embedding.weight", [source, width], init); 2],
         Tie::Separate => [
-            builder.add("encoder.token_embedding.weight", [source, width], init),
-            builder.add("decoder.token_embedding.weight", [target, width], init),
+            builder.add_weight("encoder.token_embedding.weight", [source, width], init),
+            builder.add_weight("decoder.token_embedding.weight", [target, width], init),
         ],
     }
 }

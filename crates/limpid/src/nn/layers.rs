@@ -35,7 +35,7 @@ impl Linear {
         init: Init,
         bias: Bias,
     ) -> Self {
-        let w = builder.add(format!("{name}.weight"), shape, init);
+        let w = builder.add_weight(format!("{name}.weight"), shape, init);
         let b = (bias == Bias::Added)
             .then(|| builder.add(format!("{name}.bias"), [shape[0]], Init::Zeros));
         Self { w, b }

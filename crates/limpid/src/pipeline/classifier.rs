@@ -1,11 +1,13 @@
 //! Classification of texts and pairs of texts.
 
 use super::loaded::{Loaded, LongText, Overlength, loaded_accessors, overlength};
-use crate::encode::{Truncation, classify};
+use crate::data::batch::EncodedText;
+use crate::encode::{Classification, Truncation, classify, classify_tokens};
 use crate::error::{Result, Task};
 use crate::model::Stack;
 use crate::model::config::Labels;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A label and its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +42,7 @@ pub struct LabelScore {
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Classifier {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     truncation: Truncation,
 }
 
@@ -55,13 +57,33 @@ impl Classifier {
         Ok(Self { loaded, truncation: Truncation::Error })
     }
 
+    pub(super) fn new(loaded: Arc<Loaded>) -> Self {
+        Self { loaded, truncation: Truncation::Error }
+    }
+
+    /// The token ids of a text, or of a pair, for [`Classifier::classify_tokens`].
+    /// # Errors
+    /// As [`Classifier::classify`].
+    pub fn tokenize(
+        &self,
+        text: &str,
+        second: Option<&str>,
+        long_text: LongText,
+    ) -> Result<EncodedText> {
+        self.loaded.classifier(long_text.truncation()).tokenize(0, text, second)
+    }
+
+    /// [`Classifier::classify`] of texts that were tokenized before.
+    /// # Errors
+    /// None, for what [`Classifier::tokenize`] gave.
+    pub fn classify_tokens(&self, encoded: &[EncodedText]) -> Result<Vec<Vec<LabelScore>>> {
+        let found = classify_tokens(&self.loaded.classifier(self.truncation), encoded)?;
+        Ok(self.ranked(found))
+    }
+
     /// The same, with this for texts that have more tokens than the model has positions for.
     pub fn with_long_text(self, long_text: LongText) -> Self {
-        let truncation = match long_text {
-            LongText::Error => Truncation::Error,
-            LongText::Truncate => Truncation::MaxLength(usize::MAX),
-        };
-        Self { truncation, ..self }
+        Self { truncation: long_text.truncation(), ..self }
     }
 
     /// The labels, in the order of the model.
@@ -99,13 +121,17 @@ impl Classifier {
     }
 
     fn run(&self, texts: Vec<(String, Option<String>)>) -> Result<Vec<Vec<LabelScore>>> {
+        Ok(self.ranked(classify(&self.loaded.classifier(self.truncation), &texts)?))
+    }
+
+    /// All labels of each text, the most likely first.
+    fn ranked(&self, found: Vec<Classification>) -> Vec<Vec<LabelScore>> {
         let labels = self.labels();
-        let found = classify(&self.loaded.classifier(self.truncation), &texts)?;
-        let ranked = |found: crate::encode::Classification| {
+        let ranked = |found: Classification| {
             let score = |i: usize| LabelScore { label: labels[i].clone(), score: found.scores[i] };
             found.ranked().into_iter().map(score).collect()
         };
-        Ok(found.into_iter().map(ranked).collect())
+        found.into_iter().map(ranked).collect()
     }
 
     loaded_accessors!();

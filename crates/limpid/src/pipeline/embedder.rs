@@ -1,7 +1,8 @@
 //! Sentence embeddings with an encoder.
 
 use super::loaded::{Loaded, LongText, Overlength, loaded_accessors};
-use crate::encode::{Normalization, Truncation, embed_with_modules};
+use crate::data::batch::EncodedText;
+use crate::encode::{Normalization, Truncation, embed_tokens, embed_with_modules, hidden_states};
 use crate::error::{EncodeError, ModelError, Result, Task};
 use crate::hub::{
     Pooling, SentenceConfig, SentenceModule, SentenceOrigin, TextCase, load_pooling,
@@ -9,6 +10,7 @@ use crate::hub::{
 };
 use crate::model::Stack;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Options of an [`Embedder`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +46,7 @@ pub struct EmbedderOptions {
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Embedder {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     pooling: Pooling,
     normalization: Normalization,
     truncation: Truncation,
@@ -66,10 +68,13 @@ impl Embedder {
     /// As [`Embedder::load`]; with a pooling set, that of the folder does not matter.
     pub fn load_with(path: impl AsRef<Path>, options: EmbedderOptions) -> Result<Self> {
         let suits = |stack: &Stack| matches!(stack, Stack::Encoder(_));
-        let loaded = Loaded::new(path.as_ref(), Task::Embedding, suits)?;
+        Self::new(Loaded::new(path.as_ref(), Task::Embedding, suits)?, path.as_ref(), options)
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>, path: &Path, options: EmbedderOptions) -> Result<Self> {
         // The modules of sentence-transformers stand beside `0_Transformer`, not in it.
-        let root = match path.as_ref().join("modules.json").is_file() {
-            true => path.as_ref().to_path_buf(),
+        let root = match path.join("modules.json").is_file() {
+            true => path.to_path_buf(),
             false => loaded.folder.clone(),
         };
         let root = root.as_path();
@@ -111,12 +116,15 @@ impl Embedder {
     /// # Errors
     /// [`EncodeError::UnknownPrompt`] if the folder has no prompt of this name.
     pub fn with_prompt(mut self, name: &str) -> Result<Self> {
-        let Some(prompt) = self.sentence.prompts.get(name) else {
-            let available = self.sentence.prompts.keys().cloned().collect();
-            return Err(EncodeError::UnknownPrompt { name: name.into(), available }.into());
-        };
-        self.prompt = prompt.clone();
+        self.prompt = self.named_prompt(name)?.clone();
         Ok(self)
+    }
+
+    fn named_prompt(&self, name: &str) -> Result<&String> {
+        self.sentence.prompts.get(name).ok_or_else(|| {
+            let available = self.sentence.prompts.keys().cloned().collect();
+            EncodeError::UnknownPrompt { name: name.into(), available }.into()
+        })
     }
 
     /// One vector per text, (c). Each is the one that its text gives alone.
@@ -127,6 +135,47 @@ impl Embedder {
         let encoder = self.loaded.encoder(self.truncation);
         let modules = &self.sentence.modules;
         embed_with_modules(&encoder, &texts, self.pooling, modules, self.normalization)
+    }
+
+    /// The token ids of a text, for [`Embedder::embed_tokens`]: with this prompt of the folder, or
+    /// its default, before it.
+    /// # Errors
+    /// As [`Embedder::embed`] and [`Embedder::with_prompt`].
+    pub fn tokenize(
+        &self,
+        text: &str,
+        prompt_name: Option<&str>,
+        long_text: LongText,
+    ) -> Result<EncodedText> {
+        let prompt = match prompt_name {
+            Some(name) => self.named_prompt(name)?,
+            None => &self.prompt,
+        };
+        let truncation = match (self.truncation, long_text) {
+            (Truncation::Error, LongText::Truncate) => long_text.truncation(),
+            (truncation, _) => truncation,
+        };
+        self.loaded.encoder(truncation).tokenize(0, &self.cased_after(prompt, text), None)
+    }
+
+    /// [`Embedder::embed`] of texts that were tokenized before.
+    pub fn embed_tokens(
+        &self,
+        encoded: &[EncodedText],
+        normalization: Normalization,
+    ) -> Vec<Vec<f32>> {
+        let encoder = self.loaded.encoder(self.truncation);
+        embed_tokens(&encoder, encoded, self.pooling, &self.sentence.modules, normalization)
+    }
+
+    /// The hidden state of each token of texts that were tokenized before, before any pooling.
+    pub fn hidden_states(&self, encoded: &[EncodedText]) -> Vec<Vec<Vec<f32>>> {
+        hidden_states(&self.loaded.encoder(self.truncation), encoded)
+    }
+
+    /// How token vectors become one.
+    pub fn pooling(&self) -> Pooling {
+        self.pooling
     }
 
     /// The number of components of an embedding.
@@ -155,7 +204,11 @@ impl Embedder {
 
     /// A text with the prompt before it, in the case that the folder asks for.
     fn cased(&self, text: &str) -> String {
-        let text = format!("{}{text}", self.prompt);
+        self.cased_after(&self.prompt, text)
+    }
+
+    fn cased_after(&self, prompt: &str, text: &str) -> String {
+        let text = format!("{prompt}{text}");
         match self.sentence.case {
             TextCase::Preserved => text,
             TextCase::Lowercase => text.to_lowercase(),

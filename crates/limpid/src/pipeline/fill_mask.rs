@@ -1,10 +1,12 @@
 //! Mask filling with a masked language model.
 
 use super::loaded::{Loaded, loaded_accessors, owned};
-use crate::encode::{MaskPredictions, Truncation, fill_mask};
+use crate::data::batch::EncodedText;
+use crate::encode::{MaskPredictions, Truncation, fill_mask, fill_mask_tokens, tokenize_masked};
 use crate::error::{Result, Task};
 use crate::model::Stack;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An encoder (BERT) with a masked-language-modelling head.
 ///
@@ -26,7 +28,7 @@ use std::path::Path;
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct FillMask {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
 }
 
 impl FillMask {
@@ -38,6 +40,29 @@ impl FillMask {
         let suits =
             |stack: &Stack| matches!(stack, Stack::Encoder(m) if m.config().head.fills_masks());
         Ok(Self { loaded: Loaded::new(path.as_ref(), Task::FillMask, suits)? })
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>) -> Self {
+        Self { loaded }
+    }
+
+    /// The token ids of a text with a mask, for [`FillMask::fill_tokens`].
+    /// # Errors
+    /// As [`FillMask::fill`].
+    pub fn tokenize(&self, text: &str) -> Result<EncodedText> {
+        tokenize_masked(&self.loaded.encoder(Truncation::Error), 0, text)
+    }
+
+    /// [`FillMask::fill`] of texts that were tokenized before.
+    /// # Errors
+    /// None, for what [`FillMask::tokenize`] gave.
+    pub fn fill_tokens(
+        &self,
+        texts: &[String],
+        encoded: &[EncodedText],
+        top: usize,
+    ) -> Result<Vec<Vec<MaskPredictions>>> {
+        fill_mask_tokens(&self.loaded.encoder(Truncation::Error), texts, encoded, top)
     }
 
     /// The `top` most likely tokens at each mask of each text.

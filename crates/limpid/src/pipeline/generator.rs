@@ -5,12 +5,13 @@ use super::{Chat, GenerationRequest};
 use crate::error::{Result, Task};
 use crate::generate::chat::ChatTemplate;
 use crate::generate::{
-    ContextOverflow, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent, Trace,
-    generate,
+    ContextOverflow, Cost, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent,
+    Prompt, Sessions, Trace, generate, generate_in,
 };
 use crate::hub::{GenerationConfig, load_generation_config};
 use crate::model::{Decoder, Stack};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A language model (GPT) with its tokenizer and its `generation_config.json`.
 ///
@@ -41,7 +42,7 @@ use std::path::Path;
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Generator {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     config: GenerationConfig,
 }
 
@@ -52,10 +53,12 @@ impl Generator {
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let suits = |stack: &Stack| stack.language_model().is_some();
-        let mut loaded = Loaded::new(path.as_ref(), Task::Generation, suits)?;
+        Self::new(Loaded::new(path.as_ref(), Task::Generation, suits)?)
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>) -> Result<Self> {
         let (config, warnings) = load_generation_config(&loaded.folder)?;
-        loaded.warnings.extend(warnings);
-        Ok(Self { loaded, config })
+        Ok(Self { loaded: Loaded::with_warnings(loaded, warnings), config })
     }
 
     /// A prompt, to set options of and to generate from.
@@ -110,6 +113,33 @@ impl Generator {
     ) -> Result<Vec<Vec<Generated>>> {
         let model = (self.decoder(), self.loaded.weights());
         generate(model, &self.loaded.tokenizer, prompts, config, options, on_event)
+    }
+
+    /// What continuing a prompt can need, and its token ids.
+    /// # Errors
+    /// As [`Generator::run`].
+    pub fn cost(
+        &self,
+        prompt: Prompt,
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+    ) -> Result<(Vec<u32>, Cost)> {
+        prompt.cost(self.decoder(), &self.loaded.tokenizer, config, options)
+    }
+
+    /// As [`Generator::run`], with sessions from elsewhere.
+    /// # Errors
+    /// As [`Generator::run`].
+    pub fn run_in(
+        &self,
+        sessions: &dyn Sessions,
+        prompts: &[Prompt],
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+        on_event: OnEvent,
+    ) -> Result<Vec<Vec<Generated>>> {
+        let (model, tokenizer) = ((self.decoder(), self.loaded.weights()), &self.loaded.tokenizer);
+        generate_in(model, sessions, tokenizer, prompts, config, options, on_event)
     }
 
     fn decoder(&self) -> &Decoder {

@@ -9,6 +9,7 @@ use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
 use limpid_tensor::packed_weights::{PackedWeights, Weights};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The model folder that a path stands for: the folder of a run stands for the model in it, and one
 /// of sentence-transformers for its Transformer module, which may be in `0_Transformer`.
@@ -46,6 +47,15 @@ pub enum LongText {
     Truncate,
 }
 
+impl LongText {
+    pub(super) fn truncation(self) -> Truncation {
+        match self {
+            LongText::Error => Truncation::Error,
+            LongText::Truncate => Truncation::MaxLength(usize::MAX),
+        }
+    }
+}
+
 /// A model folder in memory.
 pub(super) struct Loaded {
     pub folder: PathBuf,
@@ -61,20 +71,47 @@ const PACKED_BYTES: usize = 128 << 20;
 
 impl Loaded {
     /// Loads a folder whose model `suits` the task.
-    pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Self> {
-        let folder = model_folder(path);
-        let (model, mut warnings) = hub::load_mapped(&folder)?;
+    pub fn new(path: &Path, task: Task, suits: fn(&Stack) -> bool) -> Result<Arc<Self>> {
+        let (folder, model, warnings) = Self::model(path)?;
         if !suits(&model.stack) {
             let (found, made_for) = (model.stack.kind(), task_of(&model.stack));
             let error = PipelineError::WrongModel { path: folder, found, task, made_for };
             return Err(error.into());
         }
-        let tokenizer = hub::load_tokenizer(&hub::tokenizer_folder(&folder))?;
+        Self::with_tokenizer(folder, model, warnings)
+    }
+
+    /// Loads a folder, whatever its model is.
+    pub fn any(path: &Path) -> Result<Arc<Self>> {
+        let (folder, model, warnings) = Self::model(path)?;
+        Self::with_tokenizer(folder, model, warnings)
+    }
+
+    fn model(path: &Path) -> Result<(PathBuf, Model, Vec<Warning>)> {
+        let folder = model_folder(path);
+        let (model, warnings) = hub::load_mapped(&folder)?;
+        Ok((folder, model, warnings))
+    }
+
+    fn with_tokenizer(
+        folder: PathBuf,
+        model: Model,
+        mut warnings: Vec<Warning>,
+    ) -> Result<Arc<Self>> {
+        let tokenizer = hub::load_tokenizer(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;
         let packed = small.then(|| PackedWeights::new(&model.params));
-        Ok(Self { folder, model, tokenizer, warnings, packed })
+        Ok(Arc::new(Self { folder, model, tokenizer, warnings, packed }))
+    }
+
+    /// The same with more warnings.
+    /// # Panics
+    /// If it is shared already.
+    pub fn with_warnings(mut loaded: Arc<Self>, warnings: Vec<Warning>) -> Arc<Self> {
+        Arc::get_mut(&mut loaded).expect("just loaded").warnings.extend(warnings);
+        loaded
     }
 
     /// The parameters, for inference.
@@ -156,6 +193,16 @@ macro_rules! loaded_accessors {
         /// What was ignored in the folder.
         pub fn warnings(&self) -> &[crate::hub::Warning] {
             &self.loaded.warnings
+        }
+
+        /// The model folder.
+        pub fn folder(&self) -> &std::path::Path {
+            &self.loaded.folder
+        }
+
+        /// The parameters, for inference.
+        pub fn weights(&self) -> limpid_tensor::packed_weights::Weights<'_> {
+            self.loaded.weights()
         }
     };
 }

@@ -10,6 +10,7 @@
 //! | [`TokenClassifier`] | an encoder with a token-classification head | labelled words |
 //! | [`QuestionAnswerer`] | an encoder with a question-answering head | spans of a context |
 //! | [`Reranker`] | a cross-encoder: a classifier with one label | texts by relevance |
+//! | [`Pipeline`] | any folder | whichever of these its model can do |
 //! | [`Scorer`] | a decoder or an encoder-decoder | log-probabilities, loss, perplexity |
 //!
 //! Each is loaded from a model folder or from the folder of a training run, takes its defaults from
@@ -23,6 +24,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
+mod any;
 mod chat;
 mod classifier;
 mod embedder;
@@ -36,6 +38,7 @@ mod scorer;
 mod token_classifier;
 mod translator;
 
+pub use any::Pipeline;
 pub use chat::Chat;
 pub use classifier::{Classifier, LabelScore};
 pub use embedder::{Embedder, EmbedderOptions};

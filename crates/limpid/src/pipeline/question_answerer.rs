@@ -7,6 +7,7 @@ use crate::hub::load_sentence_config;
 use crate::model::Stack;
 use crate::model::config::EncoderHead;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An encoder (BERT) with a question-answering head: it finds the span of a context that answers a
 /// question, as the pipeline of `transformers` does.
@@ -30,7 +31,7 @@ use std::path::Path;
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct QuestionAnswerer {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     model_max_length: Option<usize>,
 }
 

@@ -7,6 +7,7 @@ use crate::hub::{TextCase, load_score_activation, load_sentence_config};
 use crate::model::Stack;
 use crate::model::config::LabelActivation;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A text and its relevance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +40,7 @@ pub struct Ranked {
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Reranker {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     activation: LabelActivation,
     truncation: Truncation,
     case: TextCase,

@@ -8,6 +8,7 @@ use crate::model::{Decoder, Stack};
 use limpid_tensor::tape::Tape;
 use limpid_tensor::tensor::Tensor;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A token of a scored text.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ impl TextScore {
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Scorer {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     bos_token_id: Option<u32>,
 }
 
@@ -74,9 +75,9 @@ impl Scorer {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let suits =
             |stack: &Stack| stack.language_model().is_some() || stack.translator().is_some();
-        let mut loaded = Loaded::new(path.as_ref(), Task::Scoring, suits)?;
+        let loaded = Loaded::new(path.as_ref(), Task::Scoring, suits)?;
         let (config, warnings) = load_generation_config(&loaded.folder)?;
-        loaded.warnings.extend(warnings);
+        let loaded = Loaded::with_warnings(loaded, warnings);
         Ok(Self { loaded, bos_token_id: config.bos_token_id })
     }
 

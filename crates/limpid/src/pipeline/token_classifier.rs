@@ -5,6 +5,7 @@ use crate::encode::{Aggregation, Entity, Truncation, tag};
 use crate::error::{Result, Task};
 use crate::model::Stack;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An encoder (BERT) with a token-classification head. What it finds is what the pipeline of
 /// `transformers` finds: labels, scores, words and offsets in characters.
@@ -31,7 +32,7 @@ use std::path::Path;
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct TokenClassifier {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
 }
 
 impl TokenClassifier {

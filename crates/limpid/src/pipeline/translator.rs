@@ -3,14 +3,16 @@
 use super::loaded::{Loaded, Overlength, loaded_accessors, owned};
 use super::request::TranslationRequest;
 use crate::error::{Result, Task};
+use crate::generate::translate::translation_cost;
 use crate::generate::{
-    DecodingConfig, GenerationOptions, OnEvent, TranslateOptions, Translation,
-    load_translation_config, translate_with,
+    Cost, DecodingConfig, GenerationOptions, OnEvent, Sessions, TranslateOptions, Translation,
+    load_translation_config, translate_in, translate_with,
 };
 use crate::hub::GenerationConfig;
 use crate::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends};
 use crate::model::{Seq2Seq, Stack};
 use std::path::Path;
+use std::sync::Arc;
 
 /// An encoder-decoder, Transformer or recurrent, with its tokenizer and its
 /// `generation_config.json`.
@@ -34,7 +36,7 @@ use std::path::Path;
 /// # Ok::<(), limpid::error::Error>(())
 /// ```
 pub struct Translator {
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     config: GenerationConfig,
 }
 
@@ -45,11 +47,13 @@ impl Translator {
     /// ([`PipelineError::WrongModel`](crate::error::PipelineError::WrongModel)).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let suits = |stack: &Stack| stack.translator().is_some();
-        let mut loaded = Loaded::new(path.as_ref(), Task::Translation, suits)?;
-        let model = loaded.model.stack.translator().expect("checked by new");
+        Self::new(Loaded::new(path.as_ref(), Task::Translation, suits)?)
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>) -> Result<Self> {
+        let model = loaded.model.stack.translator().expect("a model that translates");
         let (config, warnings) = load_translation_config(&loaded.folder, model)?;
-        loaded.warnings.extend(warnings);
-        Ok(Self { loaded, config })
+        Ok(Self { loaded: Loaded::with_warnings(loaded, warnings), config })
     }
 
     /// Translates texts with the defaults of the folder. Each translation is the one that its text
@@ -84,13 +88,38 @@ impl Translator {
         options: &TranslateOptions,
         on_event: Option<OnEvent>,
     ) -> Result<Vec<Vec<Translation>>> {
-        let blank = |text: &str| text.trim().is_empty();
-        let texts: Vec<&str> = texts
-            .iter()
-            .map(|text| if blank(text.as_ref()) { "" } else { text.as_ref() })
-            .collect();
+        let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
         let model = (self.seq2seq(), self.loaded.weights());
         translate_with(model, &self.loaded.tokenizer, &texts, config, options, on_event)
+    }
+
+    /// As [`Translator::run`], with sessions from elsewhere.
+    /// # Errors
+    /// As [`Translator::run`].
+    pub fn run_in<S: AsRef<str>>(
+        &self,
+        sessions: &dyn Sessions,
+        texts: &[S],
+        config: &DecodingConfig,
+        options: &TranslateOptions,
+        on_event: OnEvent,
+    ) -> Result<Vec<Vec<Translation>>> {
+        let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
+        let (model, tokenizer) = ((self.seq2seq(), self.loaded.weights()), &self.loaded.tokenizer);
+        translate_in(model, sessions, tokenizer, &texts, config, options, Some(on_event))
+    }
+
+    /// What translating a text can need.
+    /// # Errors
+    /// As [`Translator::run`].
+    pub fn cost(
+        &self,
+        text: &str,
+        config: &DecodingConfig,
+        options: &TranslateOptions,
+    ) -> Result<Cost> {
+        let (model, tokenizer) = (self.seq2seq(), &self.loaded.tokenizer);
+        translation_cost(model, tokenizer, not_blank(text), config, options)
     }
 
     /// By how many tokens a source text is too long, if it is.
@@ -132,4 +161,9 @@ impl Translator {
     }
 
     loaded_accessors!();
+}
+
+/// A text of white space is empty.
+fn not_blank(text: &str) -> &str {
+    if text.trim().is_empty() { "" } else { text }
 }

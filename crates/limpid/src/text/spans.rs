@@ -63,7 +63,7 @@ impl Tokenizer {
         let direction = TruncationDirection::Right;
         let params = TruncationParams { direction, max_length, strategy, stride };
         inner.with_truncation(Some(params)).map_err(encode_error)?;
-        Ok(Self { backend: Backend::Library(Box::new(inner)) })
+        Ok(Self { backend: Backend::Library(Box::new(inner)), has_types: self.has_types })
     }
 
     /// The tokens of a text or a pair, with special ones and offsets in characters: one window, or
@@ -78,7 +78,16 @@ impl Tokenizer {
         };
         let encoding = encoding.map_err(encode_error)?;
         let windows = std::iter::once(&encoding).chain(encoding.get_overflowing());
-        Ok(windows.map(TokenSpans::from).collect())
+        let spans = |window| TokenSpans { type_ids: self.types_of(window), ..window.into() };
+        Ok(windows.map(spans).collect())
+    }
+
+    /// The token types that models see.
+    pub(super) fn types_of(&self, encoding: &Encoding) -> Vec<u32> {
+        match self.has_types {
+            true => encoding.get_type_ids().to_vec(),
+            false => vec![0; encoding.len()],
+        }
     }
 
     /// The text of tokens as the vocabulary spells them, without a space before the first.
@@ -169,5 +178,32 @@ mod tests {
             text.iter().filter(|(_, special)| !**special).map(|(at, _)| at.1).collect();
         assert_eq!(inside.last(), Some(&3));
         assert_eq!(spans.sequence[0], None);
+    }
+
+    #[test]
+    fn token_types_follow_the_input_names_of_the_folder_also_when_saved_again() {
+        let folder = std::env::temp_dir().join(format!("limpid-types-{}", std::process::id()));
+        word_tokenizer_for(["a b"], Purpose::Encoder).unwrap().save(&folder).unwrap();
+        for (config, sees_pairs) in [
+            (r#"{"tokenizer_class": "BertTokenizer"}"#, true),
+            (r#"{"tokenizer_class": "TokenizersBackend"}"#, false),
+            (r#"{"model_input_names": ["input_ids", "attention_mask"]}"#, false),
+            (
+                r#"{"tokenizer_class": "TokenizersBackend",
+                    "model_input_names": ["input_ids", "token_type_ids"]}"#,
+                true,
+            ),
+        ] {
+            std::fs::write(folder.join("tokenizer_config.json"), config).unwrap();
+            let expected: &[u32] = if sees_pairs { &[0, 0, 0, 1, 1] } else { &[0; 5] };
+            for _ in 0..2 {
+                let tokenizer = Tokenizer::load(&folder).unwrap();
+                assert_eq!(tokenizer.encode_with_types("a", Some("b")).unwrap().1, expected);
+                let spans = tokenizer.encode_spans("a", Some("b")).unwrap();
+                assert_eq!(spans[0].type_ids, expected, "{config}");
+                tokenizer.save(&folder).unwrap();
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -30,7 +30,8 @@ impl Tokenizer {
     pub fn from_json(path: &Path, json: &str) -> Result<Self> {
         let invalid = |reason: String| TokenizerError::Invalid { path: path.into(), reason };
         let value = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
-        Ok(Self { backend: Backend::Library(Box::new(Self::library(path, value)?)) })
+        let inner = Box::new(Self::library(path, value)?);
+        Ok(Self { backend: Backend::Library(inner), has_types: true })
     }
 
     /// The library's tokenizer of a `tokenizer.json`.
@@ -82,13 +83,16 @@ impl Tokenizer {
             Ok(json) if is_lfs_pointer(json.as_bytes()) => {
                 Err(FileError::GitLfsPointer { path }.into())
             }
-            Ok(json) => Self::from_json(&path, &json),
+            Ok(json) => Ok(Self {
+                has_types: formats::has_types(folder)?,
+                ..Self::from_json(&path, &json)?
+            }),
             Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
                 let backend = match formats::load(folder, class)? {
                     Loaded::Library(inner) => Backend::Library(inner),
                     Loaded::Pieces(pieces) => Backend::Pieces(pieces),
                 };
-                Ok(Self { backend })
+                Ok(Self { backend, has_types: formats::has_types(folder)? })
             }
             Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
         }
@@ -124,7 +128,7 @@ impl Tokenizer {
             Backend::Pieces(pieces) => {
                 let json = pieces.to_library()?;
                 let inner = Self::library(Path::new("tokenizer.json"), json)?;
-                let made = Self { backend: Backend::Library(Box::new(inner)) };
+                let made = Self { backend: Backend::Library(Box::new(inner)), has_types: true };
                 // Whole, within a word and beside another.
                 let symbols = pieces.symbols();
                 let texts = symbols.iter().map(|symbol| format!("a{symbol}b {symbol}{symbol} c"));
@@ -180,7 +184,9 @@ impl Tokenizer {
             }
         }
         // Encoders take token type ids; `transformers` leaves them out unless they are listed.
-        if self.id("[CLS]").is_some() {
+        if !self.has_types {
+            config["model_input_names"] = serde_json::json!(["input_ids", "attention_mask"]);
+        } else if self.id("[CLS]").is_some() {
             config["model_input_names"] =
                 serde_json::json!(["input_ids", "token_type_ids", "attention_mask"]);
         }

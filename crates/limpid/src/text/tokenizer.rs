@@ -18,6 +18,8 @@ pub type Offsets = Vec<(usize, usize)>;
 /// library cannot process a text or ids.
 pub struct Tokenizer {
     pub(super) backend: Backend,
+    /// Whether models are told which text of a pair a token belongs to; if not, all types are 0.
+    pub(super) has_types: bool,
 }
 
 /// What does the work.
@@ -87,7 +89,7 @@ impl Tokenizer {
             Some(second) => inner.encode_fast((text, second), true),
         };
         let encoding = encoding.map_err(encode_error)?;
-        Ok((encoding.get_ids().to_vec(), encoding.get_type_ids().to_vec()))
+        Ok((encoding.get_ids().to_vec(), self.types_of(&encoding)))
     }
 
     /// The token ids of a text, without special tokens, and the byte range of each.

@@ -28,7 +28,7 @@ pub(super) fn freeze(params: &mut Params, patterns: &[String]) -> Result<()> {
 
 /// Whether a pattern names a parameter: `embeddings`, a range of layers (`layers.0-3`,
 /// `encoder.layers.2`), or whole parts of the beginning of its name.
-fn is_part(pattern: &str, name: &str) -> bool {
+pub(super) fn is_part(pattern: &str, name: &str) -> bool {
     if pattern == "embeddings" {
         return name.contains("embedding");
     }

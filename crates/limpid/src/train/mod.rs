@@ -48,6 +48,7 @@ mod pretrained;
 mod run;
 mod run_folder;
 pub mod setup;
+mod trained;
 mod trainer;
 mod vocabulary;
 mod warning;

@@ -16,6 +16,7 @@ use super::config::{
     BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerSizes,
     TranslatorModel, Unit,
 };
+use super::trained::ParameterCounts;
 use crate::error::{MemoryRemedy, PlanError, Result};
 use crate::text::text_size;
 
@@ -23,8 +24,9 @@ use crate::text::text_size;
 /// micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// 28 bytes per parameter, 36 with a moving average: 12 or 16 of them for the checkpoint while
-    /// a resumed run reads it, which is more than saving takes.
+    /// 28 bytes per trained parameter, 36 with a moving average: 12 or 16 of them for the
+    /// checkpoint while a resumed run reads it, which is more than saving takes. 8 bytes per other
+    /// parameter: the pretrained model and its copy.
     pub parameters: f64,
     /// Of one micro-batch.
     pub batch: f64,
@@ -38,7 +40,7 @@ impl Memory {
     pub fn of(config: &RunConfig, vocab_size: usize) -> Result<Self> {
         let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
         let labels = ["a".into(), "b".into()];
-        let parameters = config.stack(vocab_size, &labels)?.parameters_about();
+        let counts = ParameterCounts::of(config, &config.stack(vocab_size, &labels)?)?;
         let (c, f, layers) = match &config.task {
             Task::Gpt(task) => sizes(&task.model.sizes),
             Task::Translate(task) => translator_sizes(&task.model),
@@ -51,7 +53,7 @@ impl Memory {
         let logits = 256.0 * vocab_size as f64;
         let tokens = tokens_of_batch(config) as f64;
         Ok(Self {
-            parameters: parameters * per_parameter,
+            parameters: counts.trained * per_parameter + counts.fixed * 8.0,
             batch: 4.0 * (tokens * (layers + working) + logits),
         })
     }

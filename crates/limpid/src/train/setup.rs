@@ -309,7 +309,9 @@ fn hash_sources(config: &RunConfig) -> Result<Vec<(String, u64)>> {
         task.data.test = None;
     }
     config.each_path(|path| files.push(path.clone()));
-    files.extend(config.pretrained.iter().map(|from| from.join("model.safetensors")));
+    if let Some(from) = &config.pretrained {
+        files.extend(hub::weight_files(from)?);
+    }
     files
         .iter()
         .map(|path| {

@@ -118,9 +118,9 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let files = ["source.spm", "target.spm", "vocab.json", "tokenizer_config.json"];
         let copy = |name: &str| fs::copy(from.join(name), folder.join(name)).unwrap();
-        for name in files {
+        files.iter().for_each(|name| {
             copy(name);
-        }
+        });
         let whole = tokenizer_hash(&folder).unwrap();
         assert_eq!(whole, tokenizer_hash(&from).unwrap());
         for name in files {

@@ -51,8 +51,7 @@ fn without_end(tokens: Vec<u32>, ends: &[u32]) -> Vec<u32> {
 
 #[test]
 fn beam_search_gives_the_tokens_of_transformers() {
-    let older = LATER.into_iter().filter(|name| *name != "opt-tiny");
-    for name in older.chain(["gpt2-tiny", "gpt1-tiny"]) {
+    for name in LATER.into_iter().chain(["gpt2-tiny", "gpt1-tiny"]) {
         let (fixture, ends) = (Fixture::load(name), ends(name));
         let session = DecoderSession::new(fixture.gpt(), &fixture.model.params, 1, 11);
         let found = best(session, &[fixture.ids("prompt")], 8, &ends);

@@ -39,6 +39,7 @@ const DECODERS: &[(&str, ProblemType)] = &[
     ("gemma-classifier", ProblemType::SingleLabel),
     ("neox-classifier", ProblemType::SingleLabel),
     ("phi-classifier", ProblemType::SingleLabel),
+    ("opt-classifier", ProblemType::SingleLabel),
 ];
 
 fn names(ending: &str) -> Vec<String> {

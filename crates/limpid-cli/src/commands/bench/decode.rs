@@ -1,12 +1,13 @@
 //! `limpid bench decode`: tokens per second with a key-value cache.
 
 use super::interactive::{About, Timed, memory_mb, repeat, serve};
-use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
+use super::{check_memory, check_positive, check_seconds, median_and_best, quantize, random_ids};
 use crate::args::BenchDecode;
 use crate::error::{Error, Result};
 use limpid::generate::{DecoderSession, Session, argmax};
 use limpid::model::config::DecoderConfig;
 use limpid::model::{Model, Stack};
+use limpid_tensor::machine::read_bandwidth_of;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::team;
 use serde_json::json;
@@ -27,7 +28,8 @@ pub fn run(args: &BenchDecode) -> Result<()> {
     config.validate()?;
     check_memory(config.parameters_about() / 4.0)?;
     let own_mb = memory_mb("VmRSS");
-    let model = Model::new(&config, 1)?;
+    let mut model = Model::new(&config, 1)?;
+    quantize(&mut model, args.quantize)?;
     let Stack::Decoder(gpt) = &model.stack else { unreachable!("a GPT was made") };
     let mut rng = Stream::new(1, 0);
     let prompts: Vec<Vec<u32>> =
@@ -51,14 +53,18 @@ pub fn run(args: &BenchDecode) -> Result<()> {
     });
     let ((prompt, _), (median, best)) = (median_and_best(prompt_ms), median_and_best(token_ms));
     let rate = |ms: f64| args.streams as f64 / ms * 1e3;
-    // Every weight is read once per token, for any number of streams.
-    let bandwidth = 4.0 * model.params.count() as f64 / median / 1e6;
+    // Every weight is read once per token, for any number of streams; of the tables of tokens
+    // (unless tied to the output layer) and positions only some rows.
+    let bytes = model.params.bytes();
+    let bandwidth = bytes as f64 / median / 1e6;
+    let limit = read_bandwidth_of(bytes, args.seconds.min(0.5));
     if args.json {
         println!(
             "{}",
             json!({
                 "tokens_per_second": rate(median), "best_tokens_per_second": rate(best),
                 "prompt_ms": prompt, "weights_gb_per_second": bandwidth,
+                "bytes_per_token": bytes, "read_gb_per_second": limit,
                 "threads": team::threads(), "streams": args.streams,
                 "parameters": model.params.count(),
             })
@@ -73,7 +79,8 @@ pub fn run(args: &BenchDecode) -> Result<()> {
         rate(best),
         args.streams
     );
-    println!("weights read    {bandwidth:>12.1} GB/s");
+    println!("weights         {:>12.1} MB", bytes as f64 * 1e-6);
+    println!("weights read    {bandwidth:>12.1} GB/s   (a buffer of that size: {limit:.1} GB/s)");
     println!("prompt          {prompt:>12.2} ms for {} tokens per stream", args.prompt);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `limpid bench encode`: an encoder over a batch of sequences of equal or mixed length.
 
 use super::interactive::{About, Timed, memory_mb, repeat, serve};
-use super::{check_memory, check_positive, check_seconds, median_and_best, random_ids};
+use super::{check_memory, check_positive, check_seconds, median_and_best, quantize, random_ids};
 use crate::args::BenchEncode;
 use crate::error::Result;
 use limpid::data::batch::Packed;
@@ -28,7 +28,8 @@ pub fn run(args: &BenchEncode) -> Result<()> {
     config.validate()?;
     check_memory(config.parameters_about() / 4.0)?;
     let own_mb = memory_mb("VmRSS");
-    let model = Model::new(&config, 1)?;
+    let mut model = Model::new(&config, 1)?;
+    quantize(&mut model, args.quantize)?;
     let Stack::EncoderDecoder(seq2seq) = &model.stack else { unreachable!("an encoder was made") };
     let source = Packed::new(&sequences(args));
     encode(&model, seq2seq, &source);

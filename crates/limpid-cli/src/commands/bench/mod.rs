@@ -4,14 +4,16 @@ mod chart;
 mod decode;
 mod encode;
 mod interactive;
+mod llama;
 mod machine;
 mod models;
 mod recurrent;
 mod step;
 mod texts;
 
-use crate::args::Bench;
+use crate::args::{Bench, WeightsAs};
 use crate::error::{Error, Result};
+use limpid::model::Model;
 use limpid::train::plan::available_memory;
 use limpid_tensor::rng::Stream;
 
@@ -67,6 +69,15 @@ fn check_memory(parameters: f64) -> Result<()> {
         "a step of this model needs {needed:.0} GB, this machine has {available:.0} GB free"
     ))
     .hint("use a smaller --width, --vocab or --layers"))
+}
+
+/// Quantizes a model for a benchmark.
+fn quantize(model: &mut Model, to: Option<WeightsAs>) -> Result<()> {
+    if let Some(to) = to {
+        let choices = limpid::quantize::choose(model, to.format(), &[])?;
+        limpid::quantize::quantize(model, &choices)?;
+    }
+    Ok(())
 }
 
 fn random_ids(rng: &mut Stream, count: usize, vocab: usize) -> Vec<u32> {

@@ -1,6 +1,7 @@
 //! `limpid bench step`: time of a training step, by operation.
 
 use super::interactive::{About, Timed, memory_mb, serve};
+use super::llama::llama;
 use super::median_and_best;
 use super::models::{bert, gpt, seq2seq};
 use super::recurrent::{self, Layers};
@@ -8,8 +9,7 @@ use crate::args::{BenchOptions, BenchStep};
 use crate::error::Result;
 use limpid::data::batch::{LmBatch, MaskedBatch, PairBatch};
 use limpid::model::Stack;
-use limpid::optim::AdamConfig;
-use limpid::optim::Optimizer;
+use limpid::optim::{Activations, AdamConfig, Optimizer};
 use limpid_tensor::machine::{self, LinearShape};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 pub fn run(step: BenchStep) -> Result<()> {
     let (mut benchmark, options) = match step {
         BenchStep::Gpt(args) => (gpt(&args)?, args.options),
+        BenchStep::Llama(args) => (llama(&args)?, args.options),
         BenchStep::Seq2seq(args) => (seq2seq(&args)?, args.options),
         BenchStep::Bert(args) => (bert(&args)?, args.options),
         BenchStep::Rnn(args) => (recurrent::benchmark(&args)?, args.options),
@@ -83,6 +84,12 @@ impl StepBenchmark {
     /// Notes the resident set before the model was created.
     pub(super) fn with_own_mb(mut self, own_mb: Option<f64>) -> Self {
         self.own_mb = own_mb;
+        self
+    }
+
+    /// Chooses what of the forward pass is kept for the backward pass.
+    pub(super) fn with_activations(mut self, activations: Activations) -> Self {
+        self.optimizer = self.optimizer.with_activations(activations);
         self
     }
 

@@ -40,7 +40,7 @@ mod packed;
 mod small;
 pub(in crate::kernels) mod vector;
 
-pub use packed::{PackedOperand, RightOperand};
+pub use packed::PackedOperand;
 
 use crate::simd::{Level, level};
 use crate::team;

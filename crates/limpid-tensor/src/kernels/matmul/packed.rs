@@ -3,21 +3,12 @@
 //!
 //! A recurrent layer multiplies some dozen rows by the same matrix at each step. Packing it each
 //! time would take about a third of the time of the product itself; here it is packed once. The
-//! order of additions, and so the bits, are those of [`product_on_team`].
+//! order of additions, and so the bits, are those of [`super::product_on_team`].
 
 use super::block::{CHUNK, Packed, Product, depth_block};
-use super::{Accumulate, Mat, MatMut, check_shapes, micro, pack, product_on_team};
+use super::{Accumulate, Mat, MatMut, check_shapes, micro, pack};
 use crate::simd::level;
 use crate::team::{self, Parts};
-
-/// A right operand b (k, n), packed or not.
-#[derive(Clone, Copy)]
-pub enum RightOperand<'a> {
-    /// Not packed: for one product.
-    Plain(Mat<'a>),
-    /// In the order in which the micro-kernel reads it: for many products.
-    Packed(PackedOperand<'a>),
-}
 
 /// The panels of a right operand (k, n).
 #[derive(Clone, Copy)]
@@ -77,8 +68,8 @@ impl<'a> PackedOperand<'a> {
     }
 }
 
-impl RightOperand<'_> {
-    /// c = a·b, or c += a·b, on the team; `finish` as for [`product_on_team`].
+impl PackedOperand<'_> {
+    /// c = a·b, or c += a·b, on the team; `finish` as for [`super::product_on_team`].
     ///
     /// # Panics
     /// If the shapes do not fit, naming all three.
@@ -90,11 +81,7 @@ impl RightOperand<'_> {
         accumulate: Accumulate,
         finish: impl Fn(usize, usize, &mut [f32]) + Sync,
     ) {
-        let packed = match self {
-            RightOperand::Plain(b) => return product_on_team(c, a, *b, accumulate, finish),
-            RightOperand::Packed(packed) => packed,
-        };
-        let (m, n, k) = (a.rows, packed.n, packed.k);
+        let (m, n, k) = (a.rows, self.n, self.k);
         // Only the shape of b is used: its elements are read from the panels.
         let b = Mat { data: &[], rows: k, cols: n, row_stride: n, col_stride: 1 };
         check_shapes((c.rows, c.cols), a, b);
@@ -104,7 +91,7 @@ impl RightOperand<'_> {
         let size = micro::size(level());
         let product = Product::new(level(), c, a, b, 1.0, accumulate, Some(&finish));
         // Read only from here on; the pointer is mutable because packing uses the same type.
-        let start = packed.panels.as_ptr().cast_mut();
+        let start = self.panels.as_ptr().cast_mut();
         let shared =
             Packed { start, first_k: 0, first_col: 0, width: n.next_multiple_of(size.cols) };
         // By the shape alone: a dozen tasks of all rows, or as many for each hundred rows.
@@ -128,6 +115,7 @@ impl RightOperand<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::product_on_team;
     use super::*;
     use crate::rng::Stream;
 
@@ -157,7 +145,7 @@ mod tests {
                         finish,
                     );
                     let mut buffer = vec![f32::NAN; PackedOperand::packed_len(k, n)];
-                    let packed = RightOperand::Packed(PackedOperand::new(&mut buffer, right));
+                    let packed = PackedOperand::new(&mut buffer, right);
                     packed.product_on_team(
                         MatMut::new(&mut got, m, n),
                         Mat::new(&a, m, k),
@@ -174,8 +162,7 @@ mod tests {
     #[should_panic(expected = "product: (2,3)·(4,5) does not give (2,5)")]
     fn shapes_that_do_not_fit_panic_and_name_all_three() {
         let mut buffer = vec![0.0; PackedOperand::packed_len(4, 5)];
-        let right =
-            RightOperand::Packed(PackedOperand::new(&mut buffer, Mat::new(&[0.0; 20], 4, 5)));
+        let right = PackedOperand::new(&mut buffer, Mat::new(&[0.0; 20], 4, 5));
         right.product_on_team(
             MatMut::new(&mut [0.0; 10], 2, 5),
             Mat::new(&[0.0; 6], 2, 3),

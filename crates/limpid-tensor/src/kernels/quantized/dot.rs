@@ -6,9 +6,9 @@
 //!
 //! | | instruction | how it is exact |
 //! |---|---|---|
-//! | [`IntegerDot::Avx512Vnni`], [`IntegerDot::AvxVnni`] | `vpdpbusd` | it adds four products to 32 bits |
-//! | [`IntegerDot::Maddubs`] | `vpmaddubsw` | it adds two to 16 bits: at most 2·128·127 = 32,512 |
-//! | [`IntegerDot::Plain`] | none in particular | 32-bit integers |
+//! | `Avx512Vnni`, `AvxVnni` | `vpdpbusd` | it adds four products to 32 bits |
+//! | `Maddubs` | `vpmaddubsw` | it adds two to 16 bits: at most 2·128·127 = 32,512 |
+//! | `Plain` | none in particular | 32-bit integers |
 //!
 //! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. For int8 weights VNNI gets
 //! the activations plus 128, and 128 times the sum of the column's weights is subtracted at the
@@ -112,6 +112,8 @@ pub(super) trait Dot: Copy {
     unsafe fn plus_int8(self, a: Self::Activations, w: Self::Int8) -> Self;
     /// self + a·w.
     unsafe fn plus_int4(self, a: Self::Activations, w: Self::Int4) -> Self;
+    /// self + other.
+    unsafe fn plus(self, other: Self) -> Self;
     /// to = (self − shift) · (row · scale), as f32.
     unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32);
     /// Zeros.
@@ -128,7 +130,7 @@ pub(super) struct Portable([i32; 16]);
 
 impl Portable {
     #[inline(always)]
-    fn plus(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
+    fn plus_dot(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
         let dot = |w: [i8; 4]| (0..4).map(|b| i32::from(a[b]) * i32::from(w[b])).sum::<i32>();
         Self(std::array::from_fn(|j| self.0[j] + dot(w[j])))
     }
@@ -163,11 +165,15 @@ impl Dot for Portable {
     }
     #[inline(always)]
     unsafe fn plus_int8(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
-        self.plus(a, w)
+        self.plus_dot(a, w)
     }
     #[inline(always)]
     unsafe fn plus_int4(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
-        self.plus(a, w)
+        self.plus_dot(a, w)
+    }
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|j| self.0[j] + other.0[j]))
     }
     #[inline(always)]
     unsafe fn scale(self, _: *const i32, scale: *const f32, row: f32, to: *mut f32) {
@@ -199,7 +205,7 @@ impl Dot for Portable {
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_dot {
     ($lanes:literal $ints:ty, $floats:ty; $splat:ident $load:ident $and:ident $shift:ident
-     $subtract:ident $convert:ident $splat_f32:ident $load_f32:ident $store_f32:ident
+     $plus:ident $subtract:ident $convert:ident $splat_f32:ident $load_f32:ident $store_f32:ident
      $multiply:ident $add:ident $half:ident $load_half:ident) => {
         const LANES: usize = $lanes;
         type Int4 = $ints;
@@ -223,6 +229,11 @@ macro_rules! x86_dot {
                 let (both, low) = ($load(at.cast()), $splat(0x0f0f_0f0f));
                 [$and(both, low), $and($shift::<4>(both), low)]
             }
+        }
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            Self(unsafe { $plus(self.0, other.0) })
         }
         #[inline(always)]
         unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32) {
@@ -260,7 +271,8 @@ macro_rules! x86_dot {
 macro_rules! avx2_dot {
     () => {
         x86_dot!(8 __m256i, __m256; _mm256_set1_epi32 _mm256_loadu_si256 _mm256_and_si256
-            _mm256_srli_epi16 _mm256_sub_epi32 _mm256_cvtepi32_ps _mm256_set1_ps _mm256_loadu_ps
+            _mm256_srli_epi16 _mm256_add_epi32 _mm256_sub_epi32 _mm256_cvtepi32_ps
+            _mm256_set1_ps _mm256_loadu_ps
             _mm256_storeu_ps _mm256_mul_ps _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
     };
 }
@@ -355,7 +367,8 @@ mod x86 {
     impl Dot for Avx512Vnni {
         type Int8 = __m512i;
         x86_dot!(16 __m512i, __m512; _mm512_set1_epi32 _mm512_loadu_si512 _mm512_and_si512
-            _mm512_srli_epi16 _mm512_sub_epi32 _mm512_cvtepi32_ps _mm512_set1_ps _mm512_loadu_ps
+            _mm512_srli_epi16 _mm512_add_epi32 _mm512_sub_epi32 _mm512_cvtepi32_ps
+            _mm512_set1_ps _mm512_loadu_ps
             _mm512_storeu_ps _mm512_mul_ps _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
 
         #[inline(always)]

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! int8   [o/16][i/4][16][4]      byte b of (four, channel) is the weight of k = 4·four + b
-//! int4   [o/16][i/32][4][16][4]  byte b of (group, line, channel): its low half is the weight plus 8
-//!                                of k = 32·group + 8·line + b, its high half that of k + 4
+//! int4   [o/16][i/32][4][16][4]  byte b of (group, line, channel): its low half is the weight
+//!                                plus 8 of k = 32·group + 8·line + b, its high half that of k + 4
 //! bf16   [o/16][i][16]           little-endian
 //! ```
 //!

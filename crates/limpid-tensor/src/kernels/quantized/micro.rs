@@ -98,6 +98,8 @@ unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
         for group in 0..t.depth {
             let mut sums: [[D; N]; R] =
                 std::array::from_fn(|r| [D::splat(*t.a_sums.add(r * t.depth + group)); N]);
+            // One row has too few sums to hide the latency of their chains: it uses two for each.
+            let mut more = [[D::splat(0); N]; R];
             for line in 0..LINES {
                 let w: [[D::Int4; 2]; N] = std::array::from_fn(|v| {
                     let (panel, col) = place(v, D::LANES);
@@ -108,7 +110,9 @@ unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
                     let a = t.a.add(r * t.a_stride + group * GROUP + 8 * line);
                     let a = [D::activations(a), D::activations(a.add(4))];
                     for v in 0..N {
-                        sums[r][v] = sums[r][v].plus_int4(a[0], w[v][0]).plus_int4(a[1], w[v][1]);
+                        sums[r][v] = sums[r][v].plus_int4(a[0], w[v][0]);
+                        let other = if R == 1 { &mut more[r][v] } else { &mut sums[r][v] };
+                        *other = other.plus_int4(a[1], w[v][1]);
                     }
                 }
             }
@@ -117,7 +121,8 @@ unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
                 let scale = (panel * t.depth + group) * PANEL + col;
                 let scale = t.scales.cast::<u16>().add(scale);
                 for r in 0..R {
-                    totals[r][v] = sums[r][v].add_scaled(scale, totals[r][v]);
+                    let sum = if R == 1 { sums[r][v].plus(more[r][v]) } else { sums[r][v] };
+                    totals[r][v] = sum.add_scaled(scale, totals[r][v]);
                 }
             }
         }
@@ -166,10 +171,10 @@ unsafe fn bf16<V: Vector, const R: usize, const N: usize>(t: &Tile) {
 pub(super) struct Kernels {
     /// By rows − 1: a tile of one panel.
     single: &'static [Kernel],
-    /// By rows − 1: a tile of several panels and how many; fewer entries than `single` where
-    /// registers are short.
-    wide: &'static [Kernel],
-    wide_panels: usize,
+    /// By rows − 2: a tile of several panels and how many; none where registers are short.
+    wide: (&'static [Kernel], usize),
+    /// One row of several panels and how many.
+    one: (Kernel, usize),
 }
 
 impl Kernels {
@@ -181,8 +186,12 @@ impl Kernels {
     /// The kernel of a tile of `rows` rows at a place where `left` panels are left, and the number
     /// of panels it takes.
     pub(super) fn tile(&self, rows: usize, left: usize) -> (Kernel, usize) {
-        match self.wide.get(rows - 1) {
-            Some(kernel) if left >= self.wide_panels => (*kernel, self.wide_panels),
+        let (wide, panels) = match rows {
+            1 => (Some(&self.one.0), self.one.1),
+            _ => (self.wide.0.get(rows - 2), self.wide.1),
+        };
+        match wide {
+            Some(kernel) if left >= panels => (*kernel, panels),
             _ => (self.single[rows - 1], 1),
         }
     }
@@ -226,7 +235,7 @@ pub(super) fn int8_kernels(dot: IntegerDot) -> Kernels {
         IntegerDot::Maddubs => x86::INT8_AVX2,
         _ => {
             use portable::int8;
-            Kernels { single: table!(int8, 1; 1 2), wide: &[], wide_panels: 1 }
+            Kernels { single: table!(int8, 1; 1 2), wide: (&[], 1), one: (int8::<1, 1>, 1) }
         }
     }
 }
@@ -242,7 +251,7 @@ pub(super) fn int4_kernels(dot: IntegerDot) -> Kernels {
         IntegerDot::Maddubs => x86::INT4_AVX2,
         _ => {
             use portable::int4;
-            Kernels { single: table!(int4, 1; 1 2), wide: &[], wide_panels: 1 }
+            Kernels { single: table!(int4, 1; 1 2), wide: (&[], 1), one: (int4::<1, 1>, 1) }
         }
     }
 }
@@ -256,7 +265,7 @@ pub(super) fn bf16_kernels(level: Level) -> Kernels {
         Level::Avx2 => x86::BF16_AVX2,
         _ => {
             use portable_floats::bf16;
-            Kernels { single: table!(bf16, 4; 1 2), wide: &[], wide_panels: 1 }
+            Kernels { single: table!(bf16, 4; 1 2), wide: (&[], 1), one: (bf16::<1, 4>, 1) }
         }
     }
 }
@@ -286,46 +295,46 @@ mod x86 {
 
     pub(super) const INT8_AVX2: Kernels = {
         use maddubs::int8;
-        Kernels { single: table!(int8, 2; 1 2 3 4), wide: table!(int8, 8; 1), wide_panels: 4 }
+        Kernels { single: table!(int8, 2; 1 2 3 4), wide: (&[], 1), one: (int8::<1, 8>, 4) }
     };
     pub(super) const INT8_AVX_VNNI: Kernels = {
         use avx_vnni::int8;
-        Kernels { single: table!(int8, 2; 1 2 3 4 5 6), wide: table!(int8, 8; 1), wide_panels: 4 }
+        Kernels { single: table!(int8, 2; 1 2 3 4 5 6), wide: (&[], 1), one: (int8::<1, 8>, 4) }
     };
     pub(super) const INT8_AVX512: Kernels = {
         use avx512::int8;
         Kernels {
             single: table!(int8, 1; 1 2 3 4 5 6),
-            wide: table!(int8, 4; 1 2 3 4 5 6),
-            wide_panels: 4,
+            wide: (table!(int8, 4; 2 3 4 5 6), 4),
+            one: (int8::<1, 4>, 4),
         }
     };
     pub(super) const INT4_AVX2: Kernels = {
         use maddubs::int4;
-        Kernels { single: table!(int4, 2; 1 2), wide: table!(int4, 4; 1), wide_panels: 2 }
+        Kernels { single: table!(int4, 2; 1 2), wide: (&[], 1), one: (int4::<1, 2>, 1) }
     };
     pub(super) const INT4_AVX_VNNI: Kernels = {
         use avx_vnni::int4;
-        Kernels { single: table!(int4, 2; 1 2), wide: table!(int4, 4; 1), wide_panels: 2 }
+        Kernels { single: table!(int4, 2; 1 2), wide: (&[], 1), one: (int4::<1, 2>, 1) }
     };
     pub(super) const INT4_AVX512: Kernels = {
         use avx512::int4;
         Kernels {
             single: table!(int4, 1; 1 2 3 4 5 6),
-            wide: table!(int4, 2; 1 2 3 4 5 6),
-            wide_panels: 2,
+            wide: (table!(int4, 2; 2 3 4 5 6), 2),
+            one: (int4::<1, 4>, 4),
         }
     };
     pub(super) const BF16_AVX2: Kernels = {
         use avx2_floats::bf16;
-        Kernels { single: table!(bf16, 2; 1 2 3 4 5 6), wide: table!(bf16, 8; 1), wide_panels: 4 }
+        Kernels { single: table!(bf16, 2; 1 2 3 4 5 6), wide: (&[], 1), one: (bf16::<1, 8>, 4) }
     };
     pub(super) const BF16_AVX512: Kernels = {
         use avx512_floats::bf16;
         Kernels {
             single: table!(bf16, 1; 1 2 3 4 5 6),
-            wide: table!(bf16, 4; 1 2 3 4 5 6),
-            wide_panels: 4,
+            wide: (table!(bf16, 4; 2 3 4 5 6), 4),
+            one: (bf16::<1, 4>, 4),
         }
     };
 }

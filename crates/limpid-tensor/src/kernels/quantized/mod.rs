@@ -1,7 +1,7 @@
 //! Products with quantised weights: c = a·Wᵀ, where W (o, i) is packed as int8, int4 or bf16.
 //!
 //! ```text
-//! int8   c[r][j] = (Σ_k q[r][k] · w[j][k]) · (s[r] · t[j])                 q: a as bytes, s: its scales
+//! int8   c[r][j] = (Σ_k q[r][k] · w[j][k]) · (s[r] · t[j])          q: a as bytes, s: its scales
 //! int4   c[r][j] = (Σ_groups (Σ_k q[r][k] · w[j][k]) · t[group][j]) · s[r]
 //! bf16   c[r][j] = Σ_k a[r][k] · w[j][k]
 //! ```

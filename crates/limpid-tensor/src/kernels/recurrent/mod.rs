@@ -28,7 +28,8 @@ mod order;
 pub use cell::{StepBackward, StepForward, step_backward, step_forward};
 pub use order::TimeOrder;
 
-use super::matmul::{Accumulate, Mat, MatMut, RightOperand};
+use super::matmul::{Accumulate, Mat, MatMut};
+use super::right_operand::RightOperand;
 use crate::simd::vectorized;
 
 /// The recurrent cell.

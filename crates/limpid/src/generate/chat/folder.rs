@@ -2,7 +2,7 @@
 
 use super::ChatTemplate;
 use crate::error::{ChatError, Error, Result};
-use crate::hub::read_object;
+use crate::hub::{read_object, tokenizer_folder};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -10,8 +10,10 @@ use std::path::Path;
 const ROLES: [&str; 7] =
     ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// The template of a folder, with the special tokens beside it.
+/// The template of a folder, with the special tokens beside it; of an adapter without a tokenizer,
+/// that of its base.
 pub(super) fn load(folder: &Path) -> Result<ChatTemplate> {
+    let folder = &tokenizer_folder(folder);
     let config_path = folder.join("tokenizer_config.json");
     let config = optional_object(&config_path)?;
     let template_path = folder.join("chat_template.jinja");
@@ -26,7 +28,7 @@ pub(super) fn load(folder: &Path) -> Result<ChatTemplate> {
         Err(e) => return Err(Error::io("read", &template_path, e)),
     };
     let Some(source) = source else {
-        return Err(ChatError::NoTemplate { folder: folder.into() }.into());
+        return Err(ChatError::NoTemplate { folder: folder.clone() }.into());
     };
     let mut template = ChatTemplate::new(source);
     // The newer file has precedence.

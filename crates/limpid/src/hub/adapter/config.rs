@@ -7,7 +7,7 @@ use crate::error::{KeyScope, ModelError, Result};
 use crate::model::config::EncoderHead;
 use crate::model::{Model, Stack};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 /// A value for some modules only: of `rank_pattern` or `alpha_pattern`.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +124,8 @@ impl AdapterConfig {
         let is_conv = adapted.iter().any(|module| module.tensor.form == FileForm::Transposed);
         let targets: Vec<&String> = adapted.iter().map(|module| &module.path).collect();
         let modules_to_save = (!saved.is_empty()).then_some(saved);
+        // It is found from any working directory.
+        let base = path::absolute(base).unwrap_or(base.into());
         let value = json!({
             "peft_type": "LORA",
             "task_type": task_type(&model.stack),

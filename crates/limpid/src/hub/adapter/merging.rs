@@ -1,6 +1,6 @@
 //! Merging: W' = W + scale·B·A, after which the adapter is not needed.
 
-use super::super::{Warning, save_with_generation};
+use super::super::{Warning, generation_of, save_with_generation};
 use super::load_adapted;
 use crate::error::Result;
 use crate::model::Model;
@@ -36,6 +36,11 @@ pub fn merge_adapters(model: &mut Model) {
 pub fn merge(base: &Path, adapter: &Path, out: &Path) -> Result<Vec<Warning>> {
     let (mut model, warnings) = load_adapted(base, adapter)?;
     merge_adapters(&mut model);
-    save_with_generation(&model, out, super::super::generation_of(base)?.as_ref())?;
+    // Its own, where its training has changed what ends a text.
+    let generation = match generation_of(adapter)? {
+        Some(own) => Some(own),
+        None => generation_of(base)?,
+    };
+    save_with_generation(&model, out, generation.as_ref())?;
     Ok(warnings)
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::error::{Error, ModelError, Result};
 use crate::model::Model;
 use limpid_tensor::params::{AdapterSpec, ParamId, Role};
+use safetensors::tensor::Dtype;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -140,7 +141,7 @@ pub(super) fn write(model: &Model) -> Result<(Vec<u8>, Vec<String>)> {
     let params = &model.params;
     let mut all = Tensors::new();
     let mut put = |name: String, shape: Vec<usize>, values: &[f32]| {
-        all.insert(name, (shape, tensor_bytes(values)));
+        all.insert(name, (Dtype::F32, shape, tensor_bytes(values)));
     };
     for module in modules(model)? {
         let adapters = params.adapters(module.tensor.param).iter();

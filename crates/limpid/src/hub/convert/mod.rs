@@ -7,13 +7,13 @@
 
 mod shards;
 
-use super::folder::{check, check_no_adapter, check_quantization, check_weights, is_weight_file};
+use super::folder::{check, check_no_adapter, check_weights, is_weight_file};
 use super::keys::{read_object, write_object};
 use super::precision::Precision;
 use super::sentence::module_folders;
 use super::shards::WeightFiles;
 use super::{CONFIG, transformer_folder};
-use crate::error::{Error, FileError, Result};
+use crate::error::{Error, FileError, ModelError, Result};
 use crate::files::{create_folder, temporary_path, write_atomic};
 use crate::text::Tokenizer;
 use serde_json::Value;
@@ -107,6 +107,18 @@ fn write(from: &Path, to: &Path, options: &ConvertOptions) -> Result<Converted> 
         }
     }
     Ok(converted)
+}
+
+/// Refuses quantized weights: another type would lose what their method keeps.
+fn check_quantization(path: &Path, value: Option<Value>) -> Result<()> {
+    let method = match value {
+        None | Some(Value::Null) => return Ok(()),
+        Some(config) => match &config["quant_method"] {
+            Value::String(method) => method.clone(),
+            _ => "an unnamed method".into(),
+        },
+    };
+    Err(Error::from(ModelError::Quantized { method }).in_file(path))
 }
 
 /// One folder: the model's, or that of a module.

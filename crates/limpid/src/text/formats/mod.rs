@@ -18,6 +18,7 @@ use class::{Class, FILES};
 pub(super) use export::PROBES;
 pub(super) use pieces::{PieceTokenizer, Side, Token};
 use settings::Settings;
+pub(super) use settings::has_types;
 use std::path::{Path, PathBuf};
 
 /// A tokenizer that was not stored as `tokenizer.json`.

@@ -41,6 +41,17 @@ fn object(path: &Path) -> Result<Map<String, Value>> {
     }
 }
 
+/// Whether the tokenizer of a folder gives token types: `model_input_names` says so, or else the
+/// class. `TokenizersBackend`, which version 5 of `transformers` writes, gives none; version 4 gave
+/// them with every class of which the models see them.
+pub(in crate::text) fn has_types(folder: &Path) -> Result<bool> {
+    let values = object(&folder.join("tokenizer_config.json"))?;
+    Ok(match values.get("model_input_names").and_then(Value::as_array) {
+        Some(names) => names.iter().any(|name| name == "token_type_ids"),
+        None => values.get("tokenizer_class").is_none_or(|class| class != "TokenizersBackend"),
+    })
+}
+
 /// A special token: nothing that normalization changes.
 pub(super) fn special(content: &str) -> AddedToken {
     AddedToken::from(content.to_string(), true)

@@ -34,6 +34,9 @@ const RANGES: &[(&str, Range)] = &[
     ("tokenizer.vocab_size", Range::Whole(1, MANY)),
     ("model.context_length", Range::Whole(1, MANY)),
     ("masking.probability", Range::ProperFraction),
+    ("lora.rank", Range::Whole(1, MANY)),
+    ("lora.alpha", Range::Positive),
+    ("lora.dropout", Range::Fraction),
     ("train.steps", Range::Whole(1, MOST_STEPS)),
     ("train.epochs", Range::Whole(1, MOST_EPOCHS)),
     ("train.batch_size", Range::Whole(1, MOST_TOKENS)),
@@ -120,7 +123,20 @@ impl RunConfig {
             let ([found, bound], [key, other]) = (keys.map(value), keys.map(str::to_string));
             return Err(SettingError::Mismatch { key, found, other, bound, reason }.into());
         }
+        self.check_targets()?;
         self.check_model()
+    }
+
+    /// Adapters on nothing would train nothing.
+    fn check_targets(&self) -> Result<(), SettingError> {
+        match &self.lora {
+            Some(lora) if lora.target_modules.is_empty() => Err(SettingError::OutOfRange {
+                key: "lora.targets".into(),
+                found: "[]".into(),
+                expected: format!("names of linear layers, or {}", hub::ALL_LINEAR),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn check_paths(mut self) -> Result<(), SettingError> {

@@ -4,7 +4,7 @@
 use super::section::{Keys, Section, section};
 use super::settings::Settings;
 use super::{Entries, TaskKind};
-use crate::error::{PretrainedError, Result};
+use crate::error::{Error, ModelError, PretrainedError, Result};
 use crate::hub::{self, StackConfig};
 use crate::model::config::{
     Cell, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
@@ -120,7 +120,14 @@ impl Pretrained {
             true => inner,
             false => folder.to_path_buf(),
         };
-        let stack = hub::read_config(&folder.join("config.json"))?.0;
+        hub::check_no_adapter(&folder)?;
+        let config = folder.join("config.json");
+        if let Some(format) = hub::quantized_as(&config)? {
+            let refused = "it cannot be trained";
+            let error = ModelError::AlreadyQuantized { format, refused };
+            return Err(Error::from(error).in_file(&config));
+        }
+        let stack = hub::read_config(&config)?.0;
         let expected = match (task, &stack) {
             (TaskKind::Gpt, StackConfig::Decoder(_))
             | (TaskKind::Translate, StackConfig::EncoderDecoder(_) | StackConfig::Recurrent(_))

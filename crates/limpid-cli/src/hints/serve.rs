@@ -1,0 +1,26 @@
+//! A server that does not start.
+
+use limpid_server::ServeError as E;
+
+/// What to type about it.
+pub fn hint(error: &E) -> Option<String> {
+    match error {
+        E::Library(error) => super::hint(error),
+        E::NoModels => Some("name a model folder, or use --demo".into()),
+        E::SameName { .. } => Some("give one of them another name: NAME=FOLDER".into()),
+        E::Bind { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            Some("another program listens there; choose another --port, or 0 for any".into())
+        }
+        E::Bind { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            Some("choose a --port above 1023".into())
+        }
+        E::Host { .. } => Some("--host takes a name or address of this machine".into()),
+        E::Unprotected { .. } => Some(
+            "protect it with --api-key-file, or say --no-auth if a proxy does; without --host it \
+             listens on this machine only"
+                .into(),
+        ),
+        E::Keys { .. } => Some("--api-key-file takes a file with one key per line".into()),
+        _ => None,
+    }
+}

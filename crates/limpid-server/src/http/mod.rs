@@ -1,0 +1,11 @@
+//! HTTP: problems in the right dialect, bodies, keys and hosts, the accept loop.
+
+mod accept;
+mod access;
+mod payload;
+mod problem;
+
+pub use accept::{Address, Server, Settings};
+pub use access::{Access, Keys};
+pub use payload::{MediaType, Payload, read};
+pub use problem::{Dialect, LibreProblem, OpenAiProblem, Problem, ProblemKind, TeiProblem};

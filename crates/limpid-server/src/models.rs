@@ -1,0 +1,313 @@
+//! The models of a server: loaded once, named, never changed.
+
+use crate::engine::{JobError, Pass, PassOutput};
+use crate::error::ServeError;
+use limpid::encode::Normalization;
+use limpid::generate::chat::ChatTemplate;
+use limpid::hash::{hash_bytes, hash_file};
+use limpid::model::Stack;
+use limpid::pipeline::Pipeline;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A model to serve: a folder with an optional name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSource {
+    /// The name clients use; the folder's without one.
+    pub name: Option<String>,
+    /// A model folder or a run folder.
+    pub folder: PathBuf,
+}
+
+/// What a model does, in the words of Hugging Face's pipelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServedTask {
+    /// `text-generation`
+    TextGeneration,
+    /// `translation`
+    Translation,
+    /// `feature-extraction`
+    FeatureExtraction,
+    /// `fill-mask`
+    FillMask,
+    /// `text-classification`
+    TextClassification,
+}
+
+impl ServedTask {
+    /// Its name in Hugging Face's pipelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TextGeneration => "text-generation",
+            Self::Translation => "translation",
+            Self::FeatureExtraction => "feature-extraction",
+            Self::FillMask => "fill-mask",
+            Self::TextClassification => "text-classification",
+        }
+    }
+}
+
+/// A model in memory.
+pub struct ServedModel {
+    /// The name clients use.
+    pub name: String,
+    /// Its facade.
+    pub pipeline: Pipeline,
+    /// Its chat template, if the folder has one.
+    pub chat: Option<ChatTemplate>,
+    /// What its answers depend on: its files, this version, the instruction set.
+    pub fingerprint: String,
+    /// When its configuration was written, in seconds since 1970.
+    pub created: u64,
+    /// Source and target language of a translator, by its name: `fr-en`.
+    pub languages: Option<(String, String)>,
+    /// Tokens of its vocabulary that logits are for.
+    pub logits: usize,
+    /// Positions of a sequence.
+    pub longest: usize,
+}
+
+impl ServedModel {
+    fn load(source: &ModelSource) -> Result<Self, ServeError> {
+        let pipeline = Pipeline::load(&source.folder)?;
+        let name = match &source.name {
+            Some(name) => name.clone(),
+            None => folder_name(&source.folder),
+        };
+        let stack = &pipeline.model().stack;
+        let chat = match stack {
+            Stack::Decoder(_) => ChatTemplate::load(pipeline.folder()).ok(),
+            _ => None,
+        };
+        let (logits, longest) = match (stack, stack.translator()) {
+            (Stack::Decoder(decoder), _) => {
+                (decoder.config().vocab_size, decoder.config().max_position_embeddings)
+            }
+            (_, Some(model)) => (model.decoder_vocab_size(), model.longest()),
+            (Stack::Encoder(encoder), _) => {
+                (encoder.config().vocab_size, encoder.config().max_position_embeddings)
+            }
+            _ => unreachable!("a stack is one of these"),
+        };
+        Ok(Self {
+            languages: stack.translator().and_then(|_| languages_of(&name)),
+            fingerprint: fingerprint(pipeline.folder())?,
+            created: written(pipeline.folder()),
+            name,
+            chat,
+            logits,
+            longest,
+            pipeline,
+        })
+    }
+
+    /// What it is for in the first place.
+    pub fn task(&self) -> ServedTask {
+        match &self.pipeline {
+            Pipeline::Generator(_) => ServedTask::TextGeneration,
+            Pipeline::Translator(_) => ServedTask::Translation,
+            Pipeline::Classifier(_) => ServedTask::TextClassification,
+            Pipeline::Encoder { fill_mask: Some(_), .. } => ServedTask::FillMask,
+            Pipeline::Encoder { classifier: Some(_), .. } => ServedTask::TextClassification,
+            Pipeline::Encoder { .. } => ServedTask::FeatureExtraction,
+        }
+    }
+
+    /// The answers of passes of one kind, in their order.
+    pub fn compute(&self, passes: Vec<Pass>) -> Vec<Result<PassOutput, JobError>> {
+        let count = passes.len();
+        let found = self.compute_all(passes);
+        match found {
+            Ok(outputs) => outputs.into_iter().map(Ok).collect(),
+            Err(error) => {
+                // Texts were checked before: this is none of them in particular.
+                tracing::error!(%error, "passes failed");
+                (0..count).map(|_| Err(JobError::Internal)).collect()
+            }
+        }
+    }
+
+    fn compute_all(&self, passes: Vec<Pass>) -> limpid::error::Result<Vec<PassOutput>> {
+        let (embedder, fill_mask, classifier) = match &self.pipeline {
+            Pipeline::Encoder { embedder, fill_mask, classifier } => {
+                (Some(embedder), fill_mask.as_ref(), classifier.as_ref())
+            }
+            Pipeline::Classifier(classifier) => (None, None, Some(classifier)),
+            _ => (None, None, None),
+        };
+        let (mut encoded, mut texts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        let mut kind = None;
+        for pass in passes {
+            match pass {
+                Pass::Embed(text, normalization) => {
+                    kind = Some(Encoding::Embed(normalization));
+                    encoded.push(text);
+                }
+                Pass::HiddenStates(text) => {
+                    kind = Some(Encoding::HiddenStates);
+                    encoded.push(text);
+                }
+                Pass::Classify(text) => {
+                    kind = Some(Encoding::Classify);
+                    encoded.push(text);
+                }
+                Pass::FillMask { text, encoded: ids, top } => {
+                    kind = Some(Encoding::FillMask(top));
+                    (texts.push(text), encoded.push(ids));
+                }
+                call => calls.push(call),
+            }
+        }
+        Ok(match (kind, embedder, classifier, fill_mask) {
+            (Some(Encoding::Embed(normalization)), Some(embedder), ..) => {
+                let found = embedder.embed_tokens(&encoded, normalization);
+                found.into_iter().map(PassOutput::Vector).collect()
+            }
+            (Some(Encoding::HiddenStates), Some(embedder), ..) => {
+                embedder.hidden_states(&encoded).into_iter().map(PassOutput::Vectors).collect()
+            }
+            (Some(Encoding::Classify), _, Some(model), _) => {
+                model.classify_tokens(&encoded)?.into_iter().map(PassOutput::Labels).collect()
+            }
+            (Some(Encoding::FillMask(top)), _, _, Some(model)) => {
+                let found = model.fill_tokens(&texts, &encoded, top)?;
+                found.into_iter().map(PassOutput::Masks).collect()
+            }
+            _ => {
+                let called = |call| {
+                    self.call(call);
+                    PassOutput::Called
+                };
+                calls.into_iter().map(called).collect()
+            }
+        })
+    }
+
+    fn call(&self, pass: Pass) {
+        if let Pass::Call(_, call) = pass {
+            call(self);
+        }
+    }
+}
+
+/// What the texts of a batch are encoded for.
+#[derive(Clone, Copy)]
+enum Encoding {
+    Embed(Normalization),
+    HiddenStates,
+    Classify,
+    FillMask(usize),
+}
+
+/// All models of a server.
+pub struct Models(Vec<ServedModel>);
+
+impl Models {
+    /// Loads folders.
+    /// # Errors
+    /// If one is no model folder, or two have one name.
+    pub fn load(sources: &[ModelSource]) -> Result<Self, ServeError> {
+        let mut models: Vec<ServedModel> = Vec::new();
+        for source in sources {
+            let model = ServedModel::load(source)?;
+            if models.iter().any(|other| other.name == model.name) {
+                return Err(ServeError::SameName { name: model.name });
+            }
+            models.push(model);
+        }
+        match models.is_empty() {
+            true => Err(ServeError::NoModels),
+            false => Ok(Self(models)),
+        }
+    }
+
+    /// A model by its index.
+    pub fn get(&self, index: usize) -> &ServedModel {
+        &self.0[index]
+    }
+
+    /// All of them, in the order they were named.
+    pub fn iter(&self) -> impl Iterator<Item = &ServedModel> {
+        self.0.iter()
+    }
+
+    /// The index of the model with this name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|model| model.name == name)
+    }
+}
+
+/// The last part of a path that says something: of `runs/english/model`, `english`.
+fn folder_name(folder: &Path) -> String {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let mut names = folder.iter().rev().filter_map(|part| part.to_str());
+    let name = names.find(|name| !["model", "0_Transformer"].contains(name));
+    name.unwrap_or("model").to_string()
+}
+
+/// The languages that a name ends with: `opus-mt-fr-en` is French to English.
+fn languages_of(name: &str) -> Option<(String, String)> {
+    let mut parts = name.rsplit(['-', '_', '/']);
+    let (target, source) = (parts.next()?, parts.next()?);
+    let code = |part: &str| {
+        (2..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    (code(source) && code(target)).then(|| (source.to_string(), target.to_string()))
+}
+
+/// The files that an answer depends on, by how their names end.
+const FILES: [&str; 6] = [".json", ".safetensors", ".jinja", ".model", ".txt", ".gguf"];
+
+/// A hash of the folder's files, with what else the bits of an answer depend on.
+fn fingerprint(folder: &Path) -> Result<String, ServeError> {
+    let mut files = match folder.is_file() {
+        // A file that holds everything.
+        true => vec![folder.to_path_buf()],
+        false => {
+            let entries = std::fs::read_dir(folder);
+            let entries = entries.map_err(|e| limpid::error::Error::io("read", folder, e))?;
+            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            paths.filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
+        }
+    };
+    files.sort();
+    let mut facts = vec![
+        env!("CARGO_PKG_VERSION").to_string(),
+        limpid_tensor::simd::level().name().to_string(),
+    ];
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if FILES.iter().any(|end| name.ends_with(end)) {
+            let (bytes, hash) = hash_file(&file, 0)?;
+            facts.push(format!("{name} {bytes} {hash:016x}"));
+        }
+    }
+    Ok(format!("fp_{:016x}", hash_bytes(facts.join("\n").as_bytes())))
+}
+
+fn written(folder: &Path) -> u64 {
+    let modified = std::fs::metadata(folder.join("config.json")).and_then(|meta| meta.modified());
+    let since = modified.unwrap_or(SystemTime::UNIX_EPOCH).duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_translator_tells_its_languages() {
+        let pair = |source: &str, target: &str| Some((source.to_string(), target.to_string()));
+        assert_eq!(languages_of("fr-en"), pair("fr", "en"));
+        assert_eq!(languages_of("opus-mt-de-fra"), pair("de", "fra"));
+        assert_eq!(languages_of("multi30k"), None);
+        assert_eq!(languages_of("t5-small"), None);
+        assert_eq!(languages_of("en"), None);
+    }
+
+    #[test]
+    fn a_folder_gives_its_name_to_the_model() {
+        assert_eq!(folder_name(Path::new("runs/english/model")), "english");
+        assert_eq!(folder_name(Path::new("limpid-demo/fr-en")), "fr-en");
+    }
+}

@@ -1,0 +1,217 @@
+//! Models with initial weights, a server, and an HTTP client that closes after each request.
+
+use limpid::hub;
+use limpid::model::Model;
+use limpid::model::config::{
+    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, StackConfig,
+};
+use limpid::text::{Purpose, Tokenizer, word_tokenizer, word_tokenizer_for};
+use limpid_server::{Address, ModelSource, Models, Server, Settings};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+pub const SENTENCES: [&str; 4] = [
+    "the cat sat on the mat .",
+    "a dog ran over the hill and the cat slept",
+    "il dort sur le tapis .",
+    "user assistant so good bad",
+];
+
+/// A folder of models that is removed at the end of a test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let name = format!("limpid-server-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn save(&self, name: &str, config: impl Into<StackConfig>, tokenizer: &Tokenizer) -> PathBuf {
+        let folder = self.0.join(name);
+        hub::save(&Model::new(config, 7).unwrap(), &folder).unwrap();
+        tokenizer.save(&folder).unwrap();
+        folder
+    }
+
+    pub fn gpt(&self) -> PathBuf {
+        let tokenizer = word_tokenizer(SENTENCES).unwrap();
+        let folder = self.save(
+            "gpt",
+            DecoderConfig::gpt2(tokenizer.vocab_size(), 400, 2, 2, 16),
+            &tokenizer,
+        );
+        let template = "{% for m in messages %}{{ m.role }} {{ m.content }} {% endfor %}assistant";
+        std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+        folder
+    }
+
+    pub fn translator(&self) -> PathBuf {
+        let tokenizer = word_tokenizer(SENTENCES).unwrap();
+        self.save(
+            "fr-en",
+            EncoderDecoderConfig::new(tokenizer.vocab_size(), 2, 2, 16, 32),
+            &tokenizer,
+        )
+    }
+
+    pub fn encoder(&self, name: &str, head: EncoderHead) -> PathBuf {
+        let tokenizer = word_tokenizer_for(SENTENCES, Purpose::Encoder).unwrap();
+        let config = EncoderConfig::new(tokenizer.vocab_size(), 64, 2, 2, 16);
+        self.save(name, EncoderConfig { head, ..config }, &tokenizer)
+    }
+
+    /// One of each kind.
+    pub fn all(&self) -> Vec<PathBuf> {
+        let labels = vec!["negative".to_string(), "positive".to_string()];
+        vec![
+            self.gpt(),
+            self.translator(),
+            self.encoder("masked", EncoderHead::MaskedLm),
+            self.encoder("classifier", EncoderHead::Classifier(labels.into())),
+        ]
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server in a thread of its own.
+pub struct Running {
+    pub port: u16,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(folders: &[PathBuf], change: impl FnOnce(&mut Settings)) -> Self {
+        let sources: Vec<ModelSource> = folders
+            .iter()
+            .map(|folder: &PathBuf| ModelSource { name: None, folder: folder.clone() })
+            .collect();
+        let models = Models::load(&sources).unwrap();
+        let mut settings =
+            Settings { address: Address::Tcp("127.0.0.1".into(), 0), ..Settings::default() };
+        change(&mut settings);
+        let (port, started) = mpsc::channel();
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let server = Server::bind(models, settings).await.unwrap();
+                let address = server.address().rsplit(':').next().unwrap().parse().unwrap();
+                port.send(address).unwrap();
+                server.run(async { _ = stopped.await }).await.unwrap();
+            });
+        });
+        let port: u16 = started.recv().unwrap();
+        Self { port, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Tells it to stop; it drains.
+    pub fn stop(&mut self) {
+        let _ = self.stop.take().map(|stop| stop.send(()));
+    }
+
+    /// Waits until it has stopped.
+    pub fn join(mut self) {
+        self.stop();
+        self.thread.take().unwrap().join().unwrap();
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[("content-type", "application/json")], &body.to_string())
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], "")
+    }
+
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            head.push_str("host: localhost\r\n");
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        self.raw(head.as_bytes())
+    }
+
+    pub fn raw(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        // The server may answer and close before it has read everything.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        Answer::parse(&answer)
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+        let body = if chunked { unchunked(body) } else { body.to_string() };
+        Self { status, head: head.to_lowercase(), body }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    /// The values of server-sent events, without `[DONE]`.
+    pub fn events(&self) -> Vec<Value> {
+        let frames = self.body.split("\n\n").filter_map(|frame| frame.strip_prefix("data: "));
+        frames
+            .filter(|frame| *frame != "[DONE]")
+            .map(|frame| serde_json::from_str(frame).unwrap())
+            .collect()
+    }
+}
+
+fn unchunked(mut body: &str) -> String {
+    let mut text = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 || rest.len() < size {
+            break;
+        }
+        text.push_str(&rest[..size]);
+        body = rest[size..].trim_start_matches("\r\n");
+    }
+    text
+}
