@@ -173,7 +173,7 @@ fn planned(param: ParamId, spec: &ParamSpec, part: Part, kind: GgufType) -> Plan
     let kind = match kind {
         // Vectors, and tables that are added to others, are small.
         _ if shape.len() < 2 || is_added => GgufType::Plain(Precision::F32),
-        GgufType::Q8_0 if shape[1] % BLOCK != 0 => GgufType::Plain(Precision::F16),
+        GgufType::Q8_0 if !shape[1].is_multiple_of(BLOCK) => GgufType::Plain(Precision::F16),
         kind => kind,
     };
     let described = Described { name: part.name.clone(), shape, kind };
