@@ -153,7 +153,8 @@ impl ServedModel {
                 }
                 Pass::FillMask { text, encoded: ids, top } => {
                     kind = Some(Encoding::FillMask(top));
-                    (texts.push(text), encoded.push(ids));
+                    texts.push(text);
+                    encoded.push(ids);
                 }
                 call => calls.push(call),
             }

@@ -104,14 +104,16 @@ pub struct Fill {
 
 /// A generated text.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
 pub enum Output {
     /// Of a translation.
-    TranslationText(String),
+    #[serde(rename = "translation_text")]
+    Translation(String),
     /// Of a summary.
-    SummaryText(String),
+    #[serde(rename = "summary_text")]
+    Summary(String),
     /// Of anything else.
-    GeneratedText(String),
+    #[serde(rename = "generated_text")]
+    Generated(String),
 }
 
 /// The tasks of these routes.
@@ -338,10 +340,10 @@ async fn generate(
     let mut outputs = Vec::new();
     for (found, prompt) in finished.into_iter().zip(&texts) {
         outputs.extend(found.texts.into_iter().map(|text| match task {
-            Task::Translation => Output::TranslationText(text.text),
-            Task::Summarization => Output::SummaryText(text.text),
-            _ if full => Output::GeneratedText(format!("{prompt}{}", text.text)),
-            _ => Output::GeneratedText(text.text),
+            Task::Translation => Output::Translation(text.text),
+            Task::Summarization => Output::Summary(text.text),
+            _ if full => Output::Generated(format!("{prompt}{}", text.text)),
+            _ => Output::Generated(text.text),
         }));
     }
     Ok(reply(&outputs))

@@ -123,7 +123,7 @@ fn a_chat_is_the_completion_of_its_rendered_template() {
         .filter_map(|event| event["choices"][0]["delta"]["content"].as_str())
         .collect();
     assert_eq!(said, want);
-    assert_eq!(events.last().unwrap()["choices"][0]["finish_reason"].is_string(), true);
+    assert!(events.last().unwrap()["choices"][0]["finish_reason"].is_string());
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn property(case: Case) -> TestCaseResult {
     Ok(())
 }
 
+#[allow(clippy::needless_range_loop)] // j counts columns of c, with those between its rows
 fn agrees_with_the_definition(
     case: &Case,
     w: &QuantizedMatrix,
