@@ -29,7 +29,6 @@ pub fn run(args: Serve) -> Result<()> {
     let models = Models::load(&sources)?;
     for model in models.iter() {
         printer::warnings(model.pipeline.warnings());
-        say(format_args!("{}: {}, {}", model.name, model.task().name(), model.fingerprint));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -44,7 +43,13 @@ pub fn run(args: Serve) -> Result<()> {
 }
 
 async fn serve(models: Models, settings: Settings, check: bool) -> Result<()> {
+    let described: Vec<String> = models
+        .iter()
+        .map(|model| format!("{}: {}, {}", model.name, model.task().name(), model.fingerprint))
+        .collect();
+    // An error comes first: before what is served.
     let server = Server::bind(models, settings).await?;
+    described.iter().for_each(say);
     if check {
         say("The models and settings are good.");
         return Ok(());

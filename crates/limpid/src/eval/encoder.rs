@@ -6,11 +6,12 @@
 //! use limpid::model::config::{EncoderConfig, EncoderHead};
 //! use limpid::model::{Model, Stack};
 //!
-//! let head = EncoderHead::Classifier(vec!["bad".into(), "good".into()]);
+//! let labels = ["bad", "good"].map(String::from).to_vec();
+//! let head = EncoderHead::Classifier(labels.into());
 //! let model = Model::new(EncoderConfig { head, ..EncoderConfig::new(10, 8, 1, 2, 8) }, 1)?;
 //! let Stack::Encoder(encoder) = &model.stack else { unreachable!() };
 //! let texts = [(vec![1, 5, 2], vec![0; 3]), (vec![1, 7, 8, 2], vec![0; 4])];
-//! let batch = LabelledBatch { input: EncoderInput::new(&texts), labels: vec![0, 1] };
+//! let batch = LabelledBatch { input: EncoderInput::new(&texts), labels: vec![0, 1].into() };
 //! let (loss, confusion) = class_score((encoder, &model.params), [&batch]);
 //! assert_eq!(loss.tokens, 2);
 //! assert!((0.0..=1.0).contains(&confusion.accuracy()));

@@ -1,9 +1,9 @@
 //! `config.json`, read and written. Every key that changes the result is honoured or refused by
 //! name; an unknown key is named in a warning.
 
-use super::families;
 use super::keys::{Keys, read_object};
 use super::quantization::{KEY, Quantization};
+use super::{families, own_params};
 use crate::error::{KeyScope, ModelError, Result};
 use crate::model::Model;
 use crate::model::config::StackConfig;
@@ -194,7 +194,7 @@ pub fn check_can_save(config: impl Into<StackConfig>) -> Result<()> {
 pub fn write_config(model: &Model) -> Result<(String, Option<String>)> {
     let config = model.stack.config();
     let (family, mut value) = families::of(model.model_type, &config)?;
-    let tensors = family.layout(&config).tensors(model.params.iter());
+    let tensors = family.layout(&config).tensors(own_params(model));
     if let Some(quantization) = Quantization::of(&model.params, &tensors).write() {
         value[KEY] = quantization;
     }
