@@ -30,7 +30,7 @@ impl IntWidth {
 
 /// A file, mapped for reading.
 ///
-/// Reads copy, and no reference to the map is handed out but by [`MappedFile::floats`], so a
+/// Reads copy, and no reference to the map is handed out but by `floats`, so a
 /// concurrent writer can change the values that are read but causes no undefined behaviour. If
 /// another program truncates the file, touching the missing part ends this process (SIGBUS):
 /// replace mapped files by renaming, never write them in place.

@@ -14,7 +14,7 @@
 //!
 //! A step decodes every running sequence that waits for it, and fills the rest of its time with
 //! chunks of prompts and with passes. Where a prompt is cut depends on its length alone
-//! ([`chunks`]), so what else is running cannot change a bit of an answer.
+//! (`chunks`), so what else is running cannot change a bit of an answer.
 
 mod chunks;
 mod flows;

@@ -6,7 +6,7 @@ use super::{Init, ParamId, ParamSpec, Params, Role, Use};
 use crate::rng::Stream;
 use std::ops::Range;
 
-/// An adapter of some rows of a weight W (o, i): y[rows] += scale · (dropout(x)·Aᵀ)·Bᵀ.
+/// An adapter of some rows of a weight W (o, i): `y[rows] += scale · (dropout(x)·Aᵀ)·Bᵀ`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adapter {
     /// The rows of W that it changes: all, or one of several matrices that are stacked.

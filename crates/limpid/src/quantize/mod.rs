@@ -16,7 +16,7 @@
 //!
 //! A quantised model runs wherever a model does; it cannot be trained. [`crate::hub::save`] writes
 //! it, [`crate::hub::load`] reads it. The cost of each weight, measured on text, is in
-//! [`measure`]; [`keep_within`] keeps those that cost most.
+//! `measure`; [`keep_within`] keeps those that cost most.
 
 mod measure;
 

@@ -11,7 +11,7 @@
 //! bf16   [o/16][i][16]           little-endian
 //! ```
 //!
-//! Scales: one f32 per channel [o] for int8, one f16 per channel and group [o/16][i/32][16] for
+//! Scales: one f32 per channel (o) for int8, one f16 per channel and group (o/16, i/32, 16) for
 //! int4.
 
 use super::half::{bf16_to_f32, f16_to_f32};
