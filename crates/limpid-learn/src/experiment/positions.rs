@@ -1,28 +1,29 @@
 //! How a model knows where a word stands: not at all, by a place of its own (one-hot), by a trained
-//! vector, by waves.
+//! vector, by sines and cosines; or how far apart two words are, by rotating queries and keys or by
+//! a trained bias on their scores.
 //!
 //! GPTs are trained on windows of L words and then asked for the same words twice: late in a window
-//! they know, and at positions they have never seen. A computed table can be made longer, so the
-//! trained numbers are put into a model with a longer one. A trained table has no more rows; what a
-//! row that nobody trained does is measured too. One-hot positions are as many as the model is
-//! wide.
+//! they know, and at positions they have never seen. A computed table can be made longer, and a
+//! distance needs none, so the trained numbers are put into a model for longer texts. A trained
+//! table has no more rows; what an untrained row does is measured too. One-hot positions are as many
+//! as the model is wide.
 //!
 //! The rule: a loss is kept up if it rises by at most [`MARGIN`] nats per token, beyond chance. Of
 //! the waves it is tested that no position is nearer than the next one; what their distance does
 //! farther away, and what trained vectors make of it, is observations.
 
 mod distance;
+mod findings;
 
 use self::distance::distances;
+use self::findings::{beyond, in_range};
 use super::lines::{NOT_NEGATIVE, line};
 use super::train::{StoryText, Trained, Training, train_gpt};
-use super::{
-    Effort, Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table, Verdict,
-};
+use super::{Effort, Estimate, Experiment, Lab, Outcome, Picture, Setting, Table};
 use crate::error::Result;
 use limpid::data::batch::LmBatch;
 use limpid::model::config::DecoderConfig;
-use limpid::model::{Decoder, Model, Stack};
+use limpid::model::{Decoder, Model};
 use limpid::nn::{Named, Positions};
 use limpid::report::{Axis, Chart, Series, counted};
 use limpid_tensor::params::Params;
@@ -36,14 +37,21 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     claim: "A model needs to be told where a word stands. One-hot positions have no notion of \
             distance and end with their table, as learned ones \
             do (trained up to 512, nothing can be said at 513); sinusoidal ones are near for near \
-            words and go on to 10,000.",
+            words and go on to 10,000. Rotary positions and relative biases know only how far \
+            apart two words are, and go on, too.",
     settings: &[Setting::Steps],
-    minutes: 72.0,
+    minutes: 108.0,
     run,
 };
 
-const KINDS: [Positions; 4] =
-    [Positions::None, Positions::OneHot, Positions::Learned, Positions::Sinusoidal];
+const KINDS: [Positions; 6] = [
+    Positions::None,
+    Positions::OneHot,
+    Positions::Learned,
+    Positions::Sinusoidal,
+    Positions::Rotary,
+    Positions::Relative,
+];
 /// What a loss may rise by, in nats per token, and still count as kept up.
 const MARGIN: f64 = 0.1;
 
@@ -115,7 +123,7 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
             let one_more = longer(&config, &trained, l + 1, seed);
             match one_more.and_then(|_| longer(&config, &trained, sizes.end(), seed)) {
                 Ok(long) => {
-                    same_numbers &= positions != Positions::Sinusoidal
+                    same_numbers &= positions == Positions::Learned
                         || long.params.count() == trained.model.params.count();
                     measured.beyond(&long, &text, &sizes);
                 }
@@ -138,8 +146,8 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
          other stories is predicted at each place (the second half of the known positions, and \
          blocks behind position {l}), from all words \
          before it; position {l} and the one behind it are compared on {} words. A longer table \
-         of waves is computed, one of trained vectors is filled up with untrained \
-         rows. Three seeds; intervals are 95%, by Student's t.",
+         of sinusoids is computed, one of trained vectors is filled up with untrained \
+         rows; rotations and biases by distance need none. Three seeds; intervals are 95%, by Student's t.",
         counted(layers as u64, "layer"),
         training.steps,
         sizes.words,
@@ -174,7 +182,7 @@ impl Measured {
     }
 
     fn beyond(&mut self, long: &Model, text: &StoryText, sizes: &Sizes) {
-        let Stack::Decoder(gpt) = &long.stack else { unreachable!("a GPT was made") };
+        let gpt = long.decoder().expect("a decoder");
         for (i, place) in sizes.places().iter().enumerate().skip(1) {
             self.push(
                 i,
@@ -264,89 +272,6 @@ fn surprise(scores: &[f32], word: u32) -> f64 {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let total: f64 = scores.iter().map(|s| f64::from(s - largest).exp()).sum();
     total.ln() - f64::from(scores[word as usize] - largest)
-}
-
-fn in_range(kinds: &[Kind]) -> Vec<Finding> {
-    let known = |kind: &Kind| kind.places[0].clone().expect("every kind knows its own positions");
-    let (none, others) = kinds.split_first().expect("there are four");
-    let finding = |kind: &Kind| {
-        let better = Estimate::of_differences(&known(none), &known(kind));
-        let what = format!("{} positions are better than none where they were trained", kind.name);
-        Finding::new(what, better.is_above(0.0), format!("by {better} nats per token"))
-    };
-    others.iter().map(finding).collect()
-}
-
-fn beyond(
-    kinds: &[Kind],
-    sizes: &Sizes,
-    refusal: Option<String>,
-    same_numbers: bool,
-    learned_rows: usize,
-) -> Vec<Finding> {
-    let l = sizes.context;
-    let [none, one_hot, learned, waves] = kinds else { unreachable!("there are four") };
-    let edge = |kind: &Kind| {
-        Some(Estimate::of_differences(kind.edge[1].as_ref()?, kind.edge[0].as_ref()?))
-    };
-    let far = |kind: &Kind| {
-        let last = kind.places.last()?.as_ref()?;
-        Some(Estimate::of_differences(last, kind.places[0].as_ref()?))
-    };
-    let rise = |rise: Option<Estimate>| rise.expect("this kind can be asked anywhere");
-    let (next, distant, untrained) = (rise(edge(waves)), rise(far(waves)), rise(edge(learned)));
-    let end = sizes.end();
-    vec![
-        Finding::new(
-            format!("one-hot positions cannot be asked for position {}", l + 1),
-            Verdict::of(refusal.is_some() && one_hot.edge[1].is_none()),
-            refusal.map_or("they can".into(), |error| error.replace('\n', "; ")),
-        ),
-        Finding::new(
-            format!(
-                "learned positions have no vector for position {}: with an untrained one there \
-                 words cost more (by over {MARGIN} nats)",
-                l + 1
-            ),
-            untrained.is_above(MARGIN),
-            format!(
-                "the table has {learned_rows} rows; with one more that nobody trained the loss \
-                 rises by {untrained} nats, at {} to {end} by {}",
-                sizes.far + 1,
-                rise(far(learned))
-            ),
-        ),
-        Finding::observation(
-            format!("sinusoidal positions can be asked for position {end}"),
-            if same_numbers {
-                "a longer table is computed, and the model has not one number more"
-            } else {
-                "but the model has more numbers"
-            },
-        ),
-        Finding::new(
-            format!(
-                "with them position {} costs as much as position {l} (at most {MARGIN} nats more)",
-                l + 1
-            ),
-            next.is_below(MARGIN),
-            format!(
-                "the loss of the same words rises by {next} nats; without positions by {}",
-                rise(edge(none))
-            ),
-        ),
-        Finding::new(
-            format!(
-                "with them words at positions {} to {end} cost as much as in range",
-                sizes.far + 1
-            ),
-            distant.is_below(MARGIN),
-            format!(
-                "the loss of the same words rises by {distant} nats; without positions by {}",
-                rise(far(none))
-            ),
-        ),
-    ]
 }
 
 fn loss_chart(kinds: &[Kind], sizes: &Sizes) -> Chart {
