@@ -18,10 +18,10 @@
 //! ```
 //! use limpid::generate::{DecoderSession, greedy};
 //! use limpid::model::config::DecoderConfig;
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //!
 //! let model = Model::new(DecoderConfig::gpt2(11, 8, 1, 2, 8), 1)?;
-//! let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+//! let gpt = model.decoder().expect("a decoder");
 //! let mut session = DecoderSession::new(gpt, &model.params, 1, 8);
 //! let tokens = greedy(&mut session, &[vec![3, 1, 4]], None, &[], &[2])?;
 //! assert_eq!(tokens[0].len(), 2);
@@ -30,6 +30,7 @@
 
 mod batching;
 mod beam;
+#[cfg(feature = "chat")]
 pub mod chat;
 mod decoding;
 mod events;

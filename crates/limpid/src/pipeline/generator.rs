@@ -1,8 +1,11 @@
 //! Text generation with a language model.
 
+#[cfg(feature = "chat")]
+use super::Chat;
+use super::GenerationRequest;
 use super::loaded::{Loaded, loaded_accessors};
-use super::{Chat, GenerationRequest};
 use crate::error::{Result, Task};
+#[cfg(feature = "chat")]
 use crate::generate::chat::ChatTemplate;
 use crate::generate::{
     ContextOverflow, Cost, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent,
@@ -70,6 +73,7 @@ impl Generator {
     /// # Errors
     /// [`ChatError::NoTemplate`](crate::error::ChatError::NoTemplate) if it has none, and other
     /// errors if a file holds something else.
+    #[cfg(feature = "chat")]
     pub fn chat(&self) -> Result<Chat<'_>> {
         Ok(Chat::new(self, ChatTemplate::load(&self.loaded.folder)?))
     }

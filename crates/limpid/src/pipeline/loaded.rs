@@ -123,7 +123,7 @@ impl Loaded {
     /// # Panics
     /// If it was loaded for another stack.
     pub fn encoder(&self, truncation: Truncation) -> TextEncoder<'_> {
-        let Stack::Encoder(model) = &self.model.stack else { unreachable!("checked by new") };
+        let model = self.model.encoder().expect("an encoder");
         TextEncoder { model, weights: self.weights(), tokenizer: &self.tokenizer, truncation }
     }
 

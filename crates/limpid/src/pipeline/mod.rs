@@ -25,6 +25,7 @@
 //! ```
 
 mod any;
+#[cfg(feature = "chat")]
 mod chat;
 mod classifier;
 mod embedder;
@@ -39,6 +40,7 @@ mod token_classifier;
 mod translator;
 
 pub use any::Pipeline;
+#[cfg(feature = "chat")]
 pub use chat::Chat;
 pub use classifier::{Classifier, LabelScore};
 pub use embedder::{Embedder, EmbedderOptions};
