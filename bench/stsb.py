@@ -4,7 +4,7 @@ have rated.
 
     bench/stsb.py path/to/all-MiniLM-L6-v2 path/to/stsb-en-dev.csv
 
-The CSV has two sentences and a rating a line. Both embed by the mean over tokens, normalised; the
+The CSV has two sentences and a rating a line. Both embed by the mean over tokens, normalized; the
 cosine is compared with the rating by Spearman's rank correlation. Prints one line of JSON: both
 correlations and the largest difference between two vectors' numbers. Run it with a Python that has
 torch, transformers and numpy; LIMPID names another binary than target/release/limpid."""

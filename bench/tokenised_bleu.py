@@ -4,7 +4,7 @@ counted as they stand.
 
     bench/tokenised_bleu.py --language de --hyp translations.txt --ref test.de
 
-Today's measure tokenises by itself (`limpid score --lowercase`); this one depends on the tokenizer,
+Today's measure tokenizes by itself (`limpid score --lowercase`); this one depends on the tokenizer,
 so it is given only beside figures that were measured so. Run it with a Python that has sacremoses
 and sacrebleu."""
 
@@ -23,12 +23,12 @@ def main():
     parser.add_argument("--hyp", type=Path, required=True)
     parser.add_argument("--ref", type=Path, required=True)
     args = parser.parse_args()
-    normalise, tokenise = (
+    normalize, tokenize = (
         MosesPunctNormalizer(args.language).normalize,
         MosesTokenizer(args.language).tokenize,
     )
     read = lambda path: [
-        tokenise(normalise(line), return_str=True, escape=False).lower()
+        tokenize(normalize(line), return_str=True, escape=False).lower()
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
     hyp, ref = read(args.hyp), read(args.ref)

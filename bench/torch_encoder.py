@@ -2,7 +2,7 @@
 sinusoids.
 
 Two classes with the same parameters, to be told apart because each is fast in another place:
-`Encoder` for PyTorch itself, and `ExportEncoder`, spelled out so that onnxruntime recognises
+`Encoder` for PyTorch itself, and `ExportEncoder`, spelled out so that onnxruntime recognizes
 attention and can fuse it."""
 
 import math

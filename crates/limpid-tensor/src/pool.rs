@@ -84,7 +84,7 @@ impl Buffer {
 
     /// The same memory as bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        // SAFETY: any byte of an initialised f32 is an initialised byte.
+        // SAFETY: any byte of an initialized f32 is an initialized byte.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes()) }
     }
 

@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 /// The first capacity, in rows.
 const FIRST: usize = 256;
 
-/// Rows of one width, by number. Their content is arbitrary (but initialised) until written.
+/// Rows of one width, by number. Their content is arbitrary (but initialized) until written.
 pub struct RowPool {
     map: Option<MmapMut>,
     width: usize,

@@ -211,7 +211,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[l] += a[l] * b[l];
         }
     }
-    // The remainder goes to the same lanes: with a sum of its own, LLVM vectorised the whole
+    // The remainder goes to the same lanes: with a sum of its own, LLVM vectorized the whole
     // function two lanes at a time.
     for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
         *sum += a * b;
@@ -274,7 +274,7 @@ pub fn sum_lanes(mut sums: [f32; LANES]) -> f32 {
     sums[0]
 }
 
-/// eˣ, within 2 ULP for every finite x, without a branch: it vectorises.
+/// eˣ, within 2 ULP for every finite x, without a branch: it vectorizes.
 ///
 /// x = n·ln 2 + r with |r| ≤ ln 2 / 2; then eˣ = 2ⁿ·eʳ, and eʳ is a polynomial of degree 6.
 /// Below −87.3 the result is 0 (it would be subnormal), above 88.72 it is ∞.

@@ -1,8 +1,8 @@
 //! Activation checkpointing: the same bits of gradients in less memory, in every stack of layers.
 
 use limpid::data::batch::{EncoderInput, LabelledBatch, LmBatch, PairBatch};
+use limpid::model::Model;
 use limpid::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead};
-use limpid::model::{Model, Stack};
 use limpid::nn::NormPlacement;
 use limpid_tensor::counting::CountingAllocator;
 use limpid_tensor::ops::LossSpec;
@@ -57,7 +57,7 @@ fn recomputed_layers_give_the_same_bits_in_less_memory_in_every_stack() {
     for norm in [NormPlacement::Pre, NormPlacement::Post] {
         let config = DecoderConfig { norm, dropout: 0.1, ..DecoderConfig::gpt2(64, 64, 8, 2, 32) };
         let model = Model::new(&config, 1).unwrap();
-        let Stack::Decoder(decoder) = model.stack.clone() else { unreachable!() };
+        let decoder = model.decoder().expect("a decoder").clone();
         compare("decoder", &model, &|t| decoder.loss(t, &batch, SPEC));
     }
 
@@ -70,7 +70,7 @@ fn recomputed_layers_give_the_same_bits_in_less_memory_in_every_stack() {
     let head = EncoderHead::Classifier(labels.into());
     let config = EncoderConfig { head, dropout: 0.1, ..EncoderConfig::new(64, 64, 8, 2, 32) };
     let model = Model::new(config, 1).unwrap();
-    let Stack::Encoder(encoder) = model.stack.clone() else { unreachable!() };
+    let encoder = model.encoder().expect("an encoder").clone();
     compare("encoder", &model, &|t| encoder.class_loss(t, &batch, SPEC));
 
     let config =
@@ -78,6 +78,6 @@ fn recomputed_layers_give_the_same_bits_in_less_memory_in_every_stack() {
     let pairs: Vec<_> = sequences(8, 40).into_iter().zip(sequences(8, 50)).collect();
     let batch = PairBatch::new(&pairs, config.decoder_start_token_id);
     let model = Model::new(&config, 1).unwrap();
-    let Stack::EncoderDecoder(seq2seq) = model.stack.clone() else { unreachable!() };
+    let seq2seq = model.encoder_decoder().expect("an encoder-decoder").clone();
     compare("encoder-decoder", &model, &|t| seq2seq.loss(t, &batch, SPEC));
 }

@@ -258,7 +258,7 @@ fn teacher_forcing_sees_the_bits_of_decoding() {
     let model = &encoder_decoders()[0];
     let pairs: Vec<_> = texts(1, &[9, 4]).into_iter().zip(texts(2, &[11, 6])).collect();
     let batch = PairBatch::new(&pairs, 0);
-    let Stack::EncoderDecoder(m) = &model.stack else { unreachable!() };
+    let m = model.encoder_decoder().expect("an encoder-decoder");
     let mut tape = Tape::inference(&model.params);
     let encoded = m.encode(&mut tape, &batch.source);
     let source = limpid::model::encoder_decoder::Source::Encoded(&encoded, &batch.source.spans);

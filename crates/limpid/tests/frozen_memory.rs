@@ -1,8 +1,8 @@
 //! Frozen parameters cost no gradient, no moments and no moving average.
 
 use limpid::data::batch::LmBatch;
+use limpid::model::Model;
 use limpid::model::config::DecoderConfig;
-use limpid::model::{Model, Stack};
 use limpid::optim::{AdamConfig, Optimizer};
 use limpid_tensor::counting::CountingAllocator;
 use limpid_tensor::ops::LossSpec;
@@ -28,7 +28,7 @@ fn measure(is_frozen: impl Fn(&str) -> bool) -> (usize, usize) {
     let taken = ALLOCATOR.bytes() - before;
     let batch = LmBatch::new(&[vec![1, 2, 3, 4, 5]]);
     let spec = LossSpec { smoothing: 0.0, weight: 0.25 };
-    let Stack::Decoder(decoder) = model.stack.clone() else { unreachable!() };
+    let decoder = model.decoder().expect("a decoder").clone();
     optimizer.step(&mut model.params, 1e-2, None, |t| decoder.loss(t, &batch, spec)).unwrap();
     assert_eq!(frozen(&model), values);
     assert_ne!(model.params.flat(), flat);

@@ -5,7 +5,7 @@ use limpid::data::masking::{MaskStream, MaskUnit, Masking};
 use limpid::error::{Error, RunError};
 use limpid::generate::{DecoderSession, EncoderDecoderSession, Session, argmax, greedy};
 use limpid::model::config::{DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, Tie};
-use limpid::model::{Decoder, Encoder, EncoderDecoder, Model, Stack};
+use limpid::model::{Decoder, Encoder, EncoderDecoder, Model};
 use limpid::nn::{Bias, Block, HeadNorm, NormPlacement, Positions, Windows};
 use limpid::optim::AdamConfig;
 use limpid::optim::Optimizer;
@@ -63,8 +63,7 @@ fn encoders() -> Vec<Model> {
 }
 
 fn encoder(model: &Model) -> &Encoder {
-    let Stack::Encoder(bert) = &model.stack else { panic!("an encoder") };
-    bert
+    model.encoder().expect("an encoder")
 }
 
 /// Sequences of two halves.
@@ -141,13 +140,11 @@ fn spread(mut model: Model, times: f32) -> Model {
 }
 
 fn gpt(model: &Model) -> &Decoder {
-    let Stack::Decoder(gpt) = &model.stack else { panic!("a GPT") };
-    gpt
+    model.decoder().expect("a decoder")
 }
 
 fn translator(model: &Model) -> &EncoderDecoder {
-    let Stack::EncoderDecoder(seq2seq) = &model.stack else { panic!("a translator") };
-    seq2seq
+    model.encoder_decoder().expect("an encoder-decoder")
 }
 
 fn sequences(seed: u64, lengths: &[usize], vocab: usize) -> Vec<Vec<u32>> {

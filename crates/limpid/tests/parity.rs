@@ -60,15 +60,11 @@ impl Fixture {
     }
 
     fn gpt(&self) -> &Decoder {
-        let Stack::Decoder(gpt) = &self.model.stack else { panic!("a GPT was expected") };
-        gpt
+        self.model.decoder().expect("a decoder")
     }
 
     fn seq2seq(&self) -> &EncoderDecoder {
-        let Stack::EncoderDecoder(model) = &self.model.stack else {
-            panic!("a translator was expected")
-        };
-        model
+        self.model.encoder_decoder().expect("an encoder-decoder")
     }
 
     fn pairs(&self) -> PairBatch {
@@ -257,7 +253,7 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_decoders() {
         let batch = LmBatch::new(&fixture.sequences("ids", "lengths"));
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 };
         let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
-            let Stack::Decoder(gpt) = stack else { unreachable!() };
+            let gpt = stack.decoder().expect("a decoder");
             gpt.loss(tape, &batch, spec)
         });
         losses_agree(name, &losses, &fixture.floats("adamw_losses"));
@@ -353,7 +349,7 @@ fn ten_steps_of_adamw_give_pytorchs_losses_for_encoder_decoders() {
         let batch = fixture.pairs();
         let spec = LossSpec { smoothing: 0.1, weight: 1.0 / batch.targets.len() as f32 };
         let (losses, norms) = ten_losses(&mut fixture.model, |stack, tape| {
-            let Stack::EncoderDecoder(model) = stack else { unreachable!() };
+            let model = stack.encoder_decoder().expect("an encoder-decoder");
             model.loss(tape, &batch, spec)
         });
         losses_agree(name, &losses, &fixture.floats("all_rows.adamw_losses"));

@@ -10,7 +10,7 @@ use limpid::generate::{
 };
 use limpid::hub;
 use limpid::model::config::{Cell, Directions, RecurrentAttention, RecurrentConfig};
-use limpid::model::{Model, Recurrent, Stack};
+use limpid::model::{Model, Recurrent};
 use limpid_tensor::kernels::recurrent::{Direction, TimeOrder};
 use limpid_tensor::ops::{LossSpec, RecurrentState, RecurrentWeights};
 use limpid_tensor::params::{Init, ParamId, Params};
@@ -180,8 +180,7 @@ fn two_layers_both_ways_give_pytorchs_outputs_states_and_gradients_for_every_cel
 }
 
 fn rnn(model: &Model) -> &Recurrent {
-    let Stack::Recurrent(rnn) = &model.stack else { panic!("a recurrent model was expected") };
-    rnn
+    model.recurrent().expect("a recurrent model")
 }
 
 fn load(name: &str) -> (Model, Expected, PairBatch) {

@@ -5,10 +5,10 @@ use limpid::generate::{
     RecurrentSlots, Sampling, Slot, Slots, Strategy, TranslateOptions, sampling::SamplingFilter,
     translate_with,
 };
+use limpid::model::Model;
 use limpid::model::config::{
     Cell, DecoderConfig, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
-use limpid::model::{Model, Stack};
 use limpid::text::word_tokenizer;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::team;
@@ -41,12 +41,12 @@ fn forks_part(slots: &mut dyn Slots, source: &[u32]) {
 #[test]
 fn a_fork_shares_the_past_and_nothing_that_follows_for_every_stack() {
     let gpt = model(DecoderConfig::gpt2(23, 16, 2, 2, 16));
-    let Stack::Decoder(decoder) = &gpt.stack else { unreachable!() };
+    let decoder = gpt.decoder().expect("a decoder");
     let mut slots = DecoderSlots::new(decoder, &gpt.params, 16);
     forks_part(&mut slots, &[]);
     assert_eq!(slots.tokens_in_use(), 0);
     let translator = model(EncoderDecoderConfig::new(23, 2, 2, 16, 32));
-    let Stack::EncoderDecoder(m) = &translator.stack else { unreachable!() };
+    let m = translator.encoder_decoder().expect("an encoder-decoder");
     let mut slots = EncoderDecoderSlots::new(m, &translator.params, 16);
     forks_part(&mut slots, &[5, 6, 7, 1]);
     assert_eq!(slots.tokens_in_use(), [0, 0]);
@@ -54,7 +54,7 @@ fn a_fork_shares_the_past_and_nothing_that_follows_for_every_stack() {
         [RecurrentAttention::None, RecurrentAttention::Dot, RecurrentAttention::Additive]
     {
         let rnn = model(RecurrentConfig::new(23, Cell::Lstm, attention, 2, 16));
-        let Stack::Recurrent(m) = &rnn.stack else { unreachable!() };
+        let m = rnn.recurrent().expect("a recurrent model");
         forks_part(&mut RecurrentSlots::new(m, &rnn.params, 16), &[5, 6, 7, 1]);
     }
 }
@@ -62,7 +62,7 @@ fn a_fork_shares_the_past_and_nothing_that_follows_for_every_stack() {
 #[test]
 fn memory_is_one_row_per_token_and_a_shared_token_counts_once() {
     let translator = model(EncoderDecoderConfig::new(23, 1, 2, 16, 32));
-    let Stack::EncoderDecoder(m) = &translator.stack else { unreachable!() };
+    let m = translator.encoder_decoder().expect("an encoder-decoder");
     let mut slots = EncoderDecoderSlots::new(m, &translator.params, 16);
     let open = slots.open(&[&[5, 6, 1], &[7, 1]]);
     assert_eq!(slots.tokens_in_use(), [5, 0]);
@@ -81,7 +81,7 @@ fn memory_is_one_row_per_token_and_a_shared_token_counts_once() {
 #[should_panic(expected = "is closed")]
 fn a_closed_slot_cannot_advance() {
     let gpt = model(DecoderConfig::gpt2(23, 16, 1, 2, 16));
-    let Stack::Decoder(decoder) = &gpt.stack else { unreachable!() };
+    let decoder = gpt.decoder().expect("a decoder");
     let mut slots = DecoderSlots::new(decoder, &gpt.params, 16);
     let slot = slots.open(&[&[]])[0];
     slots.close(slot);
@@ -92,7 +92,7 @@ fn a_closed_slot_cannot_advance() {
 #[should_panic(expected = "outgrows its capacity of 4 tokens")]
 fn a_sequence_cannot_outgrow_its_capacity() {
     let gpt = model(DecoderConfig::gpt2(23, 16, 1, 2, 16));
-    let Stack::Decoder(decoder) = &gpt.stack else { unreachable!() };
+    let decoder = gpt.decoder().expect("a decoder");
     let mut slots = DecoderSlots::new(decoder, &gpt.params, 4);
     let slot = slots.open(&[&[]])[0];
     slots.advance(&[(slot, &[1, 2, 3])]);

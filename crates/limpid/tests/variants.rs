@@ -27,13 +27,11 @@ fn config(norm: NormPlacement, change: impl FnOnce(&mut LayerOptions)) -> Decode
 }
 
 fn gpt(model: &Model) -> &Decoder {
-    let Stack::Decoder(gpt) = &model.stack else { panic!("a GPT") };
-    gpt
+    model.decoder().expect("a decoder")
 }
 
 fn translator(model: &Model) -> &EncoderDecoder {
-    let Stack::EncoderDecoder(seq2seq) = &model.stack else { panic!("a translator") };
-    seq2seq
+    model.encoder_decoder().expect("an encoder-decoder")
 }
 
 /// The same numbers wherever two models have a parameter of the same name; larger ones than fresh
@@ -338,7 +336,7 @@ fn a_gpt_with_relative_positions_learns_to_copy_from_a_distance() {
         let targets: Vec<u32> = rows.iter().flat_map(two_before).collect();
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / targets.len() as f32 };
         let batch = LmBatch { input: Packed::new(&rows), targets };
-        let Stack::Decoder(gpt) = stack else { panic!("a GPT") };
+        let gpt = stack.decoder().expect("a decoder");
         gpt.loss(t, &batch, spec)
     };
     let with = |positions| {
@@ -367,7 +365,7 @@ fn a_translator_with_relative_positions_learns_what_stands_beside_a_token() {
         };
         let batch = PairBatch::new(&(0..16).map(|_| pair()).collect::<Vec<_>>(), 0);
         let spec = LossSpec { smoothing: 0.0, weight: 1.0 / batch.targets.len() as f32 };
-        let Stack::EncoderDecoder(translator) = stack else { panic!("a translator") };
+        let translator = stack.encoder_decoder().expect("an encoder-decoder");
         translator.loss(t, &batch, spec)
     };
     let with = |positions| {

@@ -16,7 +16,7 @@ use limpid::generate::translate;
 use limpid::hub;
 use limpid::inspect::translation_attention;
 use limpid::model::config::EncoderDecoderConfig;
-use limpid::model::{EncoderDecoder, Model, Stack};
+use limpid::model::{EncoderDecoder, Model};
 use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Tokenizer, word_tokenizer};
 use limpid::train::dataset::{Batching, InMemoryDataset};
@@ -116,9 +116,7 @@ fn translator(args: &Demo, direction: &Direction, folder: &Path) -> Result<()> {
     let (train, test) = (sides(&corpus.train), sides(&corpus.test));
 
     let model = Model::new(config(tokenizer.vocab_size(), args.heads), args.seed)?;
-    let Stack::EncoderDecoder(seq2seq) = model.stack.clone() else {
-        unreachable!("the demo translates")
-    };
+    let seq2seq = model.encoder_decoder().expect("an encoder-decoder").clone();
     let end = seq2seq.config().eos_token_id;
     let pairs =
         tokenize_pairs(&tokenizer, train.iter().map(|(s, t)| (s.as_str(), t.as_str())), end)?;

@@ -14,8 +14,8 @@ use limpid::generate::{
     ContextOverflow, DecodingConfig, GenerateOptions, Sampling, Strategy, Trace, generate,
 };
 use limpid::hub;
+use limpid::model::Model;
 use limpid::model::config::{DecoderConfig, EncoderConfig};
-use limpid::model::{Model, Stack};
 use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Purpose, Tokenizer, word_tokenizer_for};
 use limpid::train::dataset::{Batching, InMemoryDataset};
@@ -87,7 +87,7 @@ fn writer(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let config =
         DecoderConfig::gpt2(tokenizer.vocab_size(), POSITIONS, GPT_LAYERS, args.heads, WIDTH);
     let model = Model::new(&config, args.seed)?;
-    let Stack::Decoder(gpt) = model.stack.clone() else { unreachable!("a GPT was made") };
+    let gpt = model.decoder().expect("a decoder").clone();
     let mut sequences = documents(&tokenizer, texts(&splits.train))?;
     drop_alternate_starts(&mut sequences);
     let (batching, config) = settings(args, args.steps.unwrap_or(GPT_STEPS), 3e-3);
@@ -135,7 +135,7 @@ fn filler(args: &Demo, splits: &Splits, folder: &Path) -> Result<()> {
     let config =
         EncoderConfig::new(tokenizer.vocab_size(), POSITIONS, BERT_LAYERS, args.heads, WIDTH);
     let model = Model::new(&config, args.seed)?;
-    let Stack::Encoder(bert) = model.stack.clone() else { unreachable!("a BERT was made") };
+    let bert = model.encoder().expect("an encoder").clone();
     let sequences = encode_each(&tokenizer, texts(&splits.train))?;
     let masking = Masking::new(&tokenizer, MASKING_PROBABILITY, MaskUnit::Token, args.seed)?;
     let (batching, config) = settings(args, args.steps.unwrap_or(BERT_STEPS), 2e-3);

@@ -184,8 +184,8 @@ pub fn masked_accuracy(
 mod tests {
     use super::super::stories::{generate, texts};
     use super::*;
+    use limpid::model::Model;
     use limpid::model::config::{DecoderConfig, EncoderConfig};
-    use limpid::model::{Model, Stack};
     use limpid::text::{Purpose, word_tokenizer_for};
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         let tokenizer = word_tokenizer_for(all(), Purpose::LanguageModel).unwrap();
         let v = tokenizer.vocab_size();
         let model = Model::new(DecoderConfig::gpt2(v, 192, 1, 2, 8), 1).unwrap();
-        let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+        let gpt = model.decoder().expect("a decoder");
         let found = word_loss((gpt, &model.params), &tokenizer, &train, &test).unwrap();
         assert!(
             found.entropy_bound < found.bigram
@@ -211,7 +211,7 @@ mod tests {
         let tokenizer = word_tokenizer_for(all(), Purpose::Encoder).unwrap();
         let model =
             Model::new(EncoderConfig::new(tokenizer.vocab_size(), 192, 1, 2, 8), 1).unwrap();
-        let Stack::Encoder(bert) = &model.stack else { unreachable!() };
+        let bert = model.encoder().expect("an encoder");
         let found = masked_accuracy((bert, &model.params), &tokenizer, &train, &test, 100).unwrap();
         assert_eq!(found.positions, 100);
         assert!(found.model < 0.1 && found.most_frequent < 0.3 && found.ceiling > 0.5, "{found:?}");

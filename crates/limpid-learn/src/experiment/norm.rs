@@ -16,7 +16,7 @@ use super::{Estimate, Experiment, Finding, Lab, Outcome, Picture, Setting, Table
 use crate::error::Result;
 use limpid::data::batch::LmBatch;
 use limpid::model::config::DecoderConfig;
-use limpid::model::{Decoder, Model, Stack};
+use limpid::model::{Decoder, Model};
 use limpid::nn::{Named, NormPlacement, Normalization, Residual};
 use limpid::report::{Axis, Chart, Series, short_number};
 use limpid_tensor::ops::LossSpec;
@@ -326,7 +326,7 @@ fn future(text: &StoryText, context: usize) -> Result<Finding> {
             Kind::new(norm, Residual::Added).config(text.tokenizer.vocab_size(), context, 2, 16),
             1,
         )?;
-        let Stack::Decoder(gpt) = &model.stack else { unreachable!("a GPT was made") };
+        let gpt = model.decoder().expect("a decoder");
         let first_row = |ids: &[u32]| {
             let mut gradients = Gradients::new(&model.params);
             let mut tape = Tape::training(&model.params, &mut gradients);

@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use limpid::data::batch::LmBatch;
+use limpid::model::Model;
 use limpid::model::config::DecoderConfig;
-use limpid::model::{Model, Stack};
 use limpid::optim::{AdamConfig, Optimizer};
 use limpid_tensor::ops::LossSpec;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const FEWEST: usize = 20;
 /// If the model cannot be built.
 pub fn speed() -> Result<f64> {
     let mut model = Model::new(DecoderConfig::gpt2(900, 64, 2, 4, 64), 1)?;
-    let Stack::Decoder(decoder) = model.stack.clone() else { unreachable!("a decoder was built") };
+    let decoder = model.decoder().expect("a decoder").clone();
     let ids: Vec<u32> = (0..65).collect();
     let batch = LmBatch::new(&[&ids[..]; 8]);
     let spec = LossSpec { smoothing: 0.0, weight: 1.0 / 512.0 };

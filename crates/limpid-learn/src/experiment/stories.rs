@@ -8,7 +8,7 @@ use limpid::data::batch::EncodedText;
 use limpid::data::masking::{MaskUnit, Masking};
 use limpid::data::sequences::{documents, encode_each};
 use limpid::model::config::{DecoderConfig, EncoderConfig};
-use limpid::model::{Decoder, Encoder, Model, Stack};
+use limpid::model::{Decoder, Encoder, Model};
 use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Purpose, Tokenizer, word_tokenizer_for};
 use limpid::train::TrainerConfig;
@@ -78,7 +78,7 @@ impl StoryWords {
         let vocabulary = self.tokenizer.vocab_size();
         let config = DecoderConfig::gpt2(vocabulary, LONGEST, size.layers, size.heads, size.width);
         let model = Model::new(&config, seed)?;
-        let Stack::Decoder(gpt) = model.stack.clone() else { unreachable!("a GPT was made") };
+        let gpt = model.decoder().expect("a decoder").clone();
         let sequences = self.documents(&self.splits.train)?;
         let (batching, config) = size.settings(seed);
         let dataset = InMemoryDataset::language_model(&sequences, batching)?;
@@ -120,6 +120,6 @@ impl StoryWords {
 /// A BERT with random weights.
 pub(super) fn new_bert(config: &EncoderConfig, seed: u64) -> Result<(Encoder, Model)> {
     let model = Model::new(config, seed)?;
-    let Stack::Encoder(bert) = model.stack.clone() else { unreachable!("a BERT was made") };
+    let bert = model.encoder().expect("an encoder").clone();
     Ok((bert, model))
 }

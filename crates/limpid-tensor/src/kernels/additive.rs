@@ -81,7 +81,7 @@ pub fn additive_forward(
         for (j, e) in alpha.iter_mut().enumerate() {
             *e = score(q, attended.key(span.start + j), attended.v);
         }
-        normalise(alpha);
+        normalize(alpha);
         context.fill(0.0);
         for (j, alpha) in alpha.iter().enumerate() {
             add_scaled(context, attended.value(span.start + j), *alpha);
@@ -195,8 +195,8 @@ vectorized! {
 }
 
 vectorized! {
-    fn normalise(scores: &mut [f32]) {
-        let scale = exponentials(scores).normaliser();
+    fn normalize(scores: &mut [f32]) {
+        let scale = exponentials(scores).normalizer();
         scores.iter_mut().for_each(|x| *x *= scale);
     }
 }

@@ -22,7 +22,7 @@ pub fn softmax_forward(y: &mut [f32], x: &[f32], c: usize) {
     let rows = team::rows_per_task(c);
     team::for_each_chunk(y, rows * c, |task, y| {
         y.copy_from_slice(&x[task * rows * c..][..y.len()]);
-        normalise_rows(y, c);
+        normalize_rows(y, c);
     });
 }
 
@@ -50,9 +50,9 @@ fn check(operation: &str, len: usize, other: usize, c: usize) {
 }
 
 vectorized! {
-    fn normalise_rows(rows: &mut [f32], c: usize) {
+    fn normalize_rows(rows: &mut [f32], c: usize) {
         for row in rows.chunks_exact_mut(c) {
-            let scale = exponentials(row).normaliser();
+            let scale = exponentials(row).normalizer();
             row.iter_mut().for_each(|x| *x *= scale);
         }
     }
@@ -144,7 +144,7 @@ impl RowSum {
 
     /// The factor that makes the row sum to 1; 0 for a fully masked row.
     #[inline(always)]
-    pub fn normaliser(self) -> f32 {
+    pub fn normalizer(self) -> f32 {
         if self.sum == 0.0 { 0.0 } else { 1.0 / self.sum }
     }
 }

@@ -1,4 +1,4 @@
-//! Batch normalisation on the tape: with the statistics of the batch in training, with running
+//! Batch normalization on the tape: with the statistics of the batch in training, with running
 //! statistics at inference.
 
 use crate::kernels::batch_norm::{batch_norm_backward, batch_norm_forward, batch_norm_inference};
@@ -6,7 +6,7 @@ use crate::params::ParamId;
 use crate::tape::{Tape, Var};
 use crate::tensor::Tensor;
 
-/// The parameters of a batch normalisation.
+/// The parameters of a batch normalization.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNormParams {
     /// γ (c).
@@ -69,7 +69,7 @@ impl Tape<'_> {
         })
     }
 
-    /// Batch normalisation with the running statistics, for inference: not recorded.
+    /// Batch normalization with the running statistics, for inference: not recorded.
     ///
     /// # Panics
     /// If the tape records, or there are no running statistics.

@@ -1,4 +1,4 @@
-//! Layer normalisation on the tape, alone or fused with the residual connection before it.
+//! Layer normalization on the tape, alone or fused with the residual connection before it.
 
 use crate::kernels::layer_norm::{
     NormInput, layer_norm_backward, layer_norm_forward, partial_sums,
@@ -20,7 +20,7 @@ impl Tape<'_> {
         beta: impl Into<Option<ParamId>>,
         eps: f32,
     ) -> Var {
-        let (y, _, saved) = self.normalise(x, None, gamma, beta.into(), eps);
+        let (y, _, saved) = self.normalize(x, None, gamma, beta.into(), eps);
         let x = x.id();
         self.record("layer_norm", y, move |dy, pass| {
             let dx = saved.backward(Some(dy), None, pass);
@@ -29,7 +29,7 @@ impl Tape<'_> {
     }
 
     /// (x, y) with x = a + b and y = layer_norm(x)·γ + β: the residual connection and the
-    /// normalisation after it, in one pass over memory.
+    /// normalization after it, in one pass over memory.
     ///
     /// A post-norm model continues with y alone; a pre-norm model keeps x as its residual stream.
     ///
@@ -44,7 +44,7 @@ impl Tape<'_> {
         beta: impl Into<Option<ParamId>>,
         eps: f32,
     ) -> (Var, Var) {
-        let (y, sum, saved) = self.normalise(a, Some(b), gamma, beta.into(), eps);
+        let (y, sum, saved) = self.normalize(a, Some(b), gamma, beta.into(), eps);
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
         let [x, y] = self.record_many("add_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.
@@ -56,7 +56,7 @@ impl Tape<'_> {
     }
 
     #[track_caller]
-    fn normalise(
+    fn normalize(
         &mut self,
         a: &Var,
         b: Option<&Var>,
@@ -110,7 +110,7 @@ struct Saved {
 impl Saved {
     fn backward(self, dy: Option<Tensor>, dsum: Option<Tensor>, pass: &mut BackwardPass) -> Tensor {
         let Some(dy) = dy else {
-            // The normalised output was not used: only the sum has a gradient.
+            // The normalized output was not used: only the sum has a gradient.
             return dsum.expect("one of the two outputs has a gradient");
         };
         let (n, c) = self.x.rows_cols();

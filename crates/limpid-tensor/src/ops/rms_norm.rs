@@ -1,4 +1,4 @@
-//! Root-mean-square normalisation on the tape: of rows, alone or fused with the residual connection
+//! Root-mean-square normalization on the tape: of rows, alone or fused with the residual connection
 //! before it, and of the heads of queries and keys.
 
 use crate::kernels::layer_norm::{NormInput, partial_sums};
@@ -40,7 +40,7 @@ impl Tape<'_> {
     /// If γ is not (c).
     #[track_caller]
     pub fn rms_norm(&mut self, x: &Var, params: RmsNormParams) -> Var {
-        let (y, _, saved) = self.rms_normalise(x, None, params);
+        let (y, _, saved) = self.rms_normalize(x, None, params);
         let x = x.id();
         self.record("rms_norm", y, move |dy, pass| {
             let dx = saved.backward(Some(dy), None, pass);
@@ -54,7 +54,7 @@ impl Tape<'_> {
     /// If a and b differ in shape, or γ is not (c).
     #[track_caller]
     pub fn add_rms_norm(&mut self, a: &Var, b: &Var, params: RmsNormParams) -> (Var, Var) {
-        let (y, sum, saved) = self.rms_normalise(a, Some(b), params);
+        let (y, sum, saved) = self.rms_normalize(a, Some(b), params);
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
         let [x, y] = self.record_many("add_rms_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.
@@ -66,7 +66,7 @@ impl Tape<'_> {
     }
 
     #[track_caller]
-    fn rms_normalise(
+    fn rms_normalize(
         &mut self,
         a: &Var,
         b: Option<&Var>,
@@ -94,7 +94,7 @@ impl Tape<'_> {
         (y, sum, Saved { x, rstd, params })
     }
 
-    /// Normalises each head of queries and keys, the first columns of each row of x, by itself; the
+    /// Normalizes each head of queries and keys, the first columns of each row of x, by itself; the
     /// other columns stay as they are: (n, w) -> (n, w).
     ///
     /// # Panics
@@ -147,7 +147,7 @@ struct Saved {
 impl Saved {
     fn backward(self, dy: Option<Tensor>, dsum: Option<Tensor>, pass: &mut BackwardPass) -> Tensor {
         let Some(dy) = dy else {
-            // The normalised output was not used: only the sum has a gradient.
+            // The normalized output was not used: only the sum has a gradient.
             return dsum.expect("one of the two outputs has a gradient");
         };
         let (n, c) = self.x.rows_cols();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradients_of_normalised_heads_agree_with_central_differences() {
+    fn the_gradients_of_normalized_heads_agree_with_central_differences() {
         for (n, heads, d) in [(1, [1, 1], 2), (11, [3, 1], 5), (4, [2, 2], 16)] {
             let mut builder = Params::builder();
             let gammas = ["q", "k"].map(|name| builder.add(name, [d], Init::Normal(0.7)));

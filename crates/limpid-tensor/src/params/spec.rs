@@ -20,7 +20,7 @@ impl ParamId {
 pub enum Init {
     /// All 0: biases and shifts.
     Zeros,
-    /// All 1: the scale of a normalisation.
+    /// All 1: the scale of a normalization.
     Ones,
     /// Normal with mean 0 and this standard deviation.
     Normal(f32),
@@ -47,7 +47,7 @@ pub enum Role {
     Trained,
     /// It is stored with the model and never changes, like Marian's `final_logits_bias`.
     Fixed,
-    /// A running average, like the mean of a batch normalisation: a step moves it towards the value
+    /// A running average, like the mean of a batch normalization: a step moves it towards the value
     /// that the backward pass has written in place of its gradient.
     Statistic,
 }
@@ -78,7 +78,7 @@ pub struct ParamSpec {
 
 impl ParamSpec {
     /// Whether weight decay applies: to matrices, not to biases and the scales and shifts of
-    /// normalisations.
+    /// normalizations.
     pub fn decays(&self) -> bool {
         self.shape.rank() >= 2 && self.role == Role::Trained
     }

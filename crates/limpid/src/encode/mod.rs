@@ -8,12 +8,12 @@
 //! ```
 //! use limpid::encode::{Normalization, Pooling, TextEncoder, Truncation, cosine, embed};
 //! use limpid::model::config::EncoderConfig;
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //! use limpid::text::{Purpose, word_tokenizer_for};
 //!
 //! let tokenizer = word_tokenizer_for(["a cat", "a dog"], Purpose::Encoder)?;
 //! let model = Model::new(EncoderConfig::new(tokenizer.vocab_size(), 16, 1, 2, 8), 1)?;
-//! let Stack::Encoder(encoder) = &model.stack else { unreachable!() };
+//! let encoder = model.encoder().expect("an encoder");
 //! let encoder = TextEncoder {
 //!     model: encoder,
 //!     weights: (&model.params).into(),

@@ -4,12 +4,12 @@
 //! use limpid::data::batch::{EncoderInput, LabelledBatch};
 //! use limpid::eval::encoder::class_score;
 //! use limpid::model::config::{EncoderConfig, EncoderHead};
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //!
 //! let labels = ["bad", "good"].map(String::from).to_vec();
 //! let head = EncoderHead::Classifier(labels.into());
 //! let model = Model::new(EncoderConfig { head, ..EncoderConfig::new(10, 8, 1, 2, 8) }, 1)?;
-//! let Stack::Encoder(encoder) = &model.stack else { unreachable!() };
+//! let encoder = model.encoder().expect("an encoder");
 //! let texts = [(vec![1, 5, 2], vec![0; 3]), (vec![1, 7, 8, 2], vec![0; 4])];
 //! let batch = LabelledBatch { input: EncoderInput::new(&texts), labels: vec![0, 1].into() };
 //! let (loss, confusion) = class_score((encoder, &model.params), [&batch]);
@@ -109,8 +109,8 @@ pub fn class_score(
 mod tests {
     use super::*;
     use crate::data::batch::EncoderInput;
+    use crate::model::Model;
     use crate::model::config::{EncoderConfig, EncoderHead};
-    use crate::model::{Model, Stack};
     use limpid_tensor::ops::LossSpec;
 
     fn model(head: EncoderHead) -> Model {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_loss_is_that_of_training_and_accuracy_counts_the_likeliest() {
         let model = model(EncoderHead::PreTraining);
-        let Stack::Encoder(bert) = &model.stack else { unreachable!() };
+        let bert = model.encoder().expect("an encoder");
         let input = EncoderInput::new(&[
             (vec![2, 5, 9, 3, 7, 3], vec![0, 0, 0, 0, 1, 1]),
             (vec![2, 11, 3], vec![0; 3]),
@@ -159,7 +159,7 @@ mod tests {
     fn the_loss_of_a_classifier_is_that_of_training() {
         let labels = ["a", "b", "c"].map(String::from).to_vec();
         let model = model(EncoderHead::Classifier(labels.into()));
-        let Stack::Encoder(bert) = &model.stack else { unreachable!() };
+        let bert = model.encoder().expect("an encoder");
         let batch = |ids: &[Vec<u32>], labels: &[u32]| LabelledBatch {
             input: EncoderInput::single(ids),
             labels: labels.to_vec().into(),

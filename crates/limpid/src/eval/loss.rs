@@ -3,10 +3,10 @@
 //! ```
 //! use limpid::eval::loss::sequences_loss;
 //! use limpid::model::config::DecoderConfig;
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //!
 //! let model = Model::new(DecoderConfig::gpt2(50, 8, 1, 2, 8), 1)?;
-//! let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+//! let gpt = model.decoder().expect("a decoder");
 //! let loss = sequences_loss((gpt, &model.params), [vec![3, 1, 4, 1, 5]]);
 //! assert_eq!(loss.tokens, 4);
 //! // Weights near 0: all tokens are about equally likely.
@@ -123,13 +123,13 @@ pub fn pairs_loss<'a, S: AsRef<[u32]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
     use crate::model::config::DecoderConfig;
-    use crate::model::{Model, Stack};
 
     #[test]
     fn every_token_but_the_first_is_predicted_once_whatever_the_windows() {
         let model = Model::new(DecoderConfig::gpt2(11, 8, 1, 2, 8), 1).unwrap();
-        let Stack::Decoder(gpt) = &model.stack else { unreachable!() };
+        let gpt = model.decoder().expect("a decoder");
         let text: Vec<u32> = (0..30).map(|i| i * i % 11).collect();
         let ids = |range: Range<usize>| text[range].to_vec();
         for context in [1, 3, 8] {

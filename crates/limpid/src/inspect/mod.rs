@@ -3,12 +3,12 @@
 //! ```
 //! use limpid::inspect::translation_attention;
 //! use limpid::model::config::EncoderDecoderConfig;
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //! use limpid::text::word_tokenizer;
 //!
 //! let tokenizer = word_tokenizer(["Il dort.", "He sleeps."])?;
 //! let model = Model::new(EncoderDecoderConfig::new(tokenizer.vocab_size(), 1, 2, 8, 8), 1)?;
-//! let Stack::EncoderDecoder(translator) = &model.stack else { unreachable!() };
+//! let translator = model.encoder_decoder().expect("an encoder-decoder");
 //! let found = translation_attention(translator, &model.params, &tokenizer, "Il dort.")?;
 //! // A row for each target token, a column for each source token; rows sum to 1.
 //! assert_eq!(found.weights.len(), found.target.len());

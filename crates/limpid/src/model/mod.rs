@@ -8,11 +8,11 @@
 //! ```
 //! use limpid::data::batch::Packed;
 //! use limpid::model::config::DecoderConfig;
-//! use limpid::model::{Model, Stack};
+//! use limpid::model::Model;
 //! use limpid_tensor::tape::Tape;
 //!
 //! let model = Model::new(DecoderConfig::gpt2(100, 16, 2, 4, 32), 0)?;
-//! let Stack::Decoder(decoder) = &model.stack else { unreachable!() };
+//! let decoder = model.decoder().expect("made from a decoder's configuration");
 //! let mut tape = Tape::inference(&model.params);
 //! let hidden = decoder.hidden(&mut tape, &Packed::new(&[vec![5, 7, 11]]), None);
 //! let logits = decoder.logits(&mut tape, &hidden);
@@ -91,6 +91,26 @@ impl Stack {
         }
     }
 
+    /// The decoder, if it is one.
+    pub fn decoder(&self) -> Option<&Decoder> {
+        if let Stack::Decoder(decoder) = self { Some(decoder) } else { None }
+    }
+
+    /// The encoder, if it is one.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        if let Stack::Encoder(encoder) = self { Some(encoder) } else { None }
+    }
+
+    /// The encoder-decoder Transformer, if it is one.
+    pub fn encoder_decoder(&self) -> Option<&EncoderDecoder> {
+        if let Stack::EncoderDecoder(model) = self { Some(model) } else { None }
+    }
+
+    /// The recurrent encoder-decoder, if it is one.
+    pub fn recurrent(&self) -> Option<&Recurrent> {
+        if let Stack::Recurrent(model) = self { Some(model) } else { None }
+    }
+
     /// The language model, if it is a decoder with that head.
     pub fn language_model(&self) -> Option<&Decoder> {
         match self {
@@ -138,6 +158,26 @@ impl Model {
         let mut builder = Params::builder();
         let stack = Stack::new(&config.into(), &mut builder)?;
         Ok(Self { stack, params: builder.build(seed), model_type: None })
+    }
+
+    /// The decoder, if that is its stack.
+    pub fn decoder(&self) -> Option<&Decoder> {
+        self.stack.decoder()
+    }
+
+    /// The encoder, if that is its stack.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.stack.encoder()
+    }
+
+    /// The encoder-decoder Transformer, if that is its stack.
+    pub fn encoder_decoder(&self) -> Option<&EncoderDecoder> {
+        self.stack.encoder_decoder()
+    }
+
+    /// The recurrent encoder-decoder, if that is its stack.
+    pub fn recurrent(&self) -> Option<&Recurrent> {
+        self.stack.recurrent()
     }
 }
 

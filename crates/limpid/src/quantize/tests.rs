@@ -4,7 +4,6 @@ use super::*;
 use crate::data::batch::Packed;
 use crate::error::Error;
 use crate::hub;
-use crate::model::Stack;
 use crate::model::config::{
     DecoderConfig, EncoderConfig, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
@@ -16,7 +15,7 @@ fn gpt() -> Model {
 }
 
 fn logits(model: &Model) -> Vec<f32> {
-    let Stack::Decoder(gpt) = &model.stack else { panic!("a decoder") };
+    let gpt = model.decoder().expect("a decoder");
     let mut tape = Tape::inference(&model.params);
     let hidden = gpt.hidden(&mut tape, &Packed::new(&[vec![1, 7, 42, 80, 3]]), None);
     gpt.logits(&mut tape, &hidden).data().to_vec()

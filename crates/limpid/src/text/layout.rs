@@ -58,7 +58,7 @@ fn replace(pattern: &str, content: &str) -> Value {
 fn normalizer(kind: TokenizerKind, casing: Casing) -> Value {
     let lower = || (casing == Casing::Uncased).then(|| json!({ "type": "Lowercase" }));
     // Zero-width marks are removed; at the beginning they become a space, because the first word
-    // is recognised by its offset in the original text. Spaces are not stripped on the left: after
+    // is recognized by its offset in the original text. Spaces are not stripped on the left: after
     // a special token a space distinguishes a word from punctuation.
     let sequence = |form: &str, apostrophes: Option<Value>, spaces: &str| {
         let parts = [json!({ "type": form })].into_iter().chain(lower()).chain(apostrophes);

@@ -67,8 +67,7 @@ fn all() -> impl Iterator<Item = &'static str> {
 const NOTHING: u32 = -100_i32 as u32;
 
 pub(super) fn bert(stack: &Stack) -> &Encoder {
-    let Stack::Encoder(bert) = stack else { panic!("a BERT was expected") };
-    bert
+    stack.encoder().expect("an encoder")
 }
 
 pub(super) fn input(fixture: &Fixture) -> EncoderInput {

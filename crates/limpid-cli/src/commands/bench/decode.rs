@@ -5,8 +5,8 @@ use super::{check_memory, check_positive, check_seconds, median_and_best, quanti
 use crate::args::BenchDecode;
 use crate::error::{Error, Result};
 use limpid::generate::{DecoderSession, Session, argmax};
+use limpid::model::Model;
 use limpid::model::config::DecoderConfig;
-use limpid::model::{Model, Stack};
 use limpid_tensor::machine::read_bandwidth_of;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::team;
@@ -30,7 +30,7 @@ pub fn run(args: &BenchDecode) -> Result<()> {
     let own_mb = memory_mb("VmRSS");
     let mut model = Model::new(&config, 1)?;
     quantize(&mut model, args.quantize)?;
-    let Stack::Decoder(gpt) = &model.stack else { unreachable!("a GPT was made") };
+    let gpt = model.decoder().expect("a decoder");
     let mut rng = Stream::new(1, 0);
     let prompts: Vec<Vec<u32>> =
         (0..args.streams).map(|_| random_ids(&mut rng, args.prompt, args.vocab)).collect();

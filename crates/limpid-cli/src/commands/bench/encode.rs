@@ -6,7 +6,7 @@ use crate::args::BenchEncode;
 use crate::error::Result;
 use limpid::data::batch::Packed;
 use limpid::model::config::EncoderDecoderConfig;
-use limpid::model::{EncoderDecoder, Model, Stack};
+use limpid::model::{EncoderDecoder, Model};
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::Tape;
@@ -30,7 +30,7 @@ pub fn run(args: &BenchEncode) -> Result<()> {
     let own_mb = memory_mb("VmRSS");
     let mut model = Model::new(&config, 1)?;
     quantize(&mut model, args.quantize)?;
-    let Stack::EncoderDecoder(seq2seq) = &model.stack else { unreachable!("an encoder was made") };
+    let seq2seq = model.encoder_decoder().expect("an encoder-decoder");
     let source = Packed::new(&sequences(args));
     encode(&model, seq2seq, &source);
     if args.interactive {

@@ -66,7 +66,7 @@ pub fn attention_weights(
     );
     for i in 0..t {
         let row = &mut weights[i * s..][..s];
-        let scale = weigh(row, &pair, i).normaliser();
+        let scale = weigh(row, &pair, i).normalizer();
         row.iter_mut().for_each(|w| *w *= scale);
     }
 }

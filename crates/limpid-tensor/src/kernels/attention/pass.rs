@@ -53,7 +53,7 @@ pub fn attention_forward(
             // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and
             // heads neither.
             let (z, lse) = unsafe { (z.row(row, head), lse.part(row * spec.heads + head, 1)) };
-            let scale = sum.normaliser();
+            let scale = sum.normalizer();
             z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
             lse[0] = sum.log_sum_exp();
         };

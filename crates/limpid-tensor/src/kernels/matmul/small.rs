@@ -182,7 +182,7 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
     *sums = now;
 }
 
-/// The same pointer, but opaque to the optimiser, which would otherwise keep a pointer for each
+/// The same pointer, but opaque to the optimizer, which would otherwise keep a pointer for each
 /// column, run out of registers and reload pointers in the loop; from an opaque one it computes the
 /// addresses.
 #[inline(always)]
