@@ -2,7 +2,7 @@
 
 use crate::kernels::activation::Activation;
 use crate::kernels::gated::{gated_backward, gated_forward};
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
@@ -17,6 +17,7 @@ impl Tape<'_> {
         let f = width / 2;
         let mut y = Tensor::uninit([n, f]);
         gated_forward(y.data_mut(), x.data(), f, phi);
+        self.trace(&[&y], || Operation::Gated { x: x.value().clone(), phi });
         let x = x.clone();
         self.record("gated", y, move |dy, pass| {
             let mut dx = Tensor::uninit([n, width]);

@@ -9,7 +9,7 @@ use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::params::ParamId;
 use crate::simd::vectorized;
-use crate::tape::{BackwardPass, Tape, Var};
+use crate::tape::{BackwardPass, Operation, Tape, Var};
 use crate::team::Parts;
 use crate::tensor::Tensor;
 
@@ -80,6 +80,7 @@ impl Tape<'_> {
             SavedForBackward::Output => Some(y.clone()),
             SavedForBackward::Derivative => Some(derivative),
         };
+        self.trace(&[&y], || Operation::Linear { x: x.value().clone(), w, b, phi });
         let x = x.clone();
         self.record("linear", y, move |dy, pass| {
             linear_backward(dy, x, (w, b, phi), saved, adapters, pass)

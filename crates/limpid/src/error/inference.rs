@@ -240,3 +240,22 @@ pub enum EvalError {
     #[error("token id {id} is out of range: the model has a vocabulary of {vocab_size}")]
     TokenOutOfRange { id: u32, vocab_size: usize },
 }
+
+/// A number of a forward pass that cannot be explained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
+pub enum InspectError {
+    /// No such step, output, row or column; or a key that the query does not see.
+    #[error("this forward pass has no such element")]
+    NoElement,
+    /// Its terms are not stored as f32.
+    #[error("{param} is quantized: only weights in f32 can be opened")]
+    Quantized { param: String },
+    /// An adapter adds to it.
+    #[error("{param} has an adapter: only merged weights can be opened")]
+    Adapted { param: String },
+    /// An operation without an explanation.
+    #[error("numbers of {operation} cannot be opened")]
+    Unsupported { operation: &'static str },
+}

@@ -1,4 +1,5 @@
-//! Looking inside a translation: its cross-attention, and the word alignment that follows from it.
+//! Looking inside a model: where any number of a forward pass comes from ([`Explainer`]), the
+//! cross-attention of a translation, and the word alignment that follows from it.
 //!
 //! ```
 //! use limpid::inspect::translation_attention;
@@ -18,6 +19,8 @@
 
 mod align;
 mod attention;
+mod explain;
 
 pub use align::{Alignment, align};
 pub use attention::{TranslationAttention, attention_of, check_attends, translation_attention};
+pub use explain::{Element, Explainer, Explanation, Factor, Origin, Term};
