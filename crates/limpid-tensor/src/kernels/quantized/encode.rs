@@ -1,12 +1,19 @@
 //! From f32 weights to a quantised matrix.
 //!
 //! ```text
-//! int8   scale = max |w| / 127 of the channel,  q = round(w / scale)
+//! int8   scale = max |w| / 127 of the channel, or as much more as headroom needs,
+//!        q = round(w / scale)
 //! int4   scale: the f16 with the smallest squared error of the group among some near max |w| / 8
 //! bf16   the nearest
 //! ```
+//!
+//! Without VNNI, products of int8 add four products in 16 bits, which is 1.6 times as fast as two
+//! of them exactly ([`Headroom`]). For weights with a normal distribution that makes the scale
+//! about 1.5 times as large, for those with outliers less; the rounding of activations, whose scale
+//! is that of a row with outliers, stays the larger error.
 
 use super::half::{f16_to_f32, f32_to_bf16, f32_to_f16};
+use super::headroom::{Headroom, quad};
 use super::matrix::{Format, QuantizeError, QuantizedMatrix, check_shape};
 use super::{GROUP, PANEL};
 
@@ -67,16 +74,40 @@ fn largest(w: &[f32]) -> f32 {
 
 /// Writes a channel of a panel, and returns its scale.
 fn int8_row(panel: &mut [u8], w: &[f32], lane: usize) -> f32 {
-    let scale = largest(w) / 127.0;
+    let mut scale = largest(w) / 127.0;
     // Weights this small would have a scale without full precision: they count as 0.
     if scale < f32::MIN_POSITIVE {
         return 0.0;
     }
+    let mut most = most_of_a_quad(w, scale);
+    while most > Headroom::MOST {
+        // Larger by at least 1/128: it ends.
+        scale *= most as f32 / Headroom::MOST as f32;
+        most = most_of_a_quad(w, scale);
+    }
     for (k, w) in w.iter().enumerate() {
-        let q = (w / scale).round_ties_even().clamp(-127.0, 127.0) as i8;
-        panel[4 * (k / 4 * PANEL + lane) + k % 4] = q as u8;
+        panel[4 * (k / 4 * PANEL + lane) + k % 4] = int8(*w, scale) as i8 as u8;
     }
     scale
+}
+
+/// The nearest of −127 ..= 127.
+fn int8(w: f32, scale: f32) -> f32 {
+    (w / scale).round_ties_even().clamp(-127.0, 127.0)
+}
+
+/// The largest sum of the positive or of the negative parts of a quad.
+fn most_of_a_quad(w: &[f32], scale: f32) -> u32 {
+    let mut most = 0.0_f32;
+    for eight in w.chunks(8) {
+        let mut parts = [[0.0; 2]; 2];
+        for (k, w) in eight.iter().enumerate() {
+            let q = int8(*w, scale);
+            parts[quad(k)][usize::from(q < 0.0)] += q.abs();
+        }
+        most = parts.as_flattened().iter().fold(most, |most, part| most.max(*part));
+    }
+    most as u32
 }
 
 /// Writes a group of a channel, and returns its scale as f16.

@@ -15,8 +15,9 @@
 //! int4.
 
 use super::half::{bf16_to_f32, f16_to_f32};
+use super::headroom::{Headroom, headroom, shifts};
 use super::{GROUP, PANEL};
-use crate::pool::Buffer;
+use crate::arena::Bytes;
 use std::fmt;
 
 /// How the weights of a matrix are stored.
@@ -148,7 +149,9 @@ pub struct QuantizedMatrix {
     pub(super) format: Format,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    weights: Buffer,
+    weights: Bytes,
+    /// Of int8: how many products fit 16 bits.
+    pub(super) headroom: Headroom,
     /// Of int8, filled up with zeros to whole panels.
     pub(super) channel_scales: Vec<f32>,
     /// Of int4.
@@ -187,18 +190,19 @@ impl QuantizedMatrix {
             format,
             rows,
             cols,
-            weights: Buffer::zeroed(weights.len().div_ceil(4)),
+            weights: Bytes::copy_of(weights),
+            headroom: Headroom::None,
             channel_scales: Vec::new(),
             group_scales: Vec::new(),
             shifts: Vec::new(),
         };
-        matrix.weights.as_bytes_mut()[..weights.len()].copy_from_slice(weights);
         match format {
             Format::Int8 => {
                 let floats = scales.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
                 matrix.channel_scales = floats.collect();
                 matrix.channel_scales.resize(rows.next_multiple_of(PANEL), 0.0);
-                matrix.shifts = shifts(weights, cols);
+                matrix.shifts = shifts(&matrix.weights, cols);
+                matrix.headroom = headroom(&matrix.weights, cols);
             }
             Format::Int4 => {
                 let halves = scales.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b));
@@ -237,7 +241,7 @@ impl QuantizedMatrix {
 
     /// The packed weights.
     pub fn weights(&self) -> &[u8] {
-        &self.weights.as_bytes()[..self.format.weight_bytes(self.rows, self.cols)]
+        &self.weights
     }
 
     /// The scales, little-endian.
@@ -310,18 +314,4 @@ pub(super) fn check_shape(format: Format, cols: usize) -> Result<(), QuantizeErr
         return Err(QuantizeError::Group { inputs: cols, group: GROUP });
     }
     Ok(())
-}
-
-/// 128 times the sum of each channel's int8 weights, of whole panels.
-fn shifts(weights: &[u8], cols: usize) -> Vec<i32> {
-    let panel_bytes = Format::Int8.panel_bytes(cols).max(1);
-    let mut shifts = vec![0; weights.len() / panel_bytes * PANEL];
-    for (panel, shifts) in weights.chunks_exact(panel_bytes).zip(shifts.chunks_exact_mut(PANEL)) {
-        for line in panel.as_chunks::<{ 4 * PANEL }>().0 {
-            for (shift, four) in shifts.iter_mut().zip(line.as_chunks::<4>().0) {
-                *shift += 128 * four.iter().map(|w| i32::from(*w as i8)).sum::<i32>();
-            }
-        }
-    }
-    shifts
 }

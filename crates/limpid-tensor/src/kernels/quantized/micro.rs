@@ -5,12 +5,15 @@
 //! rounded after the multiplication and after the addition. Those of bf16 are one chain of
 //! multiply-adds that follows k, fused where the instruction set has it.
 
-use super::dot::{Dot, IntegerDot, Portable};
+#[cfg(target_arch = "x86_64")]
+use super::dot::Quads;
+use super::dot::{Dot, IntegerDot, Portable, prefetch};
+use super::headroom::Headroom;
 use super::{GROUP, PANEL};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::matmul::vector::{Avx2 as Avx2Floats, Avx512 as Avx512Floats};
 use crate::kernels::matmul::vector::{Portable as PortableFloats, Vector};
-use crate::simd::Level;
+use crate::simd::{Level, vectorized};
 
 /// One call of a micro-kernel. The pointers of a panel are those of its first column.
 #[derive(Clone, Copy)]
@@ -83,36 +86,144 @@ unsafe fn int8<D: Dot, const R: usize, const N: usize>(t: &Tile) {
     }
 }
 
+/// int8 with two fours per step: N registers of columns, R rows.
+///
+/// # Safety
+/// As for [`Kernel`]; the weights have [`Headroom::Quads`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn int8_quads<D: Quads, const R: usize, const N: usize>(t: &Tile) {
+    // SAFETY: every address lies in what the caller promised: fours below `depth` of R rows of a
+    // and of N registers of panels.
+    unsafe {
+        let w_at = |four: usize, v: usize| {
+            let (panel, col) = place(v, D::LANES);
+            D::int8(t.w.add(panel * t.panel_bytes + 4 * (four * PANEL + col)))
+        };
+        let a_at = |four: usize, r: usize| D::activations(t.a.add(r * t.a_stride + 4 * four));
+        let mut sums = [[D::splat(0); N]; R];
+        for four in (0..t.depth - t.depth % 2).step_by(2) {
+            if R == 1 {
+                // Few rows wait for memory.
+                let ahead = t.w.wrapping_add(4 * PANEL * four + AHEAD);
+                prefetch(ahead);
+                prefetch(ahead.wrapping_add(64));
+            }
+            let w: [_; N] = std::array::from_fn(|v| [w_at(four, v), w_at(four + 1, v)]);
+            for r in 0..R {
+                let a = [a_at(four, r), a_at(four + 1, r)];
+                for v in 0..N {
+                    sums[r][v] = sums[r][v].plus_quads(a, w[v]);
+                }
+            }
+        }
+        if t.depth % 2 == 1 {
+            for r in 0..R {
+                for v in 0..N {
+                    sums[r][v] = sums[r][v].plus_int8(a_at(t.depth - 1, r), w_at(t.depth - 1, v));
+                }
+            }
+        }
+        for r in 0..R {
+            let row = *t.a_scales.add(r);
+            for v in 0..N {
+                let at = v * D::LANES;
+                let (shift, scale) = (t.shifts.add(at), t.scales.cast::<f32>().add(at));
+                sums[r][v].scale(shift, scale, row, t.c.add(r * t.c_stride + at));
+            }
+        }
+    }
+}
+
 /// int4: N registers of columns, R rows.
 ///
 /// # Safety
 /// As for [`Kernel`].
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // r and v count registers
 unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
-    const LINES: usize = GROUP / 8;
+    // SAFETY: every address lies in what the caller promised: lines of the groups below `depth` of
+    // N registers of panels.
+    unsafe {
+        int4_groups::<D, R, N>(t, |group, line, v| {
+            let (panel, col) = place(v, D::LANES);
+            let at = panel * t.panel_bytes + 4 * ((group * LINES + line) * PANEL + col);
+            if R == 1 && col == 0 {
+                // Few rows wait for memory.
+                prefetch(t.w.wrapping_add(at + AHEAD));
+            }
+            D::int4(t.w.add(at))
+        });
+    }
+}
+
+/// int4 of a panel that has been unpacked to bytes: N registers of columns, R rows.
+///
+/// # Safety
+/// As for [`Kernel`], with [`unpack`]ed weights.
+#[inline(always)]
+unsafe fn int4_unpacked<D: Dot, const R: usize, const N: usize>(t: &Tile) {
+    // SAFETY: every address lies in what the caller promised: fours of the groups below `depth` of
+    // N registers of one panel.
+    unsafe {
+        int4_groups::<D, R, N>(t, |group, line, v| {
+            let four = 2 * (group * LINES + line);
+            let at = t.w.add(4 * (four * PANEL + v * D::LANES));
+            [D::unpacked_int4(at), D::unpacked_int4(at.add(4 * PANEL))]
+        });
+    }
+}
+
+/// Writes the halves of a panel's bytes as fours, as those of int8 are: k's 0..4 of a line, then
+/// k's 4..8.
+pub(super) fn unpack(to: &mut [u8], panel: &[u8]) {
+    unpack_lines(to.as_chunks_mut().0, panel.as_chunks().0);
+}
+
+vectorized! {
+    fn unpack_lines(to: &mut [[u8; 128]], panel: &[[u8; 64]]) {
+        for (to, line) in to.iter_mut().zip(panel) {
+            for i in 0..64 {
+                to[i] = line[i] & 15;
+                to[64 + i] = line[i] >> 4;
+            }
+        }
+    }
+}
+
+/// Lines of a group: 8 k's each.
+const LINES: usize = GROUP / 8;
+/// Bytes between the weights in use and those that are asked for.
+const AHEAD: usize = 2048;
+
+/// int4 with the weights of a group, line and register from `weights`.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn int4_groups<D: Dot, const R: usize, const N: usize>(
+    t: &Tile,
+    weights: impl Fn(usize, usize, usize) -> [D::Int4; 2],
+) {
     // SAFETY: every address lies in what the caller promised: groups below `depth` of R rows of a
     // and of N registers of panels.
     unsafe {
+        // One row has too few sums to hide a latency: it uses two for each.
+        let split = R == 1 && D::SLOW_SUMS;
         let mut totals = [[D::zeros(); N]; R];
         for group in 0..t.depth {
-            let mut sums: [[D; N]; R] =
-                std::array::from_fn(|r| [D::splat(*t.a_sums.add(r * t.depth + group)); N]);
-            // One row has too few sums to hide the latency of their chains: it uses two for each.
-            let mut more = [[D::splat(0); N]; R];
+            let mut sums = [[D::group(); N]; R];
+            let mut more = [[D::group(); N]; R];
             for line in 0..LINES {
-                let w: [[D::Int4; 2]; N] = std::array::from_fn(|v| {
-                    let (panel, col) = place(v, D::LANES);
-                    let line = (group * LINES + line) * PANEL + col;
-                    D::int4(t.w.add(panel * t.panel_bytes + 4 * line))
-                });
+                let w: [[D::Int4; 2]; N] = std::array::from_fn(|v| weights(group, line, v));
                 for r in 0..R {
                     let a = t.a.add(r * t.a_stride + group * GROUP + 8 * line);
                     let a = [D::activations(a), D::activations(a.add(4))];
                     for v in 0..N {
-                        sums[r][v] = sums[r][v].plus_int4(a[0], w[v][0]);
-                        let other = if R == 1 { &mut more[r][v] } else { &mut sums[r][v] };
-                        *other = other.plus_int4(a[1], w[v][1]);
+                        sums[r][v] = D::plus_int4(sums[r][v], a[0], w[v][0]);
+                        let other = if split { &mut more[r][v] } else { &mut sums[r][v] };
+                        *other = D::plus_int4(*other, a[1], w[v][1]);
                     }
                 }
             }
@@ -121,7 +232,9 @@ unsafe fn int4<D: Dot, const R: usize, const N: usize>(t: &Tile) {
                 let scale = (panel * t.depth + group) * PANEL + col;
                 let scale = t.scales.cast::<u16>().add(scale);
                 for r in 0..R {
-                    let sum = if R == 1 { sums[r][v].plus(more[r][v]) } else { sums[r][v] };
+                    let start = D::splat(*t.a_sums.add(r * t.depth + group));
+                    let sum = start.plus_group(sums[r][v]);
+                    let sum = if split { sum.plus_group(more[r][v]) } else { sum };
                     totals[r][v] = sum.add_scaled(scale, totals[r][v]);
                 }
             }
@@ -175,12 +288,26 @@ pub(super) struct Kernels {
     wide: (&'static [Kernel], usize),
     /// One row of several panels and how many.
     one: (Kernel, usize),
+    /// By rows − 1: a tile of one panel that has been unpacked; none where unpacking costs little.
+    unpacked: &'static [Kernel],
 }
 
 impl Kernels {
     /// The most rows of a tile.
     pub(super) fn rows(&self) -> usize {
         self.single.len()
+    }
+
+    /// Columns of the widest tile of several rows.
+    pub(super) fn strip(&self) -> usize {
+        PANEL * if self.wide.0.is_empty() { 1 } else { self.wide.1 }
+    }
+
+    /// The same for unpacked panels, if so many rows make up for unpacking.
+    pub(super) fn for_unpacked(&self, rows: usize) -> Option<Self> {
+        let single = self.unpacked;
+        let one = (*single.first()?, 1);
+        (rows > single.len()).then_some(Self { single, wide: (&[], 1), one, unpacked: &[] })
     }
 
     /// The kernel of a tile of `rows` rows at a place where `left` panels are left, and the number
@@ -225,17 +352,24 @@ compiled!(portable, Portable, [int8 int4]);
 compiled!(portable_floats, PortableFloats, [bf16]);
 
 /// The kernels of int8 weights.
-pub(super) fn int8_kernels(dot: IntegerDot) -> Kernels {
+pub(super) fn int8_kernels(dot: IntegerDot, headroom: Headroom) -> Kernels {
     match dot {
         #[cfg(target_arch = "x86_64")]
         IntegerDot::Avx512Vnni => x86::INT8_AVX512,
         #[cfg(target_arch = "x86_64")]
         IntegerDot::AvxVnni => x86::INT8_AVX_VNNI,
         #[cfg(target_arch = "x86_64")]
+        IntegerDot::Maddubs if headroom == Headroom::Quads => x86::INT8_QUADS,
+        #[cfg(target_arch = "x86_64")]
         IntegerDot::Maddubs => x86::INT8_AVX2,
         _ => {
             use portable::int8;
-            Kernels { single: table!(int8, 1; 1 2), wide: (&[], 1), one: (int8::<1, 1>, 1) }
+            Kernels {
+                single: table!(int8, 1; 1 2),
+                wide: (&[], 1),
+                one: (int8::<1, 1>, 1),
+                unpacked: &[],
+            }
         }
     }
 }
@@ -251,7 +385,12 @@ pub(super) fn int4_kernels(dot: IntegerDot) -> Kernels {
         IntegerDot::Maddubs => x86::INT4_AVX2,
         _ => {
             use portable::int4;
-            Kernels { single: table!(int4, 1; 1 2), wide: (&[], 1), one: (int4::<1, 1>, 1) }
+            Kernels {
+                single: table!(int4, 1; 1 2),
+                wide: (&[], 1),
+                one: (int4::<1, 1>, 1),
+                unpacked: &[],
+            }
         }
     }
 }
@@ -265,7 +404,12 @@ pub(super) fn bf16_kernels(level: Level) -> Kernels {
         Level::Avx2 => x86::BF16_AVX2,
         _ => {
             use portable_floats::bf16;
-            Kernels { single: table!(bf16, 4; 1 2), wide: (&[], 1), one: (bf16::<1, 4>, 1) }
+            Kernels {
+                single: table!(bf16, 4; 1 2),
+                wide: (&[], 1),
+                one: (bf16::<1, 4>, 1),
+                unpacked: &[],
+            }
         }
     }
 }
@@ -274,10 +418,11 @@ pub(super) fn bf16_kernels(level: Level) -> Kernels {
 /// panel takes two: tiles of many rows are one panel wide, a single row takes several.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::dot::{Avx2, Avx512Vnni, AvxVnni};
+    use super::super::dot::{Avx2, Avx2Quads, Avx512Vnni, AvxVnni};
     use super::*;
 
-    compiled!(maddubs, Avx2, [int8 int4], "avx2,fma,f16c");
+    compiled!(maddubs, Avx2, [int8 int4 int4_unpacked], "avx2,fma,f16c");
+    compiled!(quads, Avx2Quads, [int8_quads], "avx2,fma,f16c");
     compiled!(avx_vnni, AvxVnni, [int8 int4], "avx2,fma,f16c,avxvnni");
     compiled!(
         avx512,
@@ -295,11 +440,30 @@ mod x86 {
 
     pub(super) const INT8_AVX2: Kernels = {
         use maddubs::int8;
-        Kernels { single: table!(int8, 2; 1 2 3 4), wide: (&[], 1), one: (int8::<1, 8>, 4) }
+        Kernels {
+            single: table!(int8, 2; 1 2 3 4),
+            wide: (&[], 1),
+            one: (int8::<1, 8>, 4),
+            unpacked: &[],
+        }
+    };
+    pub(super) const INT8_QUADS: Kernels = {
+        use quads::int8_quads;
+        Kernels {
+            single: table!(int8_quads, 2; 1 2 3 4),
+            wide: (&[], 1),
+            one: (int8_quads::<1, 2>, 1),
+            unpacked: &[],
+        }
     };
     pub(super) const INT8_AVX_VNNI: Kernels = {
         use avx_vnni::int8;
-        Kernels { single: table!(int8, 2; 1 2 3 4 5 6), wide: (&[], 1), one: (int8::<1, 8>, 4) }
+        Kernels {
+            single: table!(int8, 2; 1 2 3 4 5 6),
+            wide: (&[], 1),
+            one: (int8::<1, 8>, 4),
+            unpacked: &[],
+        }
     };
     pub(super) const INT8_AVX512: Kernels = {
         use avx512::int8;
@@ -307,15 +471,22 @@ mod x86 {
             single: table!(int8, 1; 1 2 3 4 5 6),
             wide: (table!(int8, 4; 2 3 4 5 6), 4),
             one: (int8::<1, 4>, 4),
+            unpacked: &[],
         }
     };
     pub(super) const INT4_AVX2: Kernels = {
-        use maddubs::int4;
-        Kernels { single: table!(int4, 2; 1 2), wide: (&[], 1), one: (int4::<1, 2>, 1) }
+        use maddubs::{int4, int4_unpacked};
+        Kernels {
+            single: table!(int4, 2; 1 2 3),
+            wide: (&[], 1),
+            one: (int4::<1, 2>, 1),
+            unpacked: table!(int4_unpacked, 2; 1 2 3),
+        }
     };
     pub(super) const INT4_AVX_VNNI: Kernels = {
         use avx_vnni::int4;
-        Kernels { single: table!(int4, 2; 1 2), wide: (&[], 1), one: (int4::<1, 2>, 1) }
+        let one = (int4::<1, 2> as Kernel, 1);
+        Kernels { single: table!(int4, 2; 1 2), wide: (&[], 1), one, unpacked: &[] }
     };
     pub(super) const INT4_AVX512: Kernels = {
         use avx512::int4;
@@ -323,11 +494,17 @@ mod x86 {
             single: table!(int4, 1; 1 2 3 4 5 6),
             wide: (table!(int4, 2; 2 3 4 5 6), 2),
             one: (int4::<1, 4>, 4),
+            unpacked: &[],
         }
     };
     pub(super) const BF16_AVX2: Kernels = {
         use avx2_floats::bf16;
-        Kernels { single: table!(bf16, 2; 1 2 3 4 5 6), wide: (&[], 1), one: (bf16::<1, 8>, 4) }
+        Kernels {
+            single: table!(bf16, 2; 1 2 3 4 5 6),
+            wide: (&[], 1),
+            one: (bf16::<1, 8>, 4),
+            unpacked: &[],
+        }
     };
     pub(super) const BF16_AVX512: Kernels = {
         use avx512_floats::bf16;
@@ -335,6 +512,7 @@ mod x86 {
             single: table!(bf16, 1; 1 2 3 4 5 6),
             wide: (table!(bf16, 4; 2 3 4 5 6), 4),
             one: (bf16::<1, 4>, 4),
+            unpacked: &[],
         }
     };
 }

@@ -1,6 +1,7 @@
 //! Quantised products against naive references, on every instruction set.
 
 use super::half::{bf16_to_f32, f16_to_f32};
+use super::headroom::Headroom;
 use super::*;
 use crate::rng::Stream;
 
@@ -112,6 +113,108 @@ fn the_extremes_of_the_bytes_do_not_overflow() {
             }
         }
     }
+}
+
+/// An int8 matrix of these rows of weights, with scales of 1.
+fn of_integers(rows: &[Vec<i8>]) -> QuantizedMatrix {
+    let (o, i) = (rows.len(), rows[0].len());
+    let mut weights = vec![0; Format::Int8.weight_bytes(o, i)];
+    for (row, w) in rows.iter().enumerate() {
+        for (k, w) in w.iter().enumerate() {
+            let four = row / PANEL * i.div_ceil(4) + k / 4;
+            weights[4 * (four * PANEL + row % PANEL) + k % 4] = *w as u8;
+        }
+    }
+    let scales = 1.0_f32.to_le_bytes().repeat(o);
+    QuantizedMatrix::from_parts(Format::Int8, (o, i), &weights, &scales).unwrap()
+}
+
+/// Checks every instruction set against sums of 64 bits. Rows whose largest activation is 127 are
+/// their own bytes.
+fn assert_exact(rows: &[Vec<i8>], activations: &[Vec<i8>]) {
+    let w = of_integers(rows);
+    let a: Vec<f32> = activations.concat().into_iter().map(f32::from).collect();
+    for dot in IntegerDot::available() {
+        let c = product(&w, dot, &a);
+        for (r, x) in activations.iter().enumerate() {
+            for (j, w) in rows.iter().enumerate() {
+                let products = x.iter().zip(w).map(|(x, w)| i64::from(*x) * i64::from(*w));
+                assert_eq!(c[r * rows.len() + j], products.sum::<i64>() as f32, "{dot:?} {r} {j}");
+            }
+        }
+    }
+}
+
+/// Rows of the extreme activations, in all patterns of signs of eight.
+fn extreme_activations(i: usize) -> Vec<Vec<i8>> {
+    let sign = |pattern: usize, k: usize| if pattern >> (k % 8) & 1 == 1 { -127 } else { 127 };
+    (0..256).map(|pattern| (0..i).map(|k| sign(pattern, k)).collect()).collect()
+}
+
+#[test]
+fn quads_at_their_limit_do_not_overflow_and_those_beyond_it_are_exact_too() {
+    let quads: [[i8; 4]; 9] = [
+        [127, 1, 0, 0],
+        [32, 32, 32, 32],
+        [64, 0, 64, 0],
+        [0, 1, 0, 127],
+        [-127, -1, 0, 0],
+        [-32, -32, -32, -32],
+        [-128, 0, 0, 0],
+        [100, -100, 28, -28],
+        [-1, 127, -127, 1],
+    ];
+    for (more, expected) in [(0, Headroom::Quads), (1, Headroom::None)] {
+        // One quad of one channel is `more` beyond the limit.
+        let rows: Vec<Vec<i8>> = (0..19)
+            .map(|row| {
+                let mut w = vec![0_i8; 44];
+                for (k, w) in w.iter_mut().enumerate() {
+                    let place = k / 4 % 2 * 2 + k % 2;
+                    *w = quads[(row + headroom::quad(k)) % quads.len()][place];
+                }
+                let first = (0..44).find(|k| row == 7 && w[*k] == 32);
+                first.into_iter().for_each(|k| w[k] += more);
+                w
+            })
+            .collect();
+        assert_eq!(of_integers(&rows).headroom, expected);
+        assert_exact(&rows, &extreme_activations(44));
+    }
+}
+
+#[test]
+fn any_bytes_are_multiplied_exactly() {
+    let mut rng = Stream::new(3, 1);
+    let mut byte = |low: i32| (rng.below((128 - low) as usize) as i32 + low) as i8;
+    let rows: Vec<Vec<i8>> = (0..40).map(|_| (0..70).map(|_| byte(-128)).collect()).collect();
+    let mut activations: Vec<Vec<i8>> =
+        (0..9).map(|_| (0..70).map(|_| byte(-127)).collect()).collect();
+    activations.iter_mut().for_each(|row| row[3] = 127);
+    assert_eq!(of_integers(&rows).headroom, Headroom::None);
+    assert_exact(&rows, &activations);
+}
+
+#[test]
+fn quantised_weights_have_headroom_whatever_their_distribution() {
+    let i = 203;
+    let equal = vec![0.7; i];
+    let rising: Vec<f32> = (0..i).map(|k| k as f32).collect();
+    let outlier: Vec<f32> = (0..i).map(|k| if k == 77 { -50.0 } else { 0.01 }).collect();
+    for row in [equal, rising, outlier, random(i, 5)] {
+        let w = QuantizedMatrix::quantize(Format::Int8, &row, (1, i)).unwrap();
+        assert_eq!(w.headroom, Headroom::Quads);
+        let scale = w.channel_scales[0];
+        let near = |(got, want): (&f32, &f32)| (got - want).abs() <= 0.5001 * scale;
+        assert!(dequantized(&w).iter().zip(&row).all(near), "{scale}");
+        // Four equal weights are the worst there is.
+        let largest = row.iter().fold(0.0_f32, |m, w| m.max(w.abs()));
+        assert!(scale <= 1.01 * largest / 32.0);
+    }
+    // An outlier that stands alone costs nothing.
+    let outlier: Vec<f32> = (0..i).map(|k| if k == 77 { -50.0 } else { 0.01 }).collect();
+    let w = QuantizedMatrix::quantize(Format::Int8, &outlier, (1, i)).unwrap();
+    assert_eq!(w.channel_scales[0], 50.0 / 127.0);
 }
 
 #[test]
