@@ -57,15 +57,12 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// A copy of some bytes.
-    pub(crate) fn copy_of(bytes: &[u8]) -> Self {
-        let (block, offset) = place(bytes.len());
-        // SAFETY: `place` gave this part of the block to nobody else.
-        unsafe {
-            let to = block.start.as_ptr().add(offset);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-        }
-        Self { block, offset, len: bytes.len() }
+    /// `len` bytes, which `fill` writes.
+    pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        let (block, offset) = place(len);
+        // SAFETY: `place` gave this part of the block to nobody else; mapped memory is zeros.
+        fill(unsafe { std::slice::from_raw_parts_mut(block.start.as_ptr().add(offset), len) });
+        Self { block, offset, len }
     }
 }
 
@@ -107,7 +104,7 @@ mod tests {
             let parts: Vec<(Bytes, Vec<u8>)> = (0..3 * lens.len())
                 .map(|i| {
                     let bytes: Vec<u8> = content(i, lens[i % lens.len()]).collect();
-                    (Bytes::copy_of(&bytes), bytes)
+                    (Bytes::filled(bytes.len(), |to| to.copy_from_slice(&bytes)), bytes)
                 })
                 .collect();
             for (part, bytes) in &parts {

@@ -138,13 +138,14 @@ impl<'a> Weights<'a> {
             };
             let (weights, scales) = dtypes(packed.format);
             let stored = tensor(PACKED)?;
-            let weights = stored.bytes_of(weights)?;
+            stored.check_dtype(weights)?;
             let scales = match scales {
                 Some(dtype) => tensor(SCALES)?.bytes_of(dtype)?,
                 None => Vec::new(),
             };
             let shape = (spec.shape.dim(0), spec.shape.dim(1));
-            let matrix = QuantizedMatrix::from_parts(packed.format, shape, &weights, &scales);
+            let weights = (stored.bytes(), |to: &mut [u8]| stored.take_bytes(to));
+            let matrix = QuantizedMatrix::from_reader(packed.format, shape, weights, &scales);
             let matrix = matrix.map_err(|source| {
                 let tensor = spec.name.clone();
                 stored.error(ModelError::NotPacked { tensor, source })

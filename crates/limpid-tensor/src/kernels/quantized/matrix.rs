@@ -172,13 +172,28 @@ impl QuantizedMatrix {
     /// number of at least 0.
     pub fn from_parts(
         format: Format,
-        (rows, cols): (usize, usize),
+        shape: (usize, usize),
         weights: &[u8],
+        scales: &[u8],
+    ) -> Result<Self, QuantizeError> {
+        let fill = |to: &mut [u8]| to.copy_from_slice(weights);
+        Self::from_reader(format, shape, (weights.len(), fill), scales)
+    }
+
+    /// The same with a number of packed bytes that are written where they stay, without a copy
+    /// between.
+    ///
+    /// # Errors
+    /// Those of [`QuantizedMatrix::from_parts`].
+    pub fn from_reader(
+        format: Format,
+        (rows, cols): (usize, usize),
+        (len, fill): (usize, impl FnOnce(&mut [u8])),
         scales: &[u8],
     ) -> Result<Self, QuantizeError> {
         check_shape(format, cols)?;
         let lengths = [
-            ("weights", weights.len(), format.weight_bytes(rows, cols)),
+            ("weights", len, format.weight_bytes(rows, cols)),
             ("scales", scales.len(), format.scale_bytes(rows, cols)),
         ];
         for (part, found, expected) in lengths {
@@ -190,7 +205,7 @@ impl QuantizedMatrix {
             format,
             rows,
             cols,
-            weights: Bytes::copy_of(weights),
+            weights: Bytes::filled(len, fill),
             headroom: Headroom::None,
             channel_scales: Vec::new(),
             group_scales: Vec::new(),
