@@ -64,6 +64,21 @@ impl Bytes {
         fill(unsafe { std::slice::from_raw_parts_mut(block.start.as_ptr().add(offset), len) });
         Self { block, offset, len }
     }
+
+    /// `len` f32, which `fill` writes; [`Bytes::floats`] reads them.
+    pub(crate) fn filled_with_floats(len: usize, fill: impl FnOnce(&mut [f32])) -> Self {
+        Self::filled(size_of::<f32>() * len, |bytes| {
+            // SAFETY: the bytes are initialized, any of them are f32, and they start on a line.
+            fill(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) });
+        })
+    }
+
+    /// The same bytes as f32; what does not fill one is left out.
+    pub(crate) fn floats(&self) -> &[f32] {
+        let len = self.len / size_of::<f32>();
+        // SAFETY: as for writing.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), len) }
+    }
 }
 
 impl Deref for Bytes {
@@ -95,6 +110,13 @@ fn place(len: usize) -> (Arc<Block>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_read_as_they_were_written() {
+        let numbers: Vec<f32> = (0..1000).map(|i| i as f32 / 7.0).collect();
+        let bytes = Bytes::filled_with_floats(1000, |to| to.copy_from_slice(&numbers));
+        assert_eq!(bytes.floats(), numbers);
+    }
 
     #[test]
     fn parts_keep_what_was_written_and_do_not_overlap() {
