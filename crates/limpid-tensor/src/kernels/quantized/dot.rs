@@ -11,7 +11,7 @@
 //! | `Plain` | none in particular | 32-bit integers |
 //!
 //! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. int8 weights get the
-//! activations plus 128, and 128 times the sum of the column's weights is subtracted at the end.
+//! activations plus 128, and sums start with −128 times the sum of the column's weights.
 //! int4 weights are stored plus 8, and 8 times the sum of the activations is subtracted.
 //!
 //! 16 bits end at 32,767. Activations plus 128 are at most 255: where four weights that meet in a
@@ -129,8 +129,13 @@ pub(super) trait Dot: Copy {
     unsafe fn plus_int4(group: Self::Group, a: Self::Activations, w: Self::Int4) -> Self::Group;
     /// self + group.
     unsafe fn plus_group(self, group: Self::Group) -> Self;
-    /// to = (self − shift) · (row · scale), as f32.
-    unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32);
+    /// What a sum of int8 products starts with: −128 times the sum of the weights, if activations
+    /// have the offset, otherwise 0.
+    unsafe fn start(weights: *const i16) -> Self;
+    /// Reads scales, which are f16.
+    unsafe fn scales(at: *const u16) -> Self::Floats;
+    /// sums + (self · scale) · row, rounded three times.
+    unsafe fn add_int8(self, scale: Self::Floats, row: f32, sums: Self::Floats) -> Self::Floats;
     /// Zeros.
     unsafe fn zeros() -> Self::Floats;
     /// sums + self · scale, rounded twice; `scale` are f16.
@@ -224,11 +229,17 @@ impl Dot for Portable {
         Self(std::array::from_fn(|j| self.0[j] + group.0[j]))
     }
     #[inline(always)]
-    unsafe fn scale(self, _: *const i32, scale: *const f32, row: f32, to: *mut f32) {
-        for (j, sum) in self.0.into_iter().enumerate() {
-            // SAFETY: the caller promises 16 scales and results.
-            unsafe { *to.add(j) = sum as f32 * (row * *scale.add(j)) };
-        }
+    unsafe fn start(_: *const i16) -> Self {
+        Self([0; 16])
+    }
+    #[inline(always)]
+    unsafe fn scales(at: *const u16) -> [f32; 16] {
+        // SAFETY: the caller promises 16 scales.
+        std::array::from_fn(|j| f16_to_f32(unsafe { at.add(j).read_unaligned() }))
+    }
+    #[inline(always)]
+    unsafe fn add_int8(self, scale: [f32; 16], row: f32, sums: [f32; 16]) -> [f32; 16] {
+        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale[j] * row)
     }
     #[inline(always)]
     unsafe fn zeros() -> [f32; 16] {
@@ -237,8 +248,8 @@ impl Dot for Portable {
     #[inline(always)]
     unsafe fn add_scaled(self, scale: *const u16, sums: [f32; 16]) -> [f32; 16] {
         // SAFETY: the caller promises 16 scales.
-        let scale = |j: usize| f16_to_f32(unsafe { scale.add(j).read_unaligned() });
-        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale(j))
+        let scale = unsafe { Self::scales(scale) };
+        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale[j])
     }
     #[inline(always)]
     unsafe fn store(sums: [f32; 16], row: f32, to: *mut f32) {
@@ -253,7 +264,7 @@ impl Dot for Portable {
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_dot {
     ($lanes:literal $ints:ty, $floats:ty; $splat:ident $load:ident $and:ident $shift:ident
-     $subtract:ident $convert:ident $splat_f32:ident $load_f32:ident $store_f32:ident
+     $subtract:ident $left:ident $widen:ident $convert:ident $splat_f32:ident $store_f32:ident
      $multiply:ident $add:ident $half:ident $load_half:ident) => {
         const LANES: usize = $lanes;
         type Int4 = $ints;
@@ -284,13 +295,26 @@ macro_rules! x86_dot {
             unsafe { $load(at.cast()) }
         }
         #[inline(always)]
-        unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32) {
-            // SAFETY: the caller promises the instruction set and a register of each.
+        unsafe fn start(weights: *const i16) -> Self {
+            // SAFETY: the caller promises the instruction set and a register of sums.
+            Self(unsafe {
+                match Self::SHIFTED {
+                    true => $subtract($splat(0), $left::<7>($widen($load_half(weights.cast())))),
+                    false => $splat(0),
+                }
+            })
+        }
+        #[inline(always)]
+        unsafe fn scales(at: *const u16) -> $floats {
+            // SAFETY: the caller promises the instruction set and a register of scales.
+            unsafe { $half($load_half(at.cast())) }
+        }
+        #[inline(always)]
+        unsafe fn add_int8(self, scale: $floats, row: f32, sums: $floats) -> $floats {
+            // SAFETY: the caller promises the instruction set.
             unsafe {
-                let sum =
-                    if Self::SHIFTED { $subtract(self.0, $load(shift.cast())) } else { self.0 };
-                let scale = $multiply($splat_f32(row), $load_f32(scale));
-                $store_f32(to, $multiply($convert(sum), scale));
+                let scaled = $multiply($convert(self.0), scale);
+                $add(sums, $multiply(scaled, $splat_f32(row)))
             }
         }
         #[inline(always)]
@@ -301,10 +325,7 @@ macro_rules! x86_dot {
         #[inline(always)]
         unsafe fn add_scaled(self, scale: *const u16, sums: $floats) -> $floats {
             // SAFETY: the caller promises the instruction set and a register of scales.
-            unsafe {
-                let scale = $half($load_half(scale.cast()));
-                $add(sums, $multiply($convert(self.0), scale))
-            }
+            unsafe { $add(sums, $multiply($convert(self.0), Self::scales(scale))) }
         }
         #[inline(always)]
         unsafe fn store(sums: $floats, row: f32, to: *mut f32) {
@@ -319,9 +340,9 @@ macro_rules! x86_dot {
 macro_rules! avx2_dot {
     () => {
         x86_dot!(8 __m256i, __m256; _mm256_set1_epi32 _mm256_loadu_si256 _mm256_and_si256
-            _mm256_srli_epi16 _mm256_sub_epi32 _mm256_cvtepi32_ps
-            _mm256_set1_ps _mm256_loadu_ps
-            _mm256_storeu_ps _mm256_mul_ps _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
+            _mm256_srli_epi16 _mm256_sub_epi32 _mm256_slli_epi32 _mm256_cvtepi16_epi32
+            _mm256_cvtepi32_ps _mm256_set1_ps _mm256_storeu_ps _mm256_mul_ps
+            _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
     };
 }
 
@@ -497,9 +518,9 @@ mod x86 {
     impl Dot for Avx512Vnni {
         type Int8 = __m512i;
         x86_dot!(16 __m512i, __m512; _mm512_set1_epi32 _mm512_loadu_si512 _mm512_and_si512
-            _mm512_srli_epi16 _mm512_sub_epi32 _mm512_cvtepi32_ps
-            _mm512_set1_ps _mm512_loadu_ps
-            _mm512_storeu_ps _mm512_mul_ps _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
+            _mm512_srli_epi16 _mm512_sub_epi32 _mm512_slli_epi32 _mm512_cvtepi16_epi32
+            _mm512_cvtepi32_ps _mm512_set1_ps _mm512_storeu_ps _mm512_mul_ps
+            _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
         vnni_int4!(_mm512_add_epi32 _mm512_dpbusd_epi32);
 
         #[inline(always)]

@@ -1,8 +1,8 @@
 //! What products of int8 weights need to know of them, found once per matrix: the sums of their
-//! columns, and whether four products fit 16 bits.
+//! groups, and whether four products fit 16 bits.
 
-use super::PANEL;
 use super::matrix::Format;
+use super::{INT8_GROUP, PANEL};
 use crate::simd::vectorized;
 use crate::team;
 use std::sync::Mutex;
@@ -30,14 +30,18 @@ pub(super) fn quad(k: usize) -> usize {
 /// A four of every channel of a panel.
 type Line = [u8; 4 * PANEL];
 
-/// 128 times the sum of each channel's weights, of whole panels.
-pub(super) fn shifts(weights: &[u8], cols: usize) -> Vec<i32> {
+/// The sum of the weights of each group, by panel, group and channel: at most 64·128.
+pub(super) fn group_sums(weights: &[u8], cols: usize) -> Vec<i16> {
     let panels = weights.chunks_exact(Format::Int8.panel_bytes(cols).max(1));
-    panels.flat_map(|panel| panel_sums(panel.as_chunks().0)).map(|sum| 128 * sum).collect()
+    let groups = panels.flat_map(|panel| {
+        let (lines, _) = panel.as_chunks::<{ 4 * PANEL }>();
+        lines.chunks(INT8_GROUP / 4)
+    });
+    groups.flat_map(sums_of_a_group).map(|sum| sum as i16).collect()
 }
 
 vectorized! {
-    fn panel_sums(lines: &[Line]) -> [i32; PANEL] {
+    fn sums_of_a_group(lines: &[Line]) -> [i32; PANEL] {
         let mut bytes = [0_i32; 4 * PANEL];
         for line in lines {
             for (sum, byte) in bytes.iter_mut().zip(line) {

@@ -1,19 +1,20 @@
 //! Micro-kernels: a tile of rows and panels, with its sums in registers during the loop over k.
 //!
-//! Each of the three bodies is compiled for every instruction set and tile size. The sums of int8
-//! are integers. Those of int4 are integers within a group of 32 and are added up group by group,
-//! rounded after the multiplication and after the addition. Those of bf16 are one chain of
+//! Each of the bodies is compiled for every instruction set and tile size. The sums of int8 and
+//! int4 are integers within a group of 64 or 32 and are added up group by group, rounded after each
+//! multiplication and addition. Those of bf16 are one chain of
 //! multiply-adds that follows k, fused where the instruction set has it.
 
 #[cfg(target_arch = "x86_64")]
 use super::dot::Quads;
 use super::dot::{Dot, IntegerDot, Portable, prefetch};
 use super::headroom::Headroom;
-use super::{GROUP, PANEL};
+use super::{GROUP, INT8_GROUP, PANEL};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::matmul::vector::{Avx2 as Avx2Floats, Avx512 as Avx512Floats};
 use crate::kernels::matmul::vector::{Portable as PortableFloats, Vector};
 use crate::simd::{Level, vectorized};
+use std::ops::Range;
 
 /// One call of a micro-kernel. The pointers of a panel are those of its first column.
 #[derive(Clone, Copy)]
@@ -23,17 +24,18 @@ pub(super) struct Tile {
     /// Bytes of int8 and int4, f32 of bf16: rows `a_stride` bytes apart.
     pub(super) a: *const u8,
     pub(super) a_stride: usize,
-    /// Scales of the rows of a, for int8 and int4.
+    /// Scales of the rows of a, for int8 and int4: rows `a_groups` apart.
     pub(super) a_scales: *const f32,
+    pub(super) a_groups: usize,
     /// −8 times the sum of the activations of each group, rows `depth` apart, for int4.
     pub(super) a_sums: *const i32,
     /// Panels `panel_bytes` apart.
     pub(super) w: *const u8,
     pub(super) panel_bytes: usize,
-    /// f32 of the columns (int8), or f16 of the groups' columns (int4).
-    pub(super) scales: *const u8,
-    /// 128 times the sums of the columns, for int8.
-    pub(super) shifts: *const i32,
+    /// Of the groups' columns, f16.
+    pub(super) scales: *const u16,
+    /// The sums of the groups' columns, for int8.
+    pub(super) sums: *const i16,
     /// Whole panels are written.
     pub(super) c: *mut f32,
     pub(super) c_stride: usize,
@@ -62,25 +64,58 @@ unsafe fn int8<D: Dot, const R: usize, const N: usize>(t: &Tile) {
     // SAFETY: every address lies in what the caller promised: fours below `depth` of R rows of a
     // and of N registers of panels.
     unsafe {
-        let mut sums = [[D::splat(0); N]; R];
-        for four in 0..t.depth {
-            let w: [D::Int8; N] = std::array::from_fn(|v| {
+        int8_groups::<D, R, N>(t, |sums, fours| {
+            for four in fours {
+                let w: [D::Int8; N] = std::array::from_fn(|v| {
+                    let (panel, col) = place(v, D::LANES);
+                    D::int8(t.w.add(panel * t.panel_bytes + 4 * (four * PANEL + col)))
+                });
+                for r in 0..R {
+                    let a = D::activations(t.a.add(r * t.a_stride + 4 * four));
+                    for v in 0..N {
+                        sums[r][v] = sums[r][v].plus_int8(a, w[v]);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Fours of a group of int8.
+const FOURS: usize = INT8_GROUP / 4;
+
+/// int8 with `add`, which adds the products of some fours to sums.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // r and v count registers
+unsafe fn int8_groups<D: Dot, const R: usize, const N: usize>(
+    t: &Tile,
+    add: impl Fn(&mut [[D; N]; R], Range<usize>),
+) {
+    // SAFETY: every address lies in what the caller promised: groups of R rows of a and of N
+    // registers of panels.
+    unsafe {
+        let mut totals = [[D::zeros(); N]; R];
+        for group in 0..t.a_groups {
+            let at: [usize; N] = std::array::from_fn(|v| {
                 let (panel, col) = place(v, D::LANES);
-                D::int8(t.w.add(panel * t.panel_bytes + 4 * (four * PANEL + col)))
+                (panel * t.a_groups + group) * PANEL + col
             });
+            let mut sums = [std::array::from_fn(|v| D::start(t.sums.add(at[v]))); R];
+            add(&mut sums, group * FOURS..t.depth.min((group + 1) * FOURS));
+            let scales: [D::Floats; N] = std::array::from_fn(|v| D::scales(t.scales.add(at[v])));
             for r in 0..R {
-                let a = D::activations(t.a.add(r * t.a_stride + 4 * four));
+                let row = *t.a_scales.add(r * t.a_groups + group);
                 for v in 0..N {
-                    sums[r][v] = sums[r][v].plus_int8(a, w[v]);
+                    totals[r][v] = sums[r][v].add_int8(scales[v], row, totals[r][v]);
                 }
             }
         }
         for r in 0..R {
-            let row = *t.a_scales.add(r);
             for v in 0..N {
-                let at = v * D::LANES;
-                let (shift, scale) = (t.shifts.add(at), t.scales.cast::<f32>().add(at));
-                sums[r][v].scale(shift, scale, row, t.c.add(r * t.c_stride + at));
+                D::store(totals[r][v], 1.0, t.c.add(r * t.c_stride + v * D::LANES));
             }
         }
     }
@@ -102,37 +137,32 @@ unsafe fn int8_quads<D: Quads, const R: usize, const N: usize>(t: &Tile) {
             D::int8(t.w.add(panel * t.panel_bytes + 4 * (four * PANEL + col)))
         };
         let a_at = |four: usize, r: usize| D::activations(t.a.add(r * t.a_stride + 4 * four));
-        let mut sums = [[D::splat(0); N]; R];
-        for four in (0..t.depth - t.depth % 2).step_by(2) {
-            if R == 1 {
-                // Few rows wait for memory.
-                let ahead = t.w.wrapping_add(4 * PANEL * four + AHEAD);
-                prefetch(ahead);
-                prefetch(ahead.wrapping_add(64));
-            }
-            let w: [_; N] = std::array::from_fn(|v| [w_at(four, v), w_at(four + 1, v)]);
-            for r in 0..R {
-                let a = [a_at(four, r), a_at(four + 1, r)];
-                for v in 0..N {
-                    sums[r][v] = sums[r][v].plus_quads(a, w[v]);
+        int8_groups::<D, R, N>(t, |sums, fours| {
+            let pairs = fours.start..fours.end - fours.len() % 2;
+            for four in pairs.step_by(2) {
+                if R == 1 {
+                    // Few rows wait for memory.
+                    let ahead = t.w.wrapping_add(4 * PANEL * four + AHEAD);
+                    prefetch(ahead);
+                    prefetch(ahead.wrapping_add(64));
+                }
+                let w: [_; N] = std::array::from_fn(|v| [w_at(four, v), w_at(four + 1, v)]);
+                for r in 0..R {
+                    let a = [a_at(four, r), a_at(four + 1, r)];
+                    for v in 0..N {
+                        sums[r][v] = sums[r][v].plus_quads(a, w[v]);
+                    }
                 }
             }
-        }
-        if t.depth % 2 == 1 {
-            for r in 0..R {
-                for v in 0..N {
-                    sums[r][v] = sums[r][v].plus_int8(a_at(t.depth - 1, r), w_at(t.depth - 1, v));
+            if fours.len() % 2 == 1 {
+                let last = fours.end - 1;
+                for r in 0..R {
+                    for v in 0..N {
+                        sums[r][v] = sums[r][v].plus_int8(a_at(last, r), w_at(last, v));
+                    }
                 }
             }
-        }
-        for r in 0..R {
-            let row = *t.a_scales.add(r);
-            for v in 0..N {
-                let at = v * D::LANES;
-                let (shift, scale) = (t.shifts.add(at), t.scales.cast::<f32>().add(at));
-                sums[r][v].scale(shift, scale, row, t.c.add(r * t.c_stride + at));
-            }
-        }
+        });
     }
 }
 
@@ -230,7 +260,7 @@ unsafe fn int4_groups<D: Dot, const R: usize, const N: usize>(
             for v in 0..N {
                 let (panel, col) = place(v, D::LANES);
                 let scale = (panel * t.depth + group) * PANEL + col;
-                let scale = t.scales.cast::<u16>().add(scale);
+                let scale = t.scales.add(scale);
                 for r in 0..R {
                     let start = D::splat(*t.a_sums.add(r * t.depth + group));
                     let sum = start.plus_group(sums[r][v]);

@@ -1,10 +1,12 @@
 //! Products with quantised weights: c = a·Wᵀ, where W (o, i) is packed as int8, int4 or bf16.
 //!
 //! ```text
-//! int8   c[r][j] = (Σ_k q[r][k] · w[j][k]) · (s[r] · t[j])          q: a as bytes, s: its scales
+//! int8   c[r][j] = Σ_groups (Σ_k q[r][k] · w[j][k]) · t[group][j] · s[r][group]
 //! int4   c[r][j] = (Σ_groups (Σ_k q[r][k] · w[j][k]) · t[group][j]) · s[r]
 //! bf16   c[r][j] = Σ_k a[r][k] · w[j][k]
 //! ```
+//!
+//! q is a as bytes and s their scales; groups are 64 k's of int8 and 32 of int4.
 //!
 //! ```
 //! use limpid_tensor::kernels::matmul::{Mat, MatMut};
@@ -49,6 +51,8 @@ use std::ops::Range;
 pub const PANEL: usize = 16;
 /// Inputs that share a scale in int4.
 pub const GROUP: usize = 32;
+/// Inputs that share a scale in int8, weights and activations.
+pub const INT8_GROUP: usize = 64;
 
 impl QuantizedMatrix {
     /// c = a·Wᵀ on the team, a (m, i), c (m, o). The epilogue `finish(row, first_column, part)` is
@@ -105,13 +109,15 @@ impl QuantizedMatrix {
         };
         match self.format {
             Format::Int8 => {
-                with_quantized_rows(a, dot.offset(self.headroom), 4, Sums::None, product)
+                let offset = dot.offset(self.headroom);
+                with_quantized_rows(a, offset, (4, INT8_GROUP), Sums::None, product)
             }
-            Format::Int4 => with_quantized_rows(a, 0, GROUP, Sums::Groups, product),
+            Format::Int4 => with_quantized_rows(a, 0, (GROUP, i), Sums::Groups, product),
             Format::Bf16 => product(Rows {
                 bytes: a.start().cast(),
                 stride: 4 * a.contiguous_rows().expect("checked above"),
                 scales: std::ptr::null(),
+                groups: 0,
                 sums: std::ptr::null(),
             }),
         }
@@ -246,25 +252,23 @@ impl Product<'_> {
     fn tile(&self, row: usize, panel: usize, (c, c_stride): (*mut f32, usize)) -> Tile {
         let panel_bytes = self.w.format.panel_bytes(self.w.cols);
         let integers = self.w.format != Format::Bf16;
-        let scale_bytes = match self.w.format {
-            Format::Int8 => self.w.channel_scales[panel * PANEL..].as_ptr().cast(),
-            Format::Int4 => self.w.group_scales[panel * self.depth * PANEL..].as_ptr().cast(),
-            Format::Bf16 => std::ptr::null(),
-        };
-        let shifts = match self.w.format {
-            Format::Int8 => self.w.shifts[panel * PANEL..].as_ptr(),
-            Format::Int4 | Format::Bf16 => std::ptr::null(),
+        let first = panel * self.w.format.groups(self.w.cols) * PANEL;
+        let (scales, sums) = match self.w.format {
+            Format::Int8 => (self.w.scales[first..].as_ptr(), self.w.sums[first..].as_ptr()),
+            Format::Int4 => (self.w.scales[first..].as_ptr(), std::ptr::null()),
+            Format::Bf16 => (std::ptr::null(), std::ptr::null()),
         };
         Tile {
             depth: self.depth,
             a: self.rows.bytes.wrapping_add(row * self.rows.stride),
             a_stride: self.rows.stride,
-            a_scales: self.rows.scales.wrapping_add(if integers { row } else { 0 }),
+            a_scales: self.rows.scales.wrapping_add(row * self.rows.groups),
+            a_groups: self.rows.groups,
             a_sums: self.rows.sums.wrapping_add(if integers { row * self.depth } else { 0 }),
             w: self.w.weights()[panel * panel_bytes..].as_ptr(),
             panel_bytes,
-            scales: scale_bytes,
-            shifts,
+            scales,
+            sums,
             c,
             c_stride,
         }
