@@ -59,7 +59,7 @@ impl QuantizedMatrix {
     /// called for each finished part of a row of c: every element is in exactly one part.
     ///
     /// # Panics
-    /// If the shapes do not fit, naming all three.
+    /// If the shapes do not fit, naming all three, or there are no inputs.
     #[track_caller]
     pub fn product_on_team(
         &self,
@@ -93,6 +93,7 @@ impl QuantizedMatrix {
             c.shape().1
         );
         assert!(dot == IntegerDot::current() || IntegerDot::available().contains(&dot));
+        assert!(i > 0, "product: a matrix without inputs");
         if a.rows() == 0 || o == 0 {
             return;
         }
