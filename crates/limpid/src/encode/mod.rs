@@ -90,6 +90,25 @@ impl TextEncoder<'_> {
         self.limits().tokenize(self.tokenizer, self.truncation, index, text, second)
     }
 
+    /// The same of many texts, shared out between the cores.
+    /// # Errors
+    /// That of the first text that cannot be used.
+    fn tokenize_all(&self, texts: &[String]) -> Result<Vec<EncodedText>> {
+        const CHUNK: usize = 32;
+        let done = Mutex::new(Vec::new());
+        team::run(texts.len().div_ceil(CHUNK), |chunk| {
+            let first = chunk * CHUNK;
+            let texts = texts[first..].iter().take(CHUNK).enumerate();
+            let found: Result<Vec<_>> =
+                texts.map(|(i, text)| self.tokenize(first + i, text, None)).collect();
+            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((chunk, found));
+        });
+        let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        done.sort_by_key(|(chunk, _)| *chunk);
+        let chunks: Result<Vec<_>> = done.into_iter().map(|(_, found)| found).collect();
+        Ok(chunks?.into_iter().flatten().collect())
+    }
+
     /// Checks that the model can read the tokens of text `index`, of any length up to its maximum.
     fn check(&self, index: usize, ids: &[u32], types: &[u32]) -> Result<()> {
         let limits = self.limits();
