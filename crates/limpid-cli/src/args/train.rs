@@ -24,8 +24,8 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
     /// Pretrained model to fine-tune, of the same stack (an encoder for bert and classify): its
-    /// sizes, tokenizer and weights are loaded. The learning rate is then 5e-5 by default; classify
-    /// chooses the epochs by the size of the data
+    /// sizes, tokenizer and weights are loaded. The learning rate is then 5e-5 by default, of
+    /// adapters 5e-4; classify chooses the epochs by the size of the data
     #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
     pub from: Option<PathBuf>,
     /// Format of labelled texts or --pairs: tsv, csv, jsonl, or for labelled texts label-first (a

@@ -39,6 +39,7 @@ pub use model::{
 };
 pub use settings::Settings;
 pub use show::Entries;
+use training::Start;
 pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
 
 use crate::data::masking::MaskUnit;
@@ -245,10 +246,15 @@ impl RunConfig {
         let (kind, is_pretrained) = (s.task(), folder.is_some());
         let task = Task::read(s, pretrained)?;
         let tokenizer = TokenizerConfig::read_for(s, kind, is_pretrained)?;
-        let mut train = TrainConfig::defaults(kind, task.unit(), is_pretrained).read(s)?;
+        let lora = if is_pretrained { lora::read(s)? } else { None };
+        let start = match (is_pretrained, &lora) {
+            (false, _) => Start::Scratch,
+            (true, None) => Start::Pretrained,
+            (true, Some(_)) => Start::Adapters,
+        };
+        let mut train = TrainConfig::defaults(kind, task.unit(), start).read(s)?;
         let is_classifier = kind == TaskKind::Classify;
         Keys::Read(s).key_if(is_classifier, BEST_METRIC, &mut train.best_metric)?;
-        let lora = if is_pretrained { lora::read(s)? } else { None };
         let config = Self { task, tokenizer, pretrained: folder, lora, train };
         s.finish(|key| config.reason(key))?;
         config.validate()?;

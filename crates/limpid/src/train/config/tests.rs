@@ -350,7 +350,10 @@ fn fine_tuning_has_defaults_of_its_own_and_the_models_sizes() {
     let Task::Classify(task) = &config.task else { panic!("another task") };
     assert_eq!((task.model.layers, task.model.hidden_size, task.model.context_length), (2, 16, 32));
     let train = &config.train;
-    assert_eq!((train.lr, train.weight_decay), (5e-5, 0.01));
+    assert_eq!((train.lr, train.weight_decay, train.beta2), (5e-5, 0.01, 0.999));
+    let adapters = parse(CLASSIFY, &[&from, "lora.rank=2"]).unwrap();
+    assert_eq!((adapters.train.lr, adapters.train.length), (5e-4, train.length));
+    assert_eq!(RunConfig::parse_saved(&adapters.to_toml()).unwrap(), adapters);
     assert_eq!((train.length, train.warmup), (Length::Epochs(Epochs::Auto), Warmup::Ratio(0.1)));
     assert_eq!(config.tokenizer, TokenizerConfig::Pretrained);
     assert_eq!(RunConfig::parse_saved(&config.to_toml()).unwrap(), config);

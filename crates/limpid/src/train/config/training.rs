@@ -227,7 +227,8 @@ named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1)
 impl TrainConfig {
     /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a
     /// sequence is.
-    pub(super) fn defaults(task: TaskKind, unit: Unit, is_pretrained: bool) -> Self {
+    pub(super) fn defaults(task: TaskKind, unit: Unit, start: Start) -> Self {
+        let is_pretrained = start != Start::Scratch;
         let batch = match unit {
             Unit::Lines => BatchSize::Tokens {
                 // About 32 sentences for fine-tuning a classifier, as in the field: a few hundred
@@ -280,16 +281,20 @@ impl TrainConfig {
                 Self { weight_decay: 0.01, best_metric: BestMetric::Accuracy, ..from_scratch }
             }
         };
-        match (task, is_pretrained) {
-            (_, false) => of_task,
-            (TaskKind::Classify, true) => Self {
-                lr: FINE_TUNING_LR,
+        let lr = match start {
+            Start::Scratch => return of_task,
+            Start::Pretrained => FINE_TUNING_LR,
+            Start::Adapters => ADAPTER_LR,
+        };
+        let fine_tuning = Self { lr, beta2: FINE_TUNING_BETA2, ..of_task };
+        match task {
+            TaskKind::Classify => Self {
                 length: Length::Epochs(Epochs::Auto),
                 warmup: Warmup::Ratio(0.1),
                 schedule: Schedule::Linear,
-                ..of_task
+                ..fine_tuning
             },
-            (_, true) => Self { lr: FINE_TUNING_LR, ..of_task },
+            _ => fine_tuning,
         }
     }
 
@@ -322,8 +327,23 @@ impl Section for TrainConfig {
     }
 }
 
-/// As `transformers` has it.
+/// What training starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Random weights.
+    Scratch,
+    /// Pretrained weights, which are trained.
+    Pretrained,
+    /// Pretrained weights with new adapters, which are trained instead.
+    Adapters,
+}
+
+/// As `transformers` has them.
 const FINE_TUNING_LR: f32 = 5e-5;
+const FINE_TUNING_BETA2: f32 = 0.999;
+
+/// Adapters start at zero and need more: about what Hu et al. 2021 take for encoders.
+const ADAPTER_LR: f32 = 5e-4;
 
 #[cfg(test)]
 mod tests {
