@@ -28,6 +28,7 @@ mod train_find_lr;
 mod train_folders;
 mod train_from;
 mod train_full_disk;
+mod train_heads;
 mod train_limits;
 mod train_score;
 mod translate;

@@ -35,7 +35,7 @@ mod npy;
 mod tag;
 
 pub use crate::hub::Pooling;
-pub use answer::{Answer, AnswerOptions, Impossible, answer};
+pub use answer::{Answer, AnswerOptions, Impossible, answer, answers};
 pub use classify::{Classification, TextClassifier, classify, classify_tokens};
 pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
 pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};

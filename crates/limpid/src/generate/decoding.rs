@@ -81,6 +81,19 @@ pub struct LengthLimits {
     pub default_max_new_tokens: Option<usize>,
     /// `max_length` of the model's files, which counts the prompt.
     pub default_max_length: Option<usize>,
+    /// Whether a translation is also limited by its source.
+    pub by_source: BySource,
+}
+
+/// Whether the length of a translation is limited by that of its source, unless the caller sets a
+/// limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BySource {
+    /// To twice its tokens and ten: a model of few steps does not run on to its last position.
+    #[default]
+    Limited,
+    /// Only the model's files limit it, as in `transformers`.
+    Ignored,
 }
 
 impl LengthPenalty {

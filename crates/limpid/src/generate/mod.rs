@@ -50,7 +50,8 @@ pub(crate) mod translate;
 
 pub use beam::{Hypothesis, beam_search};
 pub use decoding::{
-    BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
+    BeamSearch, BySource, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling,
+    Strategy,
 };
 pub use events::{Event, OnEvent};
 pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate, generate_in};

@@ -1,12 +1,13 @@
 //! From the options of a caller and the model's `generation_config.json` to one validated value.
 
 use super::decoding::{
-    BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
+    BeamSearch, BySource, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling,
+    Strategy,
 };
 use super::logits_processor::{LogitsProcessor, Renormalization, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{Error, GenerationError, Result};
-use crate::hub::GenerationConfig;
+use crate::hub::{GenerationConfig, SavedBy};
 use std::path::Path;
 
 /// `top_k` of `transformers` where a file has `do_sample` and no `top_k`.
@@ -92,6 +93,10 @@ impl GenerationOptions {
             max_new_tokens: self.max_new_tokens,
             default_max_new_tokens: file.max_new_tokens,
             default_max_length: file.max_length,
+            by_source: match file.saved_by {
+                SavedBy::Limpid => BySource::Limited,
+                SavedBy::Transformers => BySource::Ignored,
+            },
         };
         let stop_strings = self.stop_strings.as_ref().unwrap_or(&file.stop_strings).clone();
         let strategy = self.strategy(file)?;

@@ -1,6 +1,6 @@
 //! Translation: tokenize, generate, the longest first, detokenize, in the order of the sources.
 
-use super::decoding::DecodingConfig;
+use super::decoding::{BySource, DecodingConfig};
 use super::events::OnEvent;
 use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
@@ -130,7 +130,8 @@ pub fn translate_in<S: AsRef<str>>(
         sequences: BATCH_SIZE,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
-    let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > 1).collect();
+    let special = tokenizer.source_affixes(model.end())?.concat().len();
+    let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > special).collect();
     // The longest first: what is left at the end is short.
     order.sort_by_key(|i| std::cmp::Reverse(length(i)));
     let mut translations = generator.run(&order, on_event)?;
@@ -186,8 +187,11 @@ fn limit(source: &[u32], available: usize, config: &DecodingConfig) -> Limit {
     }
     // `max_length` counts the start token.
     let after_start = length.default_max_length.map(|length| length.saturating_sub(1));
-    let default = length.default_max_new_tokens.or(after_start).unwrap_or(usize::MAX);
-    let new_tokens = max_translation_length(source).min(default);
+    let of_files = length.default_max_new_tokens.or(after_start);
+    let new_tokens = match (of_files, length.by_source) {
+        (Some(most), BySource::Ignored) => most,
+        (most, _) => max_translation_length(source).min(most.unwrap_or(usize::MAX)),
+    };
     Limit::by_default(new_tokens.max(config.processor.min_new_tokens), available)
 }
 
@@ -233,15 +237,14 @@ pub(crate) fn excluded_tokens(model: Seq2Seq) -> Vec<u32> {
     (model.pad() != model.end()).then_some(model.pad()).into_iter().collect()
 }
 
-/// The ids of source `i` with its end token, if the model has positions for them.
+/// The ids of source `i` with its special tokens, if the model has positions for them.
 pub(crate) fn source_ids(
     model: Seq2Seq,
     tokenizer: &Tokenizer,
     i: usize,
     text: &str,
 ) -> Result<Vec<u32>> {
-    let mut ids = tokenizer.encode(text)?;
-    ids.push(model.end());
+    let ids = tokenizer.source_sentence(text, model.end())?;
     check_vocabulary(&ids, model.vocab_size())?;
     let (tokens, max_tokens) = (ids.len(), model.longest());
     match tokens > max_tokens {

@@ -27,8 +27,6 @@ section! {
         weight_decay: f32,
         /// Gradients with a larger norm are scaled down to it; 0 for no limit.
         max_grad_norm: f32,
-        /// Probability that label smoothing spreads over the vocabulary.
-        label_smoothing: f32,
         /// Seed of initial weights, data order, dropout and splits.
         seed: u64,
         /// Steps between lines of `metrics.jsonl`.
@@ -66,8 +64,11 @@ section! {
         warmup: Warmup,
         /// The learning rate that a schedule other than constant does not fall below.
         min_lr: f32,
-        /// Which validation metric chooses the best model; a classifier's is a key.
+        /// Which validation metric chooses the best model; a key of tasks with several.
         best_metric: BestMetric,
+        /// Probability that label smoothing spreads over the vocabulary or the labels; a key of
+        /// tasks whose loss is a cross-entropy.
+        label_smoothing: f32,
     }
 }
 
@@ -216,13 +217,23 @@ impl Section for Warmup {
 pub enum BestMetric {
     /// The lowest loss.
     Loss,
-    /// The highest accuracy, of a classifier.
+    /// The highest accuracy: of texts, or of tokens.
     Accuracy,
-    /// The highest macro F1, of a classifier.
+    /// The highest F1: macro-averaged over labels, of entities, or of the words of answers.
     F1,
+    /// The highest micro-averaged F1, where several labels may apply.
+    MicroF1,
+    /// The most answers that match exactly, of question answering.
+    ExactMatch,
+    /// The highest Pearson correlation, of a regression.
+    Pearson,
+    /// The highest Spearman correlation, of a regression.
+    Spearman,
 }
 
-named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1);
+named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1,
+    "micro_f1" => MicroF1, "exact_match" => ExactMatch, "pearson" => Pearson,
+    "spearman" => Spearman);
 
 impl TrainConfig {
     /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a
@@ -233,7 +244,10 @@ impl TrainConfig {
             Unit::Lines => BatchSize::Tokens {
                 // About 32 sentences for fine-tuning a classifier, as in the field: a few hundred
                 // small steps do better than a few dozen large ones.
-                tokens: if task == TaskKind::Classify && is_pretrained { 1_024 } else { 4_096 },
+                tokens: match task {
+                    TaskKind::Classify | TaskKind::Tag if is_pretrained => 1_024,
+                    _ => 4_096,
+                },
                 bucketing: Bucketing::Mixed,
             },
             // These are of about one length.
@@ -277,8 +291,8 @@ impl TrainConfig {
                 ..from_scratch
             },
             TaskKind::Bert => Self { weight_decay: 0.01, ..from_scratch },
-            TaskKind::Classify => {
-                Self { weight_decay: 0.01, best_metric: BestMetric::Accuracy, ..from_scratch }
+            TaskKind::Classify | TaskKind::Tag | TaskKind::Answer => {
+                Self { weight_decay: 0.01, ..from_scratch }
             }
         };
         let lr = match start {
@@ -288,7 +302,7 @@ impl TrainConfig {
         };
         let fine_tuning = Self { lr, beta2: FINE_TUNING_BETA2, ..of_task };
         match task {
-            TaskKind::Classify => Self {
+            task if task.has_labels() => Self {
                 length: Length::Epochs(Epochs::Auto),
                 warmup: Warmup::Ratio(0.1),
                 schedule: Schedule::Linear,
