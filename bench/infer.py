@@ -22,13 +22,19 @@ def cpu():
     return "unknown CPU"
 
 
+def limpid(files, flags):
+    return [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
+
+
 def translation(args, beams, one):
     flags = ["--num-beams", str(beams), "--lines", str(args.lines)]
     flags += ["--max-new-tokens", str(args.max_new_tokens)] + ["--one-by-one"] * one
     files = [str(args.translator), str(args.source)]
     threads = [["--workers", "1", "--threads", "1"]] if one else [["--workers", "2"]]
-    limpid = [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
-    starts = [Start("limpid f32", limpid)]
+    starts = [Start("limpid float32", limpid(files, flags))]
+    if args.quantized_translator:
+        files_int8 = [str(args.quantized_translator), str(args.source)]
+        starts.append(Start("limpid int8", limpid(files_int8, flags)))
     for kind in ("float32", "int8"):
         for setting in threads:
             words = [sys.executable, str(HERE / "ct2_translate.py"), *files, *flags, *setting]
@@ -40,8 +46,10 @@ def translation(args, beams, one):
 def embedding(args, one):
     flags = ["--lines", str(args.lines)] + ["--one-by-one"] * one
     files = [str(args.embedder), str(args.texts)]
-    limpid = [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
-    starts = [Start("limpid f32", limpid)]
+    starts = [Start("limpid float32", limpid(files, flags))]
+    if args.quantized_embedder:
+        files_int8 = [str(args.quantized_embedder), str(args.texts)]
+        starts.append(Start("limpid int8", limpid(files_int8, flags)))
     for kind in ("float32", "int8"):
         for order in [[]] if one else [[], ["--sorted"]]:
             words = [sys.executable, str(HERE / "ort_embed.py"), *files, *flags, *order]
@@ -65,11 +73,13 @@ def measure(name, starts, args):
             except Failed as failed:
                 print(f"{name}: {contender.name} failed: {failed}", flush=True)
                 contenders.remove(contender)
-    own = [times for name, times in times.items() if name.startswith("limpid")]
-    ours = statistics.median(own[0]) if own and own[0] else None
+    medians = {name: statistics.median(times) for name, times in times.items() if times}
     print(f"\n{name}")
     for contender in contenders:
-        median = statistics.median(times[contender.name])
+        median = medians[contender.name]
+        # Against the same precision, if that was measured.
+        kind = contender.name.split()[1]
+        ours = medians.get(f"limpid {kind}", medians.get("limpid float32"))
         ratio = f"{median / ours:.2f}" if ours else "-"
         peak, own = contender.peak_mb(), contender.about.get("own_mb") or 0
         print(
@@ -83,8 +93,10 @@ def measure(name, starts, args):
 def main():
     parser = argparse.ArgumentParser(prog="bench/infer", description=__doc__)
     parser.add_argument("--translator", type=Path, help="model folder (Marian)")
+    parser.add_argument("--quantized-translator", type=Path, help="the same in int8")
     parser.add_argument("--source", type=Path, help="lines to translate")
     parser.add_argument("--embedder", type=Path, help="model folder (sentence-transformers)")
+    parser.add_argument("--quantized-embedder", type=Path, help="the same in int8")
     parser.add_argument("--texts", type=Path, help="lines to embed")
     parser.add_argument("--converted", type=Path, help="keep CTranslate2's models in this folder")
     parser.add_argument("--lines", type=int, default=1000)
