@@ -38,6 +38,7 @@ mod language_model;
 mod logits_processor;
 mod options;
 mod recurrent_slots;
+mod sampler;
 pub mod sampling;
 mod session;
 mod sessions;

@@ -6,16 +6,16 @@
 //! ```
 //!
 //! **Sampling.** The probabilities that are left are summed up in the order of the token ids, and
-//! the first token whose sum exceeds u is selected ([`sample_categorical`]). u is number `step` of
-//! a random stream (Philox, see [`limpid_tensor::rng`]): the seed is the setting's, the stream a
-//! hash of the prompt and the number of the sample ([`Sequence::with_random_stream`]), `step`
-//! counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not on what
-//! else is in the batch, and not on when.
+//! the first token whose sum exceeds u is selected ([`sampling::sample_categorical`]). u is number
+//! `step` of a random stream (Philox, see [`limpid_tensor::rng`]): the seed is the setting's, the
+//! stream a hash of the prompt and the number of the sample ([`Sequence::with_random_stream`]),
+//! `step` counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not
+//! on what else is in the batch, and not on when.
 
 use super::Session;
 use super::batching::{Running, Search};
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
-use super::sampling::{SamplingFilter, probabilities, sample_categorical};
+use super::sampling::{self, SamplingFilter, probabilities};
 use super::trace::{NoObserver, Observer, Step, Trace, candidates};
 use crate::error::{GenerationError, Result};
 use limpid_tensor::rng::{number, unit};
@@ -303,22 +303,21 @@ fn select(
     processor.apply(scores, input);
     let best = check_logits(scores, step)?;
     let processed = copy(scores);
-    let (u, chosen, filtered) = match selection {
+    let (u, chosen, filter) = match selection {
         TokenSelection::Greedy => (None, best, None),
         TokenSelection::Sample(filter, seed) => {
-            filter.apply(scores);
-            let filtered = probabilities(scores);
             let u = unit(number(seed, sequence.stream, step as u64));
-            (Some(u), sample_categorical(&filtered, u), Some(filtered))
+            (Some(u), filter.sample(scores, best, u), Some(filter))
         }
     };
     if trace != Trace::Off {
-        // Greedy search leaves one candidate.
-        let filtered = filtered.unwrap_or_else(|| {
-            let mut one_hot = vec![0.0; logits.len()];
-            one_hot[chosen] = 1.0;
-            one_hot
-        });
+        let mut filtered = processed.clone();
+        match filter {
+            Some(filter) => filter.apply(&mut filtered),
+            // Greedy search leaves one candidate.
+            None => sampling::temperature(&mut filtered, 0.0),
+        }
+        let filtered = probabilities(&filtered);
         let (candidates, omitted) = candidates(&logits, &processed, &filtered, trace);
         let chosen = chosen as u32;
         observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted })?;
