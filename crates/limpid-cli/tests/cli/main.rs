@@ -19,6 +19,7 @@ mod report;
 mod rnn;
 mod score;
 mod serve;
+mod speculative;
 mod stories;
 mod summarize;
 mod tokenizer;

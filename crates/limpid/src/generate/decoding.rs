@@ -4,6 +4,7 @@ use super::logits_processor::{LogitsProcessor, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{GenerationError, Result};
 pub use crate::hub::EarlyStopping;
+pub use limpid_tensor::kernels::kv_format::KvFormat;
 
 /// An upper bound for samples: each has keys and values of its own.
 const MAX_SEQUENCES: usize = 100_000;
@@ -25,6 +26,8 @@ pub struct DecodingConfig {
     pub length: LengthLimits,
     /// Strings that end a text; they are not part of it.
     pub stop_strings: Vec<String>,
+    /// How the keys and values of a Transformer are stored.
+    pub kv_cache_dtype: KvFormat,
 }
 
 /// How the next token is selected.
@@ -128,6 +131,7 @@ impl DecodingConfig {
             processor: LogitsProcessor { eos_token_ids, ..LogitsProcessor::default() },
             length: LengthLimits::default(),
             stop_strings: Vec::new(),
+            kv_cache_dtype: KvFormat::F32,
         }
     }
 

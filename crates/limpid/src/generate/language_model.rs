@@ -3,8 +3,9 @@
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::OnEvent;
 use super::sessions::{Cost, Sessions};
+use super::speculative::Speculation;
 use super::stream::TextStream;
-use super::texts::{Generated, Input, TextGenerator};
+use super::texts::{Generated, Input, NewSession, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
 use crate::error::{GenerationError, Result};
@@ -55,8 +56,39 @@ pub fn generate<'a, S: AsRef<str>>(
 ) -> Result<Vec<Vec<Generated>>> {
     let weights = weights.into();
     let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
-    let model = (model, weights);
-    generate_in(model, &model, tokenizer, &prompts, config, options, on_event)
+    let sessions = (model, weights, config.kv_cache_dtype);
+    generate_in((model, weights), &sessions, tokenizer, &prompts, config, options, on_event)
+}
+
+/// [`generate()`] with tokens that a draft proposes: the same texts greedily, and texts of the same
+/// distribution by sampling.
+/// # Errors
+/// As [`generate()`], for a draft with another vocabulary, and for beam search and traces.
+pub fn generate_speculatively<'a, S: AsRef<str>>(
+    (model, weights): (&'a Decoder, impl Into<Weights<'a>>),
+    speculation: Speculation<'a>,
+    tokenizer: &'a Tokenizer,
+    prompts: &[S],
+    config: &'a DecodingConfig,
+    options: &'a GenerateOptions,
+    on_event: OnEvent,
+) -> Result<Vec<Vec<Generated>>> {
+    speculation.validate(model.config().vocab_size)?;
+    if matches!(config.strategy, Strategy::BeamSearch(_)) {
+        return Err(GenerationError::SpeculativeBeamSearch.into());
+    }
+    if options.trace != Trace::Off {
+        return Err(GenerationError::SpeculativeTrace.into());
+    }
+    let weights = weights.into();
+    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
+    let sessions = (model, weights, config.kv_cache_dtype);
+    let prompter = Prompter { model, tokenizer, options, config };
+    let open = |capacity| sessions.open(capacity);
+    let generator = prompter.generator(weights, &open, &prompts)?;
+    let generator = TextGenerator { speculation: Some((model, speculation)), ..generator };
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
 }
 
 /// A prompt of a language model.
@@ -101,25 +133,9 @@ pub fn generate_in(
     options: &GenerateOptions,
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
-    config.validate(model.config().vocab_size)?;
     let prompter = Prompter { model, tokenizer, options, config };
-    let ids = |(i, prompt): (usize, &Prompt)| prompter.prompt_ids(i, *prompt);
-    let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
-    let input = |(i, prompt): (usize, Vec<u32>)| {
-        let limit = prompter.limit(i, prompt.len())?;
-        let stream = TextStream::new(tokenizer, &config.stop_strings, &prompt);
-        Ok(Input { source: Vec::new(), prompt, stream, limit })
-    };
-    let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
-    let generator = TextGenerator {
-        session: &|capacity| sessions.open(capacity),
-        weights,
-        config,
-        inputs,
-        overflow: options.overflow,
-        trace: options.trace,
-        sequences: BATCH_SIZE,
-    };
+    let open = |capacity| sessions.open(capacity);
+    let generator = prompter.generator(weights, &open, prompts)?;
     let order: Vec<usize> = (0..generator.inputs.len()).collect();
     generator.run(&order, Some(on_event))
 }
@@ -132,7 +148,37 @@ struct Prompter<'a> {
     config: &'a DecodingConfig,
 }
 
-impl Prompter<'_> {
+impl<'a> Prompter<'a> {
+    /// What generates the continuations of some prompts.
+    fn generator<'g>(
+        &self,
+        weights: Weights<'g>,
+        session: NewSession<'g>,
+        prompts: &[Prompt],
+    ) -> Result<TextGenerator<'g>>
+    where
+        'a: 'g,
+    {
+        self.config.validate(self.model.config().vocab_size)?;
+        let ids = |(i, prompt): (usize, &Prompt)| self.prompt_ids(i, *prompt);
+        let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
+        let input = |(i, prompt): (usize, Vec<u32>)| {
+            let limit = self.limit(i, prompt.len())?;
+            let stream = TextStream::new(self.tokenizer, &self.config.stop_strings, &prompt);
+            Ok(Input { source: Vec::new(), prompt, stream, limit })
+        };
+        Ok(TextGenerator {
+            session,
+            weights,
+            config: self.config,
+            inputs: prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?,
+            overflow: self.options.overflow,
+            trace: self.options.trace,
+            sequences: BATCH_SIZE,
+            speculation: None,
+        })
+    }
+
     /// Whether a text may outgrow the context.
     fn slides(&self) -> bool {
         self.options.overflow == ContextOverflow::Slide

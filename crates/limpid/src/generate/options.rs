@@ -1,8 +1,8 @@
 //! From the options of a caller and the model's `generation_config.json` to one validated value.
 
 use super::decoding::{
-    BeamSearch, BySource, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling,
-    Strategy,
+    BeamSearch, BySource, DecodingConfig, EarlyStopping, KvFormat, LengthLimits, LengthPenalty,
+    Sampling, Strategy,
 };
 use super::logits_processor::{LogitsProcessor, Renormalization, out_of_range};
 use super::sampling::SamplingFilter;
@@ -50,6 +50,9 @@ pub struct GenerationOptions {
     pub max_new_tokens: Option<usize>,
     /// Strings that end a text; they are not part of it.
     pub stop_strings: Option<Vec<String>>,
+    /// How keys and values are stored: f32 by default, f16 in half and int8 in about a quarter of
+    /// the memory, with slightly different logits.
+    pub kv_cache_dtype: Option<KvFormat>,
 }
 
 impl GenerationOptions {
@@ -100,7 +103,8 @@ impl GenerationOptions {
         };
         let stop_strings = self.stop_strings.as_ref().unwrap_or(&file.stop_strings).clone();
         let strategy = self.strategy(file)?;
-        let config = DecodingConfig { strategy, processor, length, stop_strings };
+        let kv_cache_dtype = self.kv_cache_dtype.unwrap_or_default();
+        let config = DecodingConfig { strategy, processor, length, stop_strings, kv_cache_dtype };
         config.validate(vocab_size)?;
         Ok(config)
     }

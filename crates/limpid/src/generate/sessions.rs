@@ -1,7 +1,8 @@
 //! Where sessions come from: a model of this thread's own, or one whose steps are shared.
 
-use super::{Batch, DecoderSlots, Session};
+use super::{Batch, DecoderSlots, EncoderDecoderSlots, Session};
 use crate::model::{Decoder, Seq2Seq};
+use limpid_tensor::kernels::kv_format::KvFormat;
 use limpid_tensor::packed_weights::Weights;
 
 /// Opens the sessions of a generation.
@@ -13,15 +14,25 @@ pub trait Sessions: Sync {
     fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's>;
 }
 
-impl Sessions for (&Decoder, Weights<'_>) {
+/// With keys and values in this format.
+impl Sessions for (&Decoder, Weights<'_>, KvFormat) {
     fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's> {
-        Box::new(Batch::over::<[u32; 0]>(DecoderSlots::new(self.0, self.1, capacity), &[]))
+        let slots = DecoderSlots::new(self.0, self.1, capacity).with_kv_format(self.2);
+        Box::new(Batch::over::<[u32; 0]>(slots, &[]))
     }
 }
 
-impl Sessions for (Seq2Seq<'_>, Weights<'_>) {
+/// With keys and values in this format; a recurrent model has none.
+impl Sessions for (Seq2Seq<'_>, Weights<'_>, KvFormat) {
     fn open<'s>(&'s self, capacity: usize) -> Box<dyn Session + 's> {
-        self.0.session::<[u32; 0]>(self.1, &[], capacity)
+        let (model, weights, format) = *self;
+        match model {
+            Seq2Seq::Transformer(model) => {
+                let slots = EncoderDecoderSlots::new(model, weights, capacity);
+                Box::new(Batch::over::<[u32; 0]>(slots.with_kv_format(format), &[]))
+            }
+            Seq2Seq::Recurrent(_) => model.session::<[u32; 0]>(weights, &[], capacity),
+        }
     }
 }
 

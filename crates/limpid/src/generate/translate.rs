@@ -1,6 +1,6 @@
 //! Translation: tokenize, generate, the longest first, detokenize, in the order of the sources.
 
-use super::decoding::{BySource, DecodingConfig};
+use super::decoding::{BySource, DecodingConfig, KvFormat};
 use super::events::OnEvent;
 use super::sessions::{Cost, Sessions};
 use super::stream::TextStream;
@@ -89,8 +89,12 @@ pub fn translate_with<'a, S: AsRef<str>>(
     let (model, weights) = (model.into(), weights.into());
     let packed = packed_for(weights, texts.len());
     let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
-    let model = (model, weights);
-    translate_in(model, &model, tokenizer, texts, config, options, on_event)
+    let format = config.kv_cache_dtype;
+    if matches!(model, Seq2Seq::Recurrent(_)) && format != KvFormat::F32 {
+        return Err(GenerationError::NoKvCache { dtype: format.name() }.into());
+    }
+    let sessions = (model, weights, format);
+    translate_in((model, weights), &sessions, tokenizer, texts, config, options, on_event)
 }
 
 /// [`translate_with`] with sessions from elsewhere.
@@ -128,6 +132,7 @@ pub fn translate_in<S: AsRef<str>>(
         overflow: ContextOverflow::Error,
         trace: options.trace,
         sequences: BATCH_SIZE,
+        speculation: None,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
     let special = tokenizer.source_affixes(model.end())?.concat().len();
