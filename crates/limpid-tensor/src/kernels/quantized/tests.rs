@@ -49,14 +49,16 @@ fn reference(w: &QuantizedMatrix, a: &[f32]) -> Vec<f32> {
                 at.map(|k| (integer(k).round() as i32) * q[k] as i32).sum::<i32>() as f32
             };
             let (groups, len) = (w.format().groups(i), w.format().group_len());
+            let is_int8 = w.format() == Format::Int8;
+            let row_scale = |group: usize| if is_int8 { row_scales[group] } else { 1.0 };
             let mut sum = 0.0;
             for group in 0..groups {
                 let at = (j / PANEL * groups + group) * PANEL + j % PANEL;
                 let scale = f16_to_f32(w.scales[at]);
                 let part = integers(scale, group * len..i.min((group + 1) * len)) * scale;
-                sum += if w.format() == Format::Int8 { part * row_scales[group] } else { part };
+                sum += part * row_scale(group);
             }
-            c.push(if w.format() == Format::Int8 { sum } else { sum * row_scales[0] });
+            c.push(if is_int8 { sum } else { sum * row_scales[0] });
         }
     }
     assert_eq!(c.len(), a.len() / i * o);
