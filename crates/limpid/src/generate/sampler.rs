@@ -1,5 +1,5 @@
-//! Sampling from a large vocabulary: the token that [`SamplingFilter::apply`], [`probabilities`] and
-//! [`sample_categorical`] give, in a few passes over the row.
+//! Sampling from a large vocabulary: the token that [`SamplingFilter::apply`], [`probabilities`]
+//! and [`sample_categorical`] give, in a few passes over the row.
 //!
 //! ```text
 //! temperature          one pass over v logits

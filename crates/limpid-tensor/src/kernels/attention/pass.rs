@@ -92,8 +92,8 @@ pub(super) unsafe fn finish_row(
     lse[0] = sum.log_sum_exp();
 }
 
-/// One query, as in decoding. Reads each key and value once; every score and every value is the same
-/// chain of multiply-adds as in a block of queries: the same bits.
+/// One query, as in decoding. Reads each key and value once; every score and every value is the
+/// same chain of multiply-adds as in a block of queries: the same bits.
 pub(super) fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     let (d_k, d_v) = (pair.q.width, v.width);
     let (first, end) = (lane_start(pair.first_key(0)), pair.visible(0));
