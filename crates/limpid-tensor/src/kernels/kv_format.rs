@@ -138,8 +138,8 @@ vectorized! {
         // 1.5·2²³ more leaves the nearest integer, ties to even, in the low bits.
         const MAGIC: f32 = 12_582_912.0;
         for (to, x) in to.iter_mut().zip(x) {
-            let bits = (x * inverse + MAGIC).to_bits();
-            *to = (bits as i32).wrapping_sub(MAGIC.to_bits() as i32) as u8;
+            let shifted = (x * inverse + MAGIC).to_bits() as i32;
+            *to = shifted.wrapping_sub(MAGIC.to_bits() as i32) as u8;
         }
         largest / 127.0
     }
