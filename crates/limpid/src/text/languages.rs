@@ -43,8 +43,8 @@ impl Tokenizer {
     /// The codes of the languages that a multilingual translator has, with the ids of their tokens;
     /// none of other models.
     pub fn languages(&self) -> Vec<(String, u32)> {
-        let special = self.special_tokens().into_iter();
-        special.filter_map(|(id, token)| Some((code(&token)?.to_string(), id))).collect()
+        let tokens = self.language_tokens().into_iter();
+        tokens.filter_map(|(id, token)| Some((code(&token)?.to_string(), id))).collect()
     }
 
     /// Sets the languages of a multilingual translator by their codes, and returns their tokens.

@@ -232,6 +232,15 @@ impl Tokenizer {
         special
     }
 
+    /// The tokens among which those of languages are: the special ones, and of M2M-100 all, whose
+    /// languages are not special.
+    pub(super) fn language_tokens(&self) -> Vec<(u32, String)> {
+        match &self.backend {
+            Backend::Pieces(pieces) => pieces.language_tokens(),
+            Backend::Library(_) => self.special_tokens(),
+        }
+    }
+
     /// The id of the unknown token.
     pub fn unk_id(&self) -> Option<u32> {
         match &self.backend {

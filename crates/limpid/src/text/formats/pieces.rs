@@ -341,6 +341,14 @@ impl PieceTokenizer {
         ids.filter_map(|id| Some((*id, self.special(*id)?.to_string()))).collect()
     }
 
+    /// The tokens among which those of languages are.
+    pub fn language_tokens(&self) -> Vec<(u32, String)> {
+        match self.class {
+            Class::M2M100 => self.vocab.tokens.iter().map(|(id, t)| (*id, t.clone())).collect(),
+            _ => self.special_tokens(),
+        }
+    }
+
     pub fn unknown(&self) -> u32 {
         self.unknown
     }
