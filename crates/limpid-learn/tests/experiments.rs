@@ -76,7 +76,7 @@ fn positions_end_with_their_table_unless_they_are_computed() {
     assert_eq!(verdict(&outcome, "depends on the offset"), Verdict::Observation);
     let rows = rows(&outcome, "by position");
     let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-    assert_eq!(names, ["none", "one-hot", "learned", "sinusoidal"]);
+    assert_eq!(names, ["none", "one-hot", "learned", "sinusoidal", "rotary", "relative"]);
     for row in &rows {
         // Name, position 16, position 17, then 9 to 16 and the blocks behind it.
         let refused: Vec<usize> = (0..row.len()).filter(|i| row[*i] == "refused").collect();

@@ -5,7 +5,7 @@ use crate::cases::{Inputs, check, inputs, length, near};
 use crate::exact::Exact;
 use crate::memory::Guarded;
 use limpid_tensor::kernels::matmul::{Mat, MatMut};
-use limpid_tensor::kernels::quantized::{Format, GROUP, IntegerDot, QuantizedMatrix};
+use limpid_tensor::kernels::quantized::{Format, GROUP, INT8_GROUP, IntegerDot, QuantizedMatrix};
 use limpid_tensor::team;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -87,24 +87,29 @@ fn agrees_with_the_definition(
                 continue;
             }
             let x = a.row(at / stride);
-            let largest = x.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-            // The activations as the integer products see them, in the same f32 operations.
-            let seen = |x: f32| match format {
-                Format::Bf16 => f64::from(x),
-                _ if largest == 0.0 => 0.0,
-                _ => {
-                    let integer = (x * (127.0 / largest)).round_ties_even();
-                    f64::from(integer) * f64::from(largest / 127.0)
+            // The activations as the integer products see them, in the same f32 operations: int8
+            // has a scale for each group, int4 one for the row.
+            let scaled = if format == Format::Int8 { INT8_GROUP } else { k.max(1) };
+            let seen = |i: usize| {
+                let group = x.chunks(scaled).nth(i / scaled).unwrap_or_default();
+                let largest = group.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+                match format {
+                    Format::Bf16 => f64::from(x[i]),
+                    _ if largest == 0.0 => 0.0,
+                    _ => {
+                        let integer = (x[i] * (127.0 / largest)).round_ties_even();
+                        f64::from(integer) * f64::from(largest / 127.0)
+                    }
                 }
             };
-            let terms = x.iter().zip(&weights);
+            let terms = weights.iter().enumerate();
             let sum: Exact =
-                terms.map(|(x, w)| Exact::from(seen(*x)) * Exact::from(*w)).sum::<Exact>();
-            // bf16: a chain of k additions; int4: one addition per group; int8: none.
+                terms.map(|(i, w)| Exact::from(seen(i)) * Exact::from(*w)).sum::<Exact>();
+            // bf16: a chain of k additions; int4 and int8: one addition per group.
             let additions = match format {
                 Format::Bf16 => k,
                 Format::Int4 => k / GROUP,
-                Format::Int8 => 1,
+                Format::Int8 => k.div_ceil(INT8_GROUP),
             };
             near("c", at, c[at], sum + bias[j].into(), 4.0 + (additions as f64).sqrt())?;
         }
