@@ -94,12 +94,20 @@ def tagging(work, name):
 
     def batch(tokenizer, model):
         for row in rows:
-            # The same words between spaces: the tokenizer of this check has one token per word.
-            ids = tokenizer(" ".join(row["words"]), return_tensors="pt")
-            labels = [model.config.label2id[label] for label in row["labels"]]
-            assert ids.input_ids.shape[1] == len(labels) + 2
-            wanted = torch.tensor([[-100, *labels, -100]])
-            yield ids, {"labels": wanted}, len(labels)
+            # Words between spaces; the first token of a word has its label.
+            text = " ".join(row["words"])
+            word_of = [i for i, word in enumerate(row["words"]) for _ in f"{word} "]
+            ids = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+            wanted, seen = [], set()
+            for start, end in ids.pop("offset_mapping")[0].tolist():
+                word = word_of[end - 1] if end > start and text[end - 1] != " " else None
+                is_first = word is not None and word not in seen
+                seen.add(word)
+                label = model.config.label2id[row["labels"][word]] if is_first else -100
+                wanted.append(label)
+            terms = sum(label != -100 for label in wanted)
+            assert terms == len(row["words"])
+            yield ids, {"labels": torch.tensor([wanted])}, terms
 
     return AutoModelForTokenClassification, batch
 
