@@ -2,9 +2,10 @@
 
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::OnEvent;
-use super::sessions::{Cost, Sessions};
+use super::generation::PreparedGeneration;
+use super::session::DecoderSession;
 use super::stream::TextStream;
-use super::texts::{Generated, Input, TextGenerator};
+use super::texts::{Detokenization, Generated, Input, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
 use crate::error::{GenerationError, Result};
@@ -54,9 +55,27 @@ pub fn generate<'a, S: AsRef<str>>(
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
     let weights = weights.into();
-    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
-    let model = (model, weights);
-    generate_in(model, &model, tokenizer, &prompts, config, options, on_event)
+    config.validate(model.config().vocab_size)?;
+    let prompter = Prompter { model, tokenizer, options, config };
+    let input = |(i, text): (usize, &S)| {
+        let prompt = prompter.prompt_ids(i, Prompt::Text(text.as_ref()))?;
+        let limit = prompter.limit(i, prompt.len())?;
+        let stream = TextStream::new(tokenizer, &config.stop_strings, &prompt);
+        let detokenization = Detokenization::Pieces;
+        Ok(Input { source: Vec::new(), prompt, stream, limit, detokenization })
+    };
+    let inputs: Vec<Input> = prompts.iter().enumerate().map(input).collect::<Result<_>>()?;
+    let generator = TextGenerator {
+        session: &|capacity| Box::new(DecoderSession::new(model, weights, 0, capacity)),
+        weights,
+        config,
+        inputs,
+        overflow: options.overflow,
+        trace: options.trace,
+        sequences: BATCH_SIZE,
+    };
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
 }
 
 /// A prompt of a language model.
@@ -69,59 +88,31 @@ pub enum Prompt<'a> {
 }
 
 impl Prompt<'_> {
-    /// What continuing it can need; the token ids of the prompt come with it.
+    /// Tokenizes and checks it, for a generation that is advanced from outside. A text may not
+    /// outgrow the context.
     /// # Errors
     /// As [`generate()`].
-    pub fn cost(
+    pub fn prepare(
         self,
         model: &Decoder,
         tokenizer: &Tokenizer,
         config: &DecodingConfig,
         options: &GenerateOptions,
-    ) -> Result<(Vec<u32>, Cost)> {
+    ) -> Result<PreparedGeneration> {
         config.validate(model.config().vocab_size)?;
+        let options = &GenerateOptions { overflow: ContextOverflow::Error, ..*options };
         let prompter = Prompter { model, tokenizer, options, config };
-        let ids = prompter.prompt_ids(0, self)?;
-        let (samples, beams) = config.samples_and_beams();
-        let new_tokens = prompter.limit(0, ids.len())?.tokens;
-        let cost = Cost { source: 0, prompt: ids.len(), new_tokens, sequences: samples * beams };
-        Ok((ids, cost))
+        let prompt = prompter.prompt_ids(0, self)?;
+        Ok(PreparedGeneration {
+            source: Vec::new(),
+            limit: prompter.limit(0, prompt.len())?,
+            prompt,
+            prefix: None,
+            config: config.clone(),
+            trace: options.trace,
+            longest: model.config().max_position_embeddings,
+        })
     }
-}
-
-/// [`generate()`] with sessions from elsewhere.
-/// # Errors
-/// As [`generate()`].
-pub fn generate_in(
-    (model, weights): (&Decoder, Weights),
-    sessions: &dyn Sessions,
-    tokenizer: &Tokenizer,
-    prompts: &[Prompt],
-    config: &DecodingConfig,
-    options: &GenerateOptions,
-    on_event: OnEvent,
-) -> Result<Vec<Vec<Generated>>> {
-    config.validate(model.config().vocab_size)?;
-    let prompter = Prompter { model, tokenizer, options, config };
-    let ids = |(i, prompt): (usize, &Prompt)| prompter.prompt_ids(i, *prompt);
-    let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
-    let input = |(i, prompt): (usize, Vec<u32>)| {
-        let limit = prompter.limit(i, prompt.len())?;
-        let stream = TextStream::new(tokenizer, &config.stop_strings, &prompt);
-        Ok(Input { source: Vec::new(), prompt, stream, limit })
-    };
-    let inputs: Vec<Input> = prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?;
-    let generator = TextGenerator {
-        session: &|capacity| sessions.open(capacity),
-        weights,
-        config,
-        inputs,
-        overflow: options.overflow,
-        trace: options.trace,
-        sequences: BATCH_SIZE,
-    };
-    let order: Vec<usize> = (0..generator.inputs.len()).collect();
-    generator.run(&order, Some(on_event))
 }
 
 /// Prompts, and how many tokens may follow them.

@@ -13,6 +13,7 @@
 //! | [`beam_search`] | the most likely sequences |
 //! | [`LogitsProcessor`], [`sampling`] | what changes logits, and how a token is sampled |
 //! | [`chat`] | from the messages of a conversation to a prompt |
+//! | [`Generation`] | one that is advanced from outside, by a server |
 //! | [`Observer`] | is called for every token and step |
 //!
 //! ```
@@ -34,13 +35,13 @@ mod beam;
 pub mod chat;
 mod decoding;
 mod events;
+mod generation;
 mod language_model;
 mod logits_processor;
 mod options;
 mod recurrent_slots;
 pub mod sampling;
 mod session;
-mod sessions;
 mod slots;
 mod stream;
 mod texts;
@@ -53,12 +54,12 @@ pub use decoding::{
     BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
 };
 pub use events::{Event, OnEvent};
-pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate, generate_in};
+pub use generation::{Cost, Generation, PreparedGeneration, Progress};
+pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate};
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use recurrent_slots::RecurrentSlots;
 pub use session::{Batch, DecoderSession, EncoderDecoderSession, RecurrentSession};
-pub use sessions::{Cost, Sessions};
 pub use slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
 pub use stream::TextStream;
 pub use texts::Generated;
@@ -68,8 +69,8 @@ pub use trace::{
     Step, Trace,
 };
 pub use translate::{
-    TranslateOptions, Translation, load_translation_config, translate, translate_in,
-    translate_with, translation_config,
+    TranslateOptions, Translation, load_translation_config, translate, translate_with,
+    translation_config,
 };
 
 use limpid_tensor::tensor::Tensor;

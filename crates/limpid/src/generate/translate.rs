@@ -2,9 +2,9 @@
 
 use super::decoding::DecodingConfig;
 use super::events::OnEvent;
-use super::sessions::{Cost, Sessions};
+use super::generation::PreparedGeneration;
 use super::stream::TextStream;
-use super::texts::{Generated, Input, TextGenerator, packed_for};
+use super::texts::{Detokenization, Generated, Input, TextGenerator, packed_for};
 use super::tokens::{FinishReason, Limit, check_vocabulary};
 use super::trace::Trace;
 use super::{ContextOverflow, GenerationOptions, LogitsProcessor};
@@ -89,22 +89,6 @@ pub fn translate_with<'a, S: AsRef<str>>(
     let (model, weights) = (model.into(), weights.into());
     let packed = packed_for(weights, texts.len());
     let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
-    let model = (model, weights);
-    translate_in(model, &model, tokenizer, texts, config, options, on_event)
-}
-
-/// [`translate_with`] with sessions from elsewhere.
-/// # Errors
-/// As [`translate_with`].
-pub fn translate_in<S: AsRef<str>>(
-    (model, weights): (Seq2Seq, Weights),
-    sessions: &dyn Sessions,
-    tokenizer: &Tokenizer,
-    texts: &[S],
-    config: &DecodingConfig,
-    options: &TranslateOptions,
-    on_event: Option<OnEvent>,
-) -> Result<Vec<Vec<Translation>>> {
     let config = &with_excluded(model, config)?;
     let sources =
         texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
@@ -119,9 +103,10 @@ pub fn translate_in<S: AsRef<str>>(
         prompt: [&[model.start()], &prefix[..]].concat(),
         stream: stream.clone(),
         source,
+        detokenization: Detokenization::Later,
     };
     let generator = TextGenerator {
-        session: &|capacity| sessions.open(capacity),
+        session: &|capacity| model.session::<[u32; 0]>(weights, &[], capacity),
         weights,
         config,
         inputs: sources.into_iter().map(input).collect(),
@@ -135,38 +120,55 @@ pub fn translate_in<S: AsRef<str>>(
     order.sort_by_key(|i| std::cmp::Reverse(length(i)));
     let mut translations = generator.run(&order, on_event)?;
     for found in &mut translations {
-        for translation in found.iter_mut() {
-            translation.tokens.splice(..0, prefix.iter().copied());
-            if config.stop_strings.is_empty() {
-                translation.text = tokenizer.decode(&translation.tokens)?;
-            }
-        }
-        if found.is_empty() {
-            let (text, tokens) = (String::new(), Vec::new());
-            let finish_reason = FinishReason::EosToken;
-            found.push(Translation { text, tokens, finish_reason, score: None });
-        }
+        complete(found, tokenizer, &prefix, config)?;
     }
     Ok(translations)
 }
 
-/// What translating a text can need.
+/// Puts the prefix before translations, and finds the texts that were left empty. A text that was
+/// not translated because it is empty gets its empty translation.
+pub(super) fn complete(
+    found: &mut Vec<Translation>,
+    tokenizer: &Tokenizer,
+    prefix: &[u32],
+    config: &DecodingConfig,
+) -> Result<()> {
+    for translation in found.iter_mut() {
+        translation.tokens.splice(..0, prefix.iter().copied());
+        if config.stop_strings.is_empty() {
+            translation.text = tokenizer.decode(&translation.tokens)?;
+        }
+    }
+    if found.is_empty() {
+        let (text, tokens) = (String::new(), Vec::new());
+        let finish_reason = FinishReason::EosToken;
+        found.push(Translation { text, tokens, finish_reason, score: None });
+    }
+    Ok(())
+}
+
+/// Tokenizes and checks a text, for a translation that is advanced from outside.
 /// # Errors
 /// As [`translate_with`].
-pub(crate) fn translation_cost(
+pub(crate) fn prepare_translation(
     model: Seq2Seq,
     tokenizer: &Tokenizer,
     text: &str,
     config: &DecodingConfig,
     options: &TranslateOptions,
-) -> Result<Cost> {
-    let config = &with_excluded(model, config)?;
+) -> Result<PreparedGeneration> {
+    let config = with_excluded(model, config)?;
     let source = source_ids(model, tokenizer, 0, text)?;
-    let prefix = prefix_ids(model, tokenizer, options, config)?.len();
-    let new_tokens = limit(&source, model.longest() - prefix, config).tokens;
-    let (samples, beams) = config.samples_and_beams();
-    let (source, prompt) = (source.len(), 1 + prefix);
-    Ok(Cost { source, prompt, new_tokens, sequences: samples * beams })
+    let prefix = prefix_ids(model, tokenizer, options, &config)?;
+    Ok(PreparedGeneration {
+        limit: limit(&source, model.longest() - prefix.len(), &config),
+        prompt: [&[model.start()], &prefix[..]].concat(),
+        source,
+        prefix: Some(prefix),
+        config,
+        trace: options.trace,
+        longest: model.longest(),
+    })
 }
 
 /// The configuration with the tokens that a translator never generates.

@@ -1,4 +1,5 @@
-//! Looking inside a translation: its cross-attention, and the word alignment that follows from it.
+//! Looking inside: the cross-attention of a translation and the word alignment that follows from
+//! it, the attention of every layer and head, and the logit lens of a decoder.
 //!
 //! ```
 //! use limpid::inspect::translation_attention;
@@ -18,6 +19,11 @@
 
 mod align;
 mod attention;
+mod layers;
 
 pub use align::{Alignment, align};
 pub use attention::{TranslationAttention, attention_of, check_attends, translation_attention};
+pub use layers::{
+    LayerAttention, LogProbability, decoder_attention, encoder_attention, logit_lens,
+    prompt_scores, seq2seq_attention,
+};
