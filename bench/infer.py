@@ -1,5 +1,5 @@
-"""Compares translation and embedding of the lines of a file with other libraries, turn by turn.
-Started by bench/infer.
+"""Compares translation and embedding of the lines of a file, and GPT-2 small, with other libraries,
+turn by turn. Started by bench/infer.
 
 A job is its contenders; each is loaded once and waits while the others run. The figure of a
 contender is the median of its turns; of one text at a time, the median of all calls."""
@@ -9,10 +9,12 @@ import statistics
 import sys
 from pathlib import Path
 
+import infer_gpt
 from side_by_side.contender import Contender, Failed
 from side_by_side.jobs import Start, limpid_binary
 
 HERE = Path(__file__).parent
+JOBS = ",".join(["greedy,beam,one,one-beam,embed,embed-one", *infer_gpt.JOBS])
 
 
 def cpu():
@@ -22,13 +24,19 @@ def cpu():
     return "unknown CPU"
 
 
+def limpid(files, flags):
+    return [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
+
+
 def translation(args, beams, one):
     flags = ["--num-beams", str(beams), "--lines", str(args.lines)]
     flags += ["--max-new-tokens", str(args.max_new_tokens)] + ["--one-by-one"] * one
     files = [str(args.translator), str(args.source)]
     threads = [["--workers", "1", "--threads", "1"]] if one else [["--workers", "2"]]
-    limpid = [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
-    starts = [Start("limpid f32", limpid)]
+    starts = [Start("limpid float32", limpid(files, flags))]
+    if args.quantized_translator:
+        files_int8 = [str(args.quantized_translator), str(args.source)]
+        starts.append(Start("limpid int8", limpid(files_int8, flags)))
     for kind in ("float32", "int8"):
         for setting in threads:
             words = [sys.executable, str(HERE / "ct2_translate.py"), *files, *flags, *setting]
@@ -40,8 +48,10 @@ def translation(args, beams, one):
 def embedding(args, one):
     flags = ["--lines", str(args.lines)] + ["--one-by-one"] * one
     files = [str(args.embedder), str(args.texts)]
-    limpid = [str(limpid_binary()), "bench", "texts", *files, *flags, "--interactive"]
-    starts = [Start("limpid f32", limpid)]
+    starts = [Start("limpid float32", limpid(files, flags))]
+    if args.quantized_embedder:
+        files_int8 = [str(args.quantized_embedder), str(args.texts)]
+        starts.append(Start("limpid int8", limpid(files_int8, flags)))
     for kind in ("float32", "int8"):
         for order in [[]] if one else [[], ["--sorted"]]:
             words = [sys.executable, str(HERE / "ort_embed.py"), *files, *flags, *order]
@@ -50,7 +60,7 @@ def embedding(args, one):
     return starts
 
 
-def measure(name, starts, args):
+def measure(name, starts, args, tokens=None):
     contenders, times = [], {}
     for start in starts:
         try:
@@ -65,15 +75,18 @@ def measure(name, starts, args):
             except Failed as failed:
                 print(f"{name}: {contender.name} failed: {failed}", flush=True)
                 contenders.remove(contender)
-    own = [times for name, times in times.items() if name.startswith("limpid")]
-    ours = statistics.median(own[0]) if own and own[0] else None
+    medians = {name: statistics.median(times) for name, times in times.items() if times}
     print(f"\n{name}")
     for contender in contenders:
-        median = statistics.median(times[contender.name])
+        median = medians[contender.name]
+        # Against the same precision, if that was measured.
+        kind = infer_gpt.PRECISIONS.get(contender.name.split()[1], contender.name.split()[1])
+        ours = medians.get(f"limpid {kind}", medians.get("limpid float32"))
         ratio = f"{median / ours:.2f}" if ours else "-"
         peak, own = contender.peak_mb(), contender.about.get("own_mb") or 0
+        rate = f" {1e3 * tokens / median:9.1f} tokens/s" if tokens else ""
         print(
-            f"  {contender.name:28} {median:10.2f} ms   limpid is {ratio} times as fast"
+            f"  {contender.name:28} {median:10.2f} ms{rate}   limpid is {ratio} times as fast"
             f"   peak {peak:.0f} MB ({peak - own:.0f} above the empty process)",
             flush=True,
         )
@@ -83,15 +96,18 @@ def measure(name, starts, args):
 def main():
     parser = argparse.ArgumentParser(prog="bench/infer", description=__doc__)
     parser.add_argument("--translator", type=Path, help="model folder (Marian)")
+    parser.add_argument("--quantized-translator", type=Path, help="the same in int8")
     parser.add_argument("--source", type=Path, help="lines to translate")
     parser.add_argument("--embedder", type=Path, help="model folder (sentence-transformers)")
+    parser.add_argument("--quantized-embedder", type=Path, help="the same in int8")
     parser.add_argument("--texts", type=Path, help="lines to embed")
     parser.add_argument("--converted", type=Path, help="keep CTranslate2's models in this folder")
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--jobs", default="greedy,beam,one,one-beam,embed,embed-one")
+    parser.add_argument("--jobs", default=JOBS)
+    parser.add_argument("--against", help="of the GPT jobs: llama.cpp, torch (default: both)")
     args = parser.parse_args()
     jobs = {
         "greedy": ("translation, greedy", lambda: translation(args, 1, False)),
@@ -103,6 +119,11 @@ def main():
     }
     print(cpu())
     for job in args.jobs.split(","):
+        if job in infer_gpt.JOBS:
+            name, tokens = infer_gpt.JOBS[job]
+            against = args.against.split(",") if args.against else None
+            measure(name, infer_gpt.starts(job, against), args, tokens)
+            continue
         needed = args.embedder if job.startswith("embed") else args.translator
         if needed:
             name, starts = jobs[job]

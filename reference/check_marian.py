@@ -21,6 +21,7 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import sentencepiece as spm
+import transformers
 
 PIECES = 4000
 SIDES = {"source": "de", "target": "en"}
@@ -93,10 +94,7 @@ def theirs(folder, tokenizer, sentences, beams):
 
 
 def ours(limpid, folder, sentences, beams):
-    # limpid ends a text after twice its source and ten tokens if nobody says otherwise.
-    limit = json.loads((folder / "generation_config.json").read_text())["max_length"] - 1
     command = [limpid, "translate", str(folder), "--num-beams", str(beams)]
-    command += ["--max-new-tokens", str(limit)]
     text = "".join(sentence + "\n" for sentence in sentences)
     answer = subprocess.run(command, input=text, capture_output=True, text=True)
     if answer.returncode:
@@ -135,6 +133,10 @@ def run(limpid, data, work, separate, steps, sentences):
         shutil.copy(run_folder / "model" / file, folder)
     for file in saved.iterdir():
         shutil.copy(file, folder)
+    # As published folders have it: who saved it decides which maximum length counts.
+    generation = json.loads((folder / "generation_config.json").read_text())
+    generation["transformers_version"] = transformers.__version__
+    (folder / "generation_config.json").write_text(json.dumps(generation))
     print(f"{folder.name}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
     assert not (folder / "tokenizer.json").exists()
     good = check(limpid, folder, tokenizer, sentences)

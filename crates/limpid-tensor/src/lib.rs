@@ -73,6 +73,7 @@
 //! `dx` is the gradient of the loss by x, of the same shape. The weight of a linear layer is
 //! (out, in), as in PyTorch.
 
+pub(crate) mod arena;
 pub mod counting;
 pub mod disk;
 pub mod gradcheck;

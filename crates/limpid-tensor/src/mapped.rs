@@ -119,6 +119,23 @@ impl MappedFile {
         let _ = self.map.advise(memmap2::Advice::Sequential);
     }
 
+    /// Tells the system that these bytes have been copied: their pages no longer count as memory of
+    /// this process. Reading them again gives what the file has.
+    pub fn expect_no_reads(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        // SAFETY: the map is of a file and read-only, so a page that is dropped is read again with
+        // the same content.
+        let _ = unsafe {
+            self.map.unchecked_advise_range(
+                memmap2::UncheckedAdvice::DontNeed,
+                range.start.min(self.len()),
+                range.len().min(self.len() - range.start.min(self.len())),
+            )
+        };
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+
     /// Takes back [`MappedFile::expect_sequential_reads`]: pages are used again.
     pub fn expect_any_reads(&self) {
         #[cfg(unix)]

@@ -22,16 +22,16 @@
 //! assert_eq!(same.data(), plain.data());
 //! ```
 
+use crate::arena::Bytes;
 use crate::kernels::matmul::{Mat, PackedOperand};
 use crate::params::{ParamId, Params};
 use crate::tape::Tape;
-use crate::tensor::Tensor;
 use std::sync::OnceLock;
 
 /// The weights of one [`Params`] that have been packed. The parameters must not change while they
 /// are in use.
 pub struct PackedWeights {
-    panels: Vec<OnceLock<Tensor>>,
+    panels: Vec<OnceLock<Bytes>>,
 }
 
 impl PackedWeights {
@@ -46,16 +46,17 @@ impl PackedWeights {
         let shape = params.shape(w);
         let (out, width) = (shape.dim(0), shape.dim(1));
         let panels = self.panels[w.index()].get_or_init(|| {
-            let mut panels = Tensor::uninit([PackedOperand::packed_len(width, out)]);
-            PackedOperand::new(panels.data_mut(), Mat::new(params.get(w), out, width).t());
-            panels
+            let weight = Mat::new(params.get(w), out, width).t();
+            Bytes::filled_with_floats(PackedOperand::packed_len(width, out), |panels| {
+                PackedOperand::new(panels, weight);
+            })
         });
-        PackedOperand::of_panels(panels.data(), width, out)
+        PackedOperand::of_panels(panels.floats(), width, out)
     }
 
     /// Bytes of what has been packed.
     pub fn bytes(&self) -> usize {
-        self.panels.iter().filter_map(OnceLock::get).map(|panels| 4 * panels.shape().len()).sum()
+        self.panels.iter().filter_map(OnceLock::get).map(|panels| panels.len()).sum()
     }
 }
 

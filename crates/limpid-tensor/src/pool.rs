@@ -82,18 +82,6 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines * LINE) }
     }
 
-    /// The same memory as bytes.
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        // SAFETY: any byte of an initialized f32 is an initialized byte.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes()) }
-    }
-
-    /// The same memory as bytes, mutable.
-    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; any bytes are an f32, and we hold the only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes()) }
-    }
-
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         // SAFETY: as above, and we hold the only reference.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines * LINE) }

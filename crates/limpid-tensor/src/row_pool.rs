@@ -1,4 +1,4 @@
-//! Rows of f32 that come and go: the memory of a cache of keys and values.
+//! Rows of bytes that come and go: the memory of a cache of keys and values.
 //!
 //! The memory is mapped, not written: the system provides a page when it is first written, so a
 //! pool costs what was used of it at its fullest, not its capacity. A pool that is full doubles,
@@ -12,17 +12,18 @@ const FIRST: usize = 256;
 /// Rows of one width, by number. Their content is arbitrary (but initialized) until written.
 pub struct RowPool {
     map: Option<MmapMut>,
+    /// Bytes of a row.
     width: usize,
     rows: usize,
 }
 
 impl RowPool {
-    /// An empty pool of rows of `width` elements.
+    /// An empty pool of rows of `width` bytes.
     pub fn new(width: usize) -> Self {
         Self { map: None, width, rows: 0 }
     }
 
-    /// Elements of a row.
+    /// Bytes of a row.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -37,7 +38,7 @@ impl RowPool {
             return;
         }
         let rows = rows.next_power_of_two().max(FIRST);
-        let bytes = rows.checked_mul(4 * self.width.max(1)).expect("a pool fits the address space");
+        let bytes = rows.checked_mul(self.width.max(1)).expect("a pool fits the address space");
         let mut map = MmapMut::map_anon(bytes)
             .unwrap_or_else(|error| panic!("no memory for {rows} rows of a cache: {error}"));
         if let Some(old) = &self.map {
@@ -47,10 +48,23 @@ impl RowPool {
     }
 
     /// All rows, one after another.
-    pub fn data(&self) -> &[f32] {
-        let Some(map) = &self.map else { return &[] };
-        // SAFETY: the map is page-aligned, has `rows · width` f32 (0 bits are 0.0), and is ours.
-        unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), self.rows * self.width) }
+    pub fn data(&self) -> &[u8] {
+        self.map.as_ref().map_or(&[], |map| &map[..self.rows * self.width])
+    }
+
+    /// All rows as f32, if that is what was written to them.
+    ///
+    /// # Panics
+    /// If a row is not a whole number of f32.
+    #[track_caller]
+    pub fn floats(&self) -> &[f32] {
+        let (data, width) = (self.data(), self.width);
+        assert!(width.is_multiple_of(4), "a row of {width} bytes is no whole number of f32");
+        if data.is_empty() {
+            return &[];
+        }
+        // SAFETY: a map begins at a page, so it is aligned, and any four bytes are an f32.
+        unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len() / 4) }
     }
 
     /// One row, to be written.
@@ -58,14 +72,10 @@ impl RowPool {
     /// # Panics
     /// If it does not exist.
     #[track_caller]
-    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, row: usize) -> &mut [u8] {
         assert!(row < self.rows, "row {row} of a pool of {}", self.rows);
         let map = self.map.as_mut().expect("a pool with rows is mapped");
-        // SAFETY: the row lies within the map by the line above, which is page-aligned and ours.
-        unsafe {
-            let start = map.as_mut_ptr().cast::<f32>().add(row * self.width);
-            std::slice::from_raw_parts_mut(start, self.width)
-        }
+        &mut map[row * self.width..][..self.width]
     }
 }
 
@@ -75,16 +85,17 @@ mod tests {
 
     #[test]
     fn rows_keep_their_content_while_the_pool_grows() {
-        let mut pool = RowPool::new(3);
-        assert!(pool.data().is_empty());
+        let mut pool = RowPool::new(12);
+        assert!(pool.data().is_empty() && pool.floats().is_empty());
         for row in 0..2_000 {
             pool.reserve(row + 1);
-            pool.row_mut(row).fill(row as f32);
+            let (to, _) = pool.row_mut(row).as_chunks_mut::<4>();
+            to.fill((row as f32).to_ne_bytes());
         }
         for row in 0..2_000 {
-            assert_eq!(pool.data()[3 * row..][..3], [row as f32; 3]);
+            assert_eq!(pool.floats()[3 * row..][..3], [row as f32; 3]);
         }
-        assert_eq!((pool.data().len(), pool.width()), (3 * 2_048, 3));
+        assert_eq!((pool.data().len(), pool.width()), (12 * 2_048, 12));
     }
 
     #[test]

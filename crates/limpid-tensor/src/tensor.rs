@@ -143,6 +143,14 @@ impl Tensor {
         Self::new([1], &[value])
     }
 
+    /// Whether both have the same memory: one is a clone of the other, or a reshaped one.
+    pub fn shares_data(&self, other: &Tensor) -> bool {
+        match (&self.buffer, &other.buffer) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
     /// The shape.
     pub fn shape(&self) -> Shape {
         self.shape

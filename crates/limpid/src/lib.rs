@@ -24,7 +24,7 @@
 //! | [`encode`] | embeddings, mask filling, classification |
 //! | [`eval`] | BLEU, chrF, ROUGE-L, F1, bootstrap intervals, baselines |
 //! | [`quantize`] | weights as int8, int4 or bf16, and what that costs |
-//! | [`inspect`] | cross-attention of a translation, word alignment |
+//! | [`inspect`] | where any number comes from; cross-attention, word alignment |
 //! | [`pipeline`] | the facade |
 //! | [`report`] | charts and run pages |
 //! | [`files`], [`hash`] | atomic writes, content hashes |

@@ -2,7 +2,10 @@
 //! into chunks, or on the number of threads: for every stack, at every instruction set.
 
 use limpid::data::batch::{EncoderInput, Packed, PairBatch};
-use limpid::generate::{DecoderSession, EncoderDecoderSession, RecurrentSession, Session};
+use limpid::generate::{
+    Batch, DecoderSession, DecoderSlots, EncoderDecoderSession, EncoderDecoderSlots, KvFormat,
+    RecurrentSession, Session,
+};
 use limpid::model::config::{
     Cell, ClassifierPooling, DecoderConfig, Directions, EncoderConfig, EncoderDecoderConfig,
     ModernLayers, RecurrentAttention, RecurrentConfig, StackConfig,
@@ -142,6 +145,26 @@ fn logits(model: &Model, sources: &[Vec<u32>], targets: &[Vec<u32>]) -> Tensor {
     logits.value().clone()
 }
 
+/// A session with keys and values in another format than f32.
+fn stored_session<'a>(
+    model: &'a Model,
+    sources: &[Vec<u32>],
+    format: KvFormat,
+) -> Box<dyn Session + 'a> {
+    let params = &model.params;
+    match &model.stack {
+        Stack::Decoder(decoder) => {
+            let slots = DecoderSlots::new(decoder, params, 96).with_kv_format(format);
+            Box::new(Batch::over(slots, sources))
+        }
+        Stack::EncoderDecoder(m) => {
+            let slots = EncoderDecoderSlots::new(m, params, 96).with_kv_format(format);
+            Box::new(Batch::over(slots, sources))
+        }
+        _ => unreachable!("no keys and values"),
+    }
+}
+
 fn session<'a>(model: &'a Model, sources: &[Vec<u32>]) -> Box<dyn Session + 'a> {
     let params = &model.params;
     match &model.stack {
@@ -207,6 +230,45 @@ fn a_text_in_chunks_with_a_cache_has_the_bits_of_the_full_forward_pass() {
                 at += len;
                 let what = format!("model {m}, round {round}, {len} tokens up to {at}");
                 same_rows(&whole, at - 1, &next, &what);
+            }
+        }
+    }
+    team::set_threads(2);
+}
+
+/// Logits after every token, one token at a time, alone.
+fn one_by_one(model: &Model, source: &[u32], target: &[u32], format: KvFormat) -> Vec<Vec<u32>> {
+    let mut session = stored_session(model, &[source.to_vec()], format);
+    target.iter().map(|token| bits(session.advance(&[vec![*token]]).row(0))).collect()
+}
+
+#[test]
+fn stored_keys_and_values_keep_the_bits_in_any_chunks_batch_and_number_of_threads() {
+    let _turn = turn();
+    for (m, model) in [decoders(), encoder_decoders()].iter().flatten().enumerate() {
+        let (sources, targets) = (texts(7, &[13, 2, 30]), texts(8, &[70, 41, 55]));
+        for format in [KvFormat::F16, KvFormat::Int8] {
+            team::set_threads(1);
+            let alone: Vec<_> =
+                (0..3).map(|i| one_by_one(model, &sources[i], &targets[i], format)).collect();
+            let exact = logits(model, &sources[..1], &targets[..1]);
+            assert_ne!(bits(exact.row(69)), alone[0][69], "model {m}: {format} rounds something");
+            let mut rng = Stream::new(12, m as u64);
+            for threads in 1..=4 {
+                team::set_threads(threads);
+                let (mut session, mut at) = (stored_session(model, &sources, format), [0; 3]);
+                while (0..3).all(|i| at[i] < targets[i].len()) {
+                    let mut chunk = |i: usize| {
+                        let len = (1 + rng.below(3) * rng.below(9)).min(targets[i].len() - at[i]);
+                        at[i] += len;
+                        targets[i][at[i] - len..at[i]].to_vec()
+                    };
+                    let next = session.advance(&[chunk(0), chunk(1), chunk(2)]);
+                    for i in 0..3 {
+                        let what = format!("model {m}, {format}, text {i} at {}", at[i]);
+                        assert_eq!(bits(next.row(i)), alone[i][at[i] - 1], "{what}");
+                    }
+                }
             }
         }
     }

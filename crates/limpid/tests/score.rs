@@ -4,8 +4,12 @@
 use limpid::eval::bleu::{NgramOrders, Smooth};
 use limpid::eval::chrf::{ChrfSmooth, Whitespace};
 use limpid::eval::classification::ConfusionMatrix;
+use limpid::eval::entities::EntityScore;
+use limpid::eval::multi_label::MultiLabelScore;
+use limpid::eval::regression::{mean_squared_error, pearson, spearman};
 use limpid::eval::resample::{Bootstrap, Interval, Randomization, paired_p_value};
 use limpid::eval::rouge::rouge_l;
+use limpid::eval::squad::AnswerScore;
 use limpid::eval::{
     Bleu, BleuTokenizer, Case, Chrf, FScore, Metric, count_lines, signature, words,
 };
@@ -331,4 +335,86 @@ fn a_large_difference_is_significant_and_a_small_one_is_not() {
     assert!(bs > 0.2 && ar > 0.6, "{bs} {ar}");
     // A system is no different from itself.
     assert_eq!(test(&baseline), (1.0, 1.0));
+}
+
+/// What SciPy, scikit-learn, seqeval and torchmetrics make of predictions of heads
+/// (`reference/make_metric_cases.py`).
+const HEADS: &str = include_str!("../../../reference/fixtures/score/heads.json");
+
+fn head_cases(key: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(HEADS).expect("heads.json is JSON");
+    let cases = list(&all[key]).to_vec();
+    assert!(!cases.is_empty(), "{key}");
+    cases
+}
+
+#[track_caller]
+fn close_scores(found: FScore, want: &Value, name: &str) {
+    for (found, want) in [found.precision, found.recall, found.f1].into_iter().zip(numbers(want)) {
+        close(found, want, name);
+    }
+}
+
+#[test]
+fn regressions_score_as_in_scipy() {
+    for case in head_cases("regressions") {
+        let (predicted, targets) = (numbers(&case["predicted"]), numbers(&case["targets"]));
+        let want = |key: &str| case[key].as_f64().unwrap();
+        close(mean_squared_error(&predicted, &targets), want("mse"), "mse");
+        close(pearson(&predicted, &targets).unwrap(), want("pearson"), "pearson");
+        close(spearman(&predicted, &targets).unwrap(), want("spearman"), "spearman");
+    }
+}
+
+#[test]
+fn several_labels_score_as_in_scikit_learn() {
+    for case in head_cases("multi_labels") {
+        let rows = |key: &str| -> Vec<Vec<bool>> {
+            let row = |row: &Value| numbers(row).iter().map(|value| *value == 1.0).collect();
+            list(&case[key]).iter().map(row).collect()
+        };
+        let (predicted, correct) = (rows("predicted"), rows("correct"));
+        let mut score = MultiLabelScore::new(correct[0].len());
+        predicted.iter().zip(&correct).for_each(|(a, b)| score.add(a, b));
+        close(score.accuracy(), case["accuracy"].as_f64().unwrap(), "accuracy");
+        if case["micro"].is_null() {
+            continue;
+        }
+        close_scores(score.micro(), &case["micro"], "micro");
+        close_scores(score.macro_mean(), &case["macro"], "macro");
+        for (label, want) in list(&case["labels"]).iter().enumerate() {
+            close_scores(score.label(label), want, "label");
+        }
+    }
+}
+
+#[test]
+fn entities_score_as_in_seqeval() {
+    for case in head_cases("entities") {
+        let mut score = EntityScore::default();
+        for (predicted, correct) in list(&case["predicted"]).iter().zip(list(&case["correct"])) {
+            score.add(&strings(predicted), &strings(correct));
+        }
+        close(score.accuracy(), case["accuracy"].as_f64().unwrap(), "accuracy");
+        close_scores(score.overall(), &case["overall"], "overall");
+        let kinds = case["kinds"].as_object().unwrap();
+        assert_eq!(score.kinds().count(), kinds.len());
+        for (kind, support, found) in score.kinds() {
+            close_scores(found, &kinds[kind], kind);
+            assert_eq!(numbers(&kinds[kind])[3], support as f64, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn answers_score_as_in_squad() {
+    for case in head_cases("answers") {
+        let mut score = AnswerScore::default();
+        let predicted = case["predicted"].as_str().unwrap();
+        score.add(predicted, &strings(&case["correct"]));
+        close(score.exact_match(), case["exact"].as_f64().unwrap(), predicted);
+        // torchmetrics computes in f32.
+        let want = case["f1"].as_f64().unwrap();
+        assert!((score.f1() - want).abs() < 1e-6, "{case}: {}", score.f1());
+    }
 }

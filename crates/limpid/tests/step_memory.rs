@@ -92,6 +92,33 @@ fn gpt_budget(config: &DecoderConfig, parameters: usize, n: usize, t: usize) -> 
     }
 }
 
+/// A Llama: no φ′ is saved and no gated value, only gate and up side by side.
+fn llama_budget(config: &DecoderConfig, parameters: usize, n: usize, t: usize) -> Budget {
+    let (c, f, h, v) = (
+        config.hidden_size,
+        config.intermediate_size,
+        config.num_attention_heads,
+        config.vocab_size,
+    );
+    let d = config.head_dim();
+    // The sum (c), the normed sum (c) and 1/σ.
+    let norm = 2 * c + 1;
+    // q, k and v, rotated; z (c) and lse (h).
+    let attention = norm + (h + 2 * config.kv_heads()) * d + h * d + h;
+    let layer = attention + norm + 2 * f;
+    Budget {
+        parameters,
+        fixed: 0,
+        // The embedding, the table of angles, the layers, the last norm, the loss and its gradient.
+        kept: n * (c + d + config.num_hidden_layers * layer + norm + c + 1),
+        // In a backward: the stream's gradient and the next one, the gated values and their
+        // gradient, and that of gate and up.
+        passing: n * (4 * c + 4 * f),
+        logits: logits(n, v),
+        scratch: scratch(n, 2 * f, v.max(2 * f) * c, t, d),
+    }
+}
+
 fn seq2seq_budget(
     config: &EncoderDecoderConfig,
     parameters: usize,
@@ -188,6 +215,16 @@ fn a_training_step_takes_16_bytes_per_parameter_and_the_activations_of_its_token
         peak + 4 * (b * t * v - LOGITS_AT_A_TIME) > budget.bytes(),
         "all logits would not be detected"
     );
+
+    // A Llama of 16 layers: the gated values of all of them would be 12 MB.
+    let (b, t, v, f) = (4, 128, 256, 384);
+    let config = DecoderConfig::llama(v, t, 16, [4, 2], [64, f]);
+    let batch = LmBatch::new(&sequences(b, t + 1, v));
+    let (peak, parameters) = measure_gpt(&config, &batch);
+    let budget = llama_budget(&config, parameters, b * t, t);
+    check("Llama", peak, &budget);
+    let gated = 4 * b * t * f * config.num_hidden_layers;
+    assert!(peak + gated > budget.bytes(), "stored gated values would not be detected");
 
     // Like D: 24 and 24 tokens, a vocabulary of 8,000: logits (1536, 8000) are 49 MB, 15 more than
     // may exist at a time.

@@ -270,3 +270,35 @@ fn a_language_that_a_tokenizer_lacks_is_refused_with_those_it_has() {
         }
     }
 }
+
+#[test]
+fn texts_of_multilingual_translators_have_the_tokens_of_their_languages() {
+    let path = fixtures("score/languages.json");
+    let all: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    for (name, cases) in all["families"].as_object().unwrap() {
+        let mut tokenizer = hub::load_tokenizer(&fixtures("tokenizers").join(name)).unwrap();
+        let end = tokenizer.id("</s>").unwrap();
+        for case in cases.as_array().unwrap() {
+            let (source, target) = (text(case, "source"), text(case, "target"));
+            let languages = tokenizer.set_languages(Some(source), Some(target)).unwrap();
+            assert_eq!(
+                languages.target.map(u64::from),
+                case["forced_bos_token_id"].as_u64(),
+                "{name}: {target}"
+            );
+            let sentence = text(&all, "text");
+            let found = tokenizer.source_sentence(sentence, end).unwrap();
+            assert_eq!(found, ids(&case["source_ids"]), "{name}: from {source}");
+            let found = tokenizer.target_sentence(sentence, end).unwrap();
+            assert_eq!(found, ids(&case["target_ids"]), "{name}: into {target}");
+        }
+        let error = tokenizer.set_languages(Some("tlh"), None).unwrap_err();
+        let Error::Tokenizer(TokenizerError::LacksLanguage { known, .. }) = error else {
+            panic!("{error}")
+        };
+        assert!(known.len() > 20, "{known:?}");
+    }
+    let mut other = hub::load_tokenizer(&fixtures("tokenizers/marian")).unwrap();
+    let error = other.set_languages(None, Some("de")).unwrap_err();
+    assert!(matches!(error, Error::Tokenizer(TokenizerError::NoLanguages { .. })), "{error}");
+}

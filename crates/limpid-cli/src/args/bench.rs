@@ -84,7 +84,7 @@ pub struct BenchDecode {
     /// Prompt tokens
     #[arg(long, default_value_t = 16)]
     pub prompt: usize,
-    /// Tokens to generate
+    /// Tokens to generate; 0 measures the prompt alone
     #[arg(long, default_value_t = 64)]
     pub tokens: usize,
     /// Sequences generated in parallel

@@ -1,7 +1,7 @@
 //! Decoding options: the flags that `generate`, `chat`, `translate` and `summarize` share.
 
 use clap::{Args as ClapArgs, ValueEnum};
-use limpid::generate::{EarlyStopping, GenerationOptions, Trace};
+use limpid::generate::{EarlyStopping, GenerationOptions, KvFormat, Trace};
 
 /// When a beam search stops.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -12,6 +12,17 @@ pub enum Stopping {
     False,
     /// When no beam can become better
     Never,
+}
+
+/// How keys and values are stored.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KvCacheDtype {
+    /// As they are computed
+    F32,
+    /// In half the memory
+    F16,
+    /// In about a quarter of the memory
+    Int8,
 }
 
 /// Options set here override the model's generation_config.json; without both, greedy search.
@@ -61,6 +72,9 @@ pub struct DecodingFlags {
     /// End the output before this text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub stop_strings: Vec<String>,
+    /// How the keys and values of earlier tokens are stored [default: f32]
+    #[arg(long, value_name = "DTYPE")]
+    pub kv_cache_dtype: Option<KvCacheDtype>,
     /// Write every step with its distribution to this file as JSON Lines; - is standard output, and
     /// then all of it is JSON
     #[arg(long, value_name = "FILE")]
@@ -95,6 +109,11 @@ impl DecodingFlags {
             min_new_tokens: self.min_new_tokens,
             max_new_tokens: None,
             stop_strings: (!self.stop_strings.is_empty()).then(|| self.stop_strings.clone()),
+            kv_cache_dtype: self.kv_cache_dtype.map(|dtype| match dtype {
+                KvCacheDtype::F32 => KvFormat::F32,
+                KvCacheDtype::F16 => KvFormat::F16,
+                KvCacheDtype::Int8 => KvFormat::Int8,
+            }),
         }
     }
 

@@ -10,7 +10,8 @@ pub struct Eval {
     #[arg(value_parser = super::model_folder)]
     pub model: PathBuf,
     /// Text for a language model or a masked language model; tables of labelled texts for a
-    /// classifier; a table of pairs for a translator
+    /// classifier, sentences with labelled words for a token classifier, questions for question
+    /// answering, in the formats of limpid train; a table of pairs for a translator
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Source sentences, one per line
@@ -33,6 +34,12 @@ pub struct Eval {
     /// Lines target]
     #[arg(long, value_name = "COLUMN")]
     pub target_column: Option<String>,
+    /// Language of the sources, of a multilingual translator [default: that of the folder]
+    #[arg(long, value_name = "CODE")]
+    pub source_lang: Option<String>,
+    /// Language of the references, of a multilingual translator [default: that of the folder]
+    #[arg(long, value_name = "CODE")]
+    pub target_lang: Option<String>,
     /// Stories from `limpid corpus stories`, one per line: nats per word or masked-word accuracy,
     /// compared with the exact bound. Needs the training stories as --data, for n-gram baselines
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
@@ -64,15 +71,16 @@ pub struct Eval {
     /// Random seed of the masking
     #[arg(long = "mask-seed", default_value_t = 1, value_name = "N")]
     pub mask_seed: u64,
-    /// Table format: tsv, csv, jsonl, or label-first (label, space, text) [default: as in training,
-    /// or by the file name]
+    /// Table format: tsv, csv, jsonl, or label-first (label, space, text); of words conll or jsonl,
+    /// of questions squad or jsonl [default: as in training, or by the file name]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Labels: text column, by name or number; twice for pairs of texts [default: as in training,
-    /// or text]
+    /// Labels: text or word column, by name or number; twice for pairs of texts [default: as in
+    /// training, or text; of words 1, in JSON Lines words]
     #[arg(long, value_name = "COLUMN")]
     pub text_column: Vec<String>,
-    /// Labels: label column, by name or number [default: as in training, or label]
+    /// Labels: label column, by name or number [default: as in training, or label; of words the
+    /// last, in JSON Lines labels]
     #[arg(long, value_name = "COLUMN")]
     pub label_column: Option<String>,
     /// Labels: the table has no header

@@ -21,6 +21,18 @@ pub struct Generate {
     /// the rest
     #[arg(long)]
     pub slide: bool,
+    /// Speculative decoding: a smaller model of the same vocabulary proposes tokens. Greedily the
+    /// same text, by sampling one of the same distribution; faster for one text at a time, if the
+    /// draft is right often enough
+    #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
+    pub draft: Option<PathBuf>,
+    /// Tokens that the draft proposes at a time [default: 4]
+    #[arg(long, value_name = "N", requires = "draft")]
+    pub draft_tokens: Option<usize>,
+    /// Speculative decoding without a draft model: N tokens at a time that followed the last ones
+    /// when they occurred before. For texts that repeat parts of their prompt
+    #[arg(long, value_name = "N", conflicts_with = "draft")]
+    pub prompt_lookup: Option<usize>,
     /// Print the prompt before its continuation
     #[arg(long)]
     pub echo: bool,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The format of quantized weights.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WeightsAs {
-    /// A byte per weight, a scale per output
+    /// A byte per weight, a scale per 64 weights
     Int8,
     /// Half a byte per weight, a scale per 32 weights; token tables and output layers as int8
     Int4,

@@ -27,6 +27,8 @@ impl From<Summarize> for Translate {
         Translate {
             model,
             text,
+            source_lang: None,
+            target_lang: None,
             align: false,
             attention: false,
             prefix: String::new(),

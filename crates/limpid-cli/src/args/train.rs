@@ -6,11 +6,13 @@ use std::path::PathBuf;
 #[derive(ClapArgs)]
 pub struct Train {
     /// Configuration file (see configs/); run folder, with --resume; or task: gpt (language
-    /// model), translate, bert (masked language model), classify
-    #[arg(value_name = "CONFIG.toml|RUN|gpt|translate|bert|classify")]
+    /// model), translate, bert (masked language model), classify (texts), tag (words), answer
+    /// (questions about texts)
+    #[arg(value_name = "CONFIG.toml|RUN|TASK")]
     pub what: String,
     /// Text files for gpt and bert; for classify, tables with the columns text and label (.tsv,
-    /// .csv, .jsonl)
+    /// .csv, .jsonl); for tag, a line per word with its label (.conll) or lists of words and labels
+    /// (.jsonl); for answer, SQuAD's JSON (.json) or question, context, answer and start (.jsonl)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Source sentences, one per line
@@ -23,13 +25,20 @@ pub struct Train {
     /// source and target (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
-    /// Pretrained model to fine-tune, of the same stack (an encoder for bert and classify): its
-    /// sizes, tokenizer and weights are loaded. The learning rate is then 5e-5 by default; classify
-    /// chooses the epochs by the size of the data
+    /// Pretrained model to fine-tune, of the same stack (an encoder for bert, tag and answer, an
+    /// encoder or a decoder for classify): its sizes, tokenizer and weights are loaded. The
+    /// learning rate is then 5e-5 by default, of adapters 5e-4; classify, tag and answer choose the
+    /// epochs by the size of the data
     #[arg(long, value_name = "MODEL", value_parser = super::model_folder)]
     pub from: Option<PathBuf>,
+    /// For classify: what the labels are: single_label_classification, regression (a number) or
+    /// multi_label_classification (any number of them, between commas); short for
+    /// --set model.problem_type=… [default: that of the pretrained classifier, or a single label]
+    #[arg(long, value_name = "NAME")]
+    pub problem_type: Option<String>,
     /// Format of labelled texts or --pairs: tsv, csv, jsonl, or for labelled texts label-first (a
-    /// label, a space, the text); short for --set data.format=… [default: by file extension]
+    /// label, a space, the text); for tag conll or jsonl, for answer squad or jsonl; short for
+    /// --set data.format=… [default: by file extension]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// Run folder [default: runs/ and the name of the configuration]

@@ -11,6 +11,13 @@ pub struct Translate {
     pub model: PathBuf,
     /// Text to translate; without it, standard input line by line
     pub text: Vec<String>,
+    /// Language of the text, of a multilingual model (mBART, NLLB, M2M-100): a code of its own,
+    /// such as de_DE, deu_Latn or de [default: that of the folder]
+    #[arg(long, value_name = "CODE")]
+    pub source_lang: Option<String>,
+    /// Language to translate into [default: that of the folder]
+    #[arg(long, value_name = "CODE")]
+    pub target_lang: Option<String>,
     /// Word alignment by cross-attention: pairs source-target of words counted from 0, after a tab
     #[arg(long)]
     pub align: bool,
@@ -21,7 +28,8 @@ pub struct Translate {
     /// Text that every translation begins with
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// Maximum number of new tokens [default: twice the source and ten]
+    /// Maximum number of new tokens [default: twice the source and ten, at most the folder's
+    /// maximum; of a folder that transformers saved, that maximum]
     #[arg(long, value_name = "N")]
     pub max_new_tokens: Option<usize>,
     /// JSON Lines: {"source": …, "translation": …}

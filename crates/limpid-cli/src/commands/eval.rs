@@ -13,6 +13,7 @@ use limpid::eval::translator::{TranslatorScores, check_ids, score_translator};
 use limpid::files::{check_output_path, write_atomic};
 use limpid::generate::{GenerationOptions, translation_config};
 use limpid::hub;
+use limpid::model::config::EncoderHead;
 use limpid::model::{Decoder, Model, Seq2Seq, Stack};
 use limpid::text::{Blocks, TextReader, Tokenizer, nonblank_lines};
 use limpid::train::RunConfig;
@@ -25,19 +26,23 @@ pub fn run(args: Eval) -> Result<()> {
     let (model, warnings) = hub::load_mapped(&args.model)?;
     printer::warnings(&warnings);
     check_flags(&args, &model.stack)?;
-    let tokenizer = super::tokenizer_of(&args.model, &model)?;
+    let mut tokenizer = super::tokenizer_of(&args.model, &model)?;
+    let [source, target] = [&args.source_lang, &args.target_lang].map(Option::as_deref);
+    if source.is_some() || target.is_some() {
+        tokenizer.set_languages(source, target)?;
+    }
     if let Some(file) = &args.stories {
         return super::eval_stories::run(&args, file, &model, &tokenizer);
     }
     let pairs = pair_files(&args, &model.stack)?;
     match (&model.stack, args.data.is_empty(), pairs) {
-        (Stack::Decoder(gpt), ..) if gpt.labels().is_some() => Err(Error::config(format!(
-            "{} is {}: it cannot be evaluated",
-            args.model.display(),
-            model.stack.kind()
-        ))
-        .hint(format!("limpid classify {} \"…\" shows its labels", args.model.display()))),
-        (Stack::Decoder(gpt), false, None) => text(&args, gpt, &model, &tokenizer),
+        (Stack::Decoder(gpt), false, None) => match gpt.labels() {
+            Some(labels) => {
+                let context = context_of(&args, gpt)?;
+                super::eval_heads::classes(&args, &model, &tokenizer, labels, context)
+            }
+            None => text(&args, gpt, &model, &tokenizer),
+        },
         (Stack::EncoderDecoder(seq2seq), _, Some(pairs)) => {
             translation(&args, &pairs, seq2seq.into(), &model, &tokenizer)
         }
@@ -105,8 +110,15 @@ fn pair_files(args: &Eval, stack: &Stack) -> Result<Option<PairFiles>> {
 /// Refuses flags without effect, by name.
 fn check_flags(args: &Eval, stack: &Stack) -> Result<()> {
     let translates = stack.translator().is_some();
-    let labels = matches!(stack, Stack::Encoder(bert) if bert.labels().is_some());
-    let (stories, reads_text) = (args.stories.is_some(), !translates && !labels);
+    let labels = stack.labels().is_some();
+    let (tags, answers) = match stack {
+        Stack::Encoder(bert) => {
+            (bert.token_labels().is_some(), bert.config().head == EncoderHead::QuestionAnswering)
+        }
+        _ => (false, false),
+    };
+    let has_head = labels || tags || answers;
+    let (stories, reads_text) = (args.stories.is_some(), !translates && !has_head);
     let hides = reads_text && !matches!(stack, Stack::Decoder(_));
     let how = &args.how;
     let writes = how.options() != GenerationOptions::default() || how.trace.is_some();
@@ -153,15 +165,22 @@ fn check_flags(args: &Eval, stack: &Stack) -> Result<()> {
             hides && !stories,
             "a masked language model, on --data",
         ),
-        ("--format", args.format.is_some(), labels || table, "a classifier, or pairs in a table"),
+        (
+            "--format",
+            args.format.is_some(),
+            has_head || table,
+            "a classifier, questions, or pairs in a table",
+        ),
         ("--pairs", args.pairs.is_some(), translates, translator),
         ("--source-column", args.source_column.is_some(), table, "pairs in a table"),
         ("--target-column", args.target_column.is_some(), table, "pairs in a table"),
         ("--header", args.header, table, "pairs in a table"),
         ("--summaries", args.summaries, translates, translator),
-        ("--text-column", !args.text_column.is_empty(), labels, "a classifier"),
-        ("--label-column", args.label_column.is_some(), labels, "a classifier"),
-        ("--no-header", args.no_header, labels, "a classifier"),
+        ("--source-lang", args.source_lang.is_some(), translates, translator),
+        ("--target-lang", args.target_lang.is_some(), translates, translator),
+        ("--text-column", !args.text_column.is_empty(), labels || tags, "a classifier"),
+        ("--label-column", args.label_column.is_some(), labels || tags, "a classifier"),
+        ("--no-header", args.no_header, labels, "a classifier of texts"),
     ];
     match flags.iter().find(|(_, given, fits, _)| *given && !*fits) {
         None => Ok(()),
@@ -173,15 +192,20 @@ fn check_flags(args: &Eval, stack: &Stack) -> Result<()> {
     }
 }
 
-fn text(args: &Eval, gpt: &Decoder, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+/// Tokens of a decoder's window.
+fn context_of(args: &Eval, gpt: &Decoder) -> Result<usize> {
     let most = gpt.config().max_position_embeddings;
-    let context = args.context.unwrap_or(most);
-    if context == 0 || context > most {
-        return Err(Error::config(format!(
+    match args.context.unwrap_or(most) {
+        context if context == 0 || context > most => Err(Error::config(format!(
             "--context {context} is not between 1 and the model's maximum of {most}"
         ))
-        .hint(format!("--context {most}")));
+        .hint(format!("--context {most}"))),
+        context => Ok(context),
     }
+}
+
+fn text(args: &Eval, gpt: &Decoder, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+    let context = context_of(args, gpt)?;
     let by_line = unit(args, trained_with(&args.model).as_ref()) == Unit::Lines;
     let (texts, characters) =
         if by_line { lines(args, tokenizer)? } else { whole(args, tokenizer)? };
@@ -324,7 +348,10 @@ fn translation(
         ))
         .hint("leave --num-return-sequences out; limpid translate gives several"));
     }
-    let (decoding, warnings) = translation_config(&args.model, translator, &how.options())?;
+    let (mut decoding, warnings) = translation_config(&args.model, translator, &how.options())?;
+    if let Some(target) = tokenizer.target_language() {
+        decoding.processor.forced_bos_token_id = Some(target);
+    }
     printer::warnings(&warnings);
     let case = if args.lowercase { Case::Lower } else { Case::Mixed };
     let verb = if args.summaries { "Summarizing" } else { "Translating" };

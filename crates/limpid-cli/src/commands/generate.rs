@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::printer;
 use limpid::Generator;
 use limpid::generate::{
-    ContextOverflow, DecodingConfig, Event, GenerateOptions, Generated, GenerationOptions, Strategy,
+    ContextOverflow, DecodingConfig, Event, GenerateOptions, Generated, GenerationOptions,
+    Speculation, Strategy,
 };
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
@@ -21,11 +22,15 @@ pub fn run(args: Generate) -> Result<()> {
     let overflow = if args.slide { ContextOverflow::Slide } else { ContextOverflow::Error };
     let options =
         GenerateOptions { trace: args.how.tracing(), ..generator.generate_options(overflow) };
+    let draft = args.draft.as_ref().map(Generator::load).transpose()?;
+    let speculation =
+        generator.speculation_of(draft.as_ref(), (args.draft_tokens, args.prompt_lookup))?;
     let trace = TraceFile::open(&args.how)?;
     let show = if std::io::stdout().is_terminal() { printer::visible } else { str::to_string };
     let mut command = GenerateCommand {
         args: &args,
         generator: &generator,
+        speculation,
         decoding,
         options,
         trace,
@@ -45,6 +50,7 @@ pub fn run(args: Generate) -> Result<()> {
 struct GenerateCommand<'a> {
     args: &'a Generate,
     generator: &'a Generator,
+    speculation: Option<Speculation<'a>>,
     decoding: DecodingConfig,
     options: GenerateOptions,
     trace: TraceFile,
@@ -89,8 +95,13 @@ impl GenerateCommand<'_> {
             }
             trace.take(&event, first, tokenizer)
         };
-        let generated =
-            self.generator.run(prompts, &self.decoding, &self.options, &mut on_event)?;
+        let (generator, how) = (self.generator, (&self.decoding, &self.options));
+        let generated = match self.speculation {
+            None => generator.run(prompts, how.0, how.1, &mut on_event)?,
+            Some(draft) => {
+                generator.run_speculatively(draft, prompts, how.0, how.1, &mut on_event)?
+            }
+        };
         if streams {
             // Also if no text was generated.
             println!("{}", if begun { "" } else { echo });

@@ -17,7 +17,7 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
     let always = ["convert", "logits"];
     let of_text: &[&'static str] = match stack {
         _ if !has_tokenizer => &[],
-        Stack::Decoder(decoder) if decoder.labels().is_some() => &["classify"],
+        Stack::Decoder(decoder) if decoder.labels().is_some() => &["classify", "eval", "train"],
         Stack::Decoder(_) => match has_chat_template(folder) {
             true => &["generate", "chat", "eval", "train"],
             false => &["generate", "eval", "train"],
@@ -29,14 +29,15 @@ pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static 
         }
         Stack::Encoder(encoder) => match &encoder.config().head {
             EncoderHead::Classifier(labels) if labels.names.len() == 1 => {
-                &["rerank", "classify", "embed", "similarity", "train"]
+                &["rerank", "classify", "embed", "similarity", "eval", "train"]
             }
             EncoderHead::Classifier(labels) => match labels.problem() {
-                ProblemType::SingleLabel => &["classify", "embed", "similarity", "eval", "train"],
-                _ => &["classify", "embed", "similarity", "train"],
+                // A table has one number for each text.
+                ProblemType::Regression => &["classify", "embed", "similarity", "train"],
+                _ => &["classify", "embed", "similarity", "eval", "train"],
             },
-            EncoderHead::TokenClassifier(_) => &["tag", "embed", "similarity", "train"],
-            EncoderHead::QuestionAnswering => &["answer", "embed", "similarity", "train"],
+            EncoderHead::TokenClassifier(_) => &["tag", "embed", "similarity", "eval", "train"],
+            EncoderHead::QuestionAnswering => &["answer", "embed", "similarity", "eval", "train"],
             _ => &["embed", "similarity", "train"],
         },
     };

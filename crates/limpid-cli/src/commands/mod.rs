@@ -14,6 +14,7 @@ mod demo_stories;
 mod embed;
 mod eval;
 mod eval_encoder;
+mod eval_heads;
 mod eval_stories;
 mod experiment;
 mod explain;

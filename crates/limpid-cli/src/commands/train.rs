@@ -114,6 +114,10 @@ pub fn run(args: Train) -> Result<ExitCode> {
             println!("  printf 'first\\tsecond\\n' | {limpid} classify {run} --pair");
         }
         Task::Classify(_) => println!("  {limpid} classify {run} \"…\""),
+        Task::Tag(_) => println!("  {limpid} tag {run} \"…\""),
+        Task::Answer(_) => {
+            println!("  {limpid} answer {run} --question \"…\" --context \"…\"");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -261,10 +265,16 @@ fn announce(run: &mut Run) -> Result<()> {
     let free = available_memory()
         .map_or(String::new(), |free| format!(" of {} free", printer::size(free)));
     say(format_args!("Memory: about {}{free}", printer::size(memory)));
-    say(match config.train.best_metric {
-        BestMetric::Loss => "The best model has the lowest validation loss",
-        BestMetric::Accuracy => "The best model has the highest validation accuracy",
-        BestMetric::F1 => "The best model has the highest validation F1 (macro)",
+    say(match (config.train.best_metric, &config.task) {
+        (BestMetric::Loss, _) => "The best model has the lowest validation loss",
+        (BestMetric::Accuracy, _) => "The best model has the highest validation accuracy",
+        (BestMetric::F1, Task::Tag(_)) => "The best model has the highest validation F1 (entities)",
+        (BestMetric::F1, Task::Answer(_)) => "The best model has the highest validation F1 (words)",
+        (BestMetric::F1, _) => "The best model has the highest validation F1 (macro)",
+        (BestMetric::MicroF1, _) => "The best model has the highest validation F1 (micro)",
+        (BestMetric::ExactMatch, _) => "The best model has the highest validation exact match",
+        (BestMetric::Pearson, _) => "The best model has the highest Pearson correlation",
+        (BestMetric::Spearman, _) => "The best model has the highest Spearman correlation",
     });
     if done > 0 {
         say(format_args!("Resuming from step {done}"));
@@ -325,19 +335,26 @@ fn line(metric: &Metric) -> Option<String> {
             let perplexity = found
                 .perplexity
                 .map_or(String::new(), |p| format!(", perplexity {}", printer::perplexity(p)));
-            let percent = |share: f64| 100.0 * share;
-            let accuracy = found
-                .accuracy
-                .map_or(String::new(), |share| format!(", accuracy {:.1}%", percent(share)));
-            let f1 = found
-                .macro_f1
-                .map_or(String::new(), |f1| format!(", macro F1 {:.1}%", percent(f1)));
-            let pairs = found
-                .pair_accuracy
-                .map_or(String::new(), |share| format!(", pair accuracy {:.1}%", percent(share)));
+            let shares = [
+                ("accuracy", found.accuracy),
+                ("F1", found.f1),
+                ("exact match", found.exact_match),
+                ("micro F1", found.micro_f1),
+                ("macro F1", found.macro_f1),
+                ("pair accuracy", found.pair_accuracy),
+            ];
+            let share = |(name, share): (&str, Option<f64>)| {
+                share.map(|share| format!(", {name} {:.1}%", 100.0 * share))
+            };
+            let shares: String = shares.into_iter().filter_map(share).collect();
+            let correlations = [("Pearson", found.pearson), ("Spearman", found.spearman)];
+            let correlation = |(name, value): (&str, Option<f64>)| {
+                value.map(|value| format!(", {name} {value:.3}"))
+            };
+            let correlations: String = correlations.into_iter().filter_map(correlation).collect();
             Some(format!(
-                "step {step}{of}: validation loss {loss:.4}{perplexity}{bits}{accuracy}{f1}\
-                 {pairs}{best}"
+                "step {step}{of}: validation loss {loss:.4}{perplexity}{bits}{shares}\
+                 {correlations}{best}"
             ))
         }
         Metric::Sample(sample) => {

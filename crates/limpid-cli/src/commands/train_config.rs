@@ -34,6 +34,7 @@ pub(super) fn config(args: &Train) -> Result<RunConfig> {
     args.set.iter().try_for_each(|set| settings.set(set))?;
     let named = [
         ("data.format", &args.format),
+        ("model.problem_type", &args.problem_type),
         ("model.arch", &args.arch),
         ("model.cell", &args.cell),
         ("model.attention", &args.attention),
@@ -73,7 +74,8 @@ fn check_file(args: &Train, file: &str) -> Result<()> {
             "limpid train gpt --data text.txt, \
              limpid train translate --source a.fr --target a.en, \
              limpid train bert --data text.txt, \
-             limpid train classify --data labelled.tsv, or limpid train CONFIG.toml",
+             limpid train classify --data labelled.tsv, limpid train tag --data words.conll, \
+             limpid train answer --data questions.json, or limpid train CONFIG.toml",
         ));
     }
     if let Some(from) = &args.from {
@@ -95,6 +97,7 @@ fn check_file(args: &Train, file: &str) -> Result<()> {
 fn check_flags(args: &Train, task: TaskKind) -> Result<()> {
     let is_translation = task == TaskKind::Translate;
     let has_pairs = args.pairs.is_some() || args.set.iter().any(|set| set.contains("pairs"));
+    let has_labels = matches!(task, TaskKind::Classify | TaskKind::Tag | TaskKind::Answer);
     let text = "text is given with --data";
     let foreign = [
         (
@@ -107,8 +110,13 @@ fn check_flags(args: &Train, task: TaskKind) -> Result<()> {
         ("--pairs", !is_translation && args.pairs.is_some(), text),
         (
             "--format",
-            args.format.is_some() && task != TaskKind::Classify && !has_pairs,
-            "it is the format of labelled texts or of --pairs",
+            args.format.is_some() && !has_labels && !has_pairs,
+            "it is the format of labelled data or of --pairs",
+        ),
+        (
+            "--problem-type",
+            args.problem_type.is_some() && task != TaskKind::Classify,
+            "it says what the labels of texts are: limpid train classify",
         ),
     ];
     match foreign.iter().find(|(_, given, _)| *given) {

@@ -53,6 +53,8 @@ const TRANSLATE: Wording = Wording {
 /// Does what `translate` does, under another name.
 pub fn run_as(args: Translate, wording: &Wording) -> Result<()> {
     let translator = Translator::load(&args.model).map_err(|e| wording.wrong_model(e))?;
+    let [source, target] = [&args.source_lang, &args.target_lang].map(Option::as_deref);
+    let translator = translator.with_languages(source, target)?;
     printer::warnings(translator.warnings());
     if args.align || args.attention {
         // Before anything is translated.

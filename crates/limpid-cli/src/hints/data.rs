@@ -27,11 +27,11 @@ pub(super) fn hint(error: &DataError) -> Option<String> {
             "the formats are tsv, csv, jsonl and label-first (a label, a space, the text)".into()
         }
         DataError::AmbiguousFormat { .. } => {
-            "name the file .tsv, .csv or .jsonl, or give the format with --format (label-first: a \
-             label, a space, the text)"
+            "name the file .tsv, .csv or .jsonl (words with labels: .conll; questions: .json), or \
+             give the format with --format (label-first: a label, a space, the text)"
                 .into()
         }
-        DataError::Row { problem, .. } => row(problem)?,
+        DataError::Row { problem, .. } | DataError::Question { problem, .. } => row(problem)?,
         DataError::Column { problem, .. } => column(problem)?,
         DataError::ValidationFraction { .. } => "for example 0.1".into(),
         DataError::TooFewToSplit { .. } => "give more text, or a validation file of its own".into(),
@@ -66,6 +66,26 @@ fn row(problem: &RowError) -> Option<String> {
             "double a quotation mark inside a quoted field; a field starts with one only if it is \
              quoted"
                 .into()
+        }
+        RowError::NotANumber { .. } => {
+            "a regression needs a number for each text; is data.label_column the right column? \
+             Names are labels of --problem-type single_label_classification"
+                .into()
+        }
+        RowError::NotLabels { .. } => {
+            "give an array of strings, or labels with data.label_separator between them".into()
+        }
+        RowError::NoTokens => "leave the line out".into(),
+        RowError::NotAList { .. } | RowError::UnequalLists { .. } => {
+            "give a list of words and a list with the label of each, or for questions a list of \
+             answers"
+                .into()
+        }
+        RowError::NotAPlace { .. } | RowError::AnswerNotThere { .. } => {
+            "the place of an answer counts the characters of the context before it, from 0".into()
+        }
+        RowError::EmptyWord { .. } | RowError::EmptyLabel { .. } => {
+            "every word needs a label; columns are between tabs, or else between spaces".into()
         }
         RowError::SpaceBeforeQuote => "remove it: only commas separate fields".into(),
         _ => return None,

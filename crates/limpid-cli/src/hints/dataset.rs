@@ -7,6 +7,12 @@ pub(super) fn hint(error: &DatasetError) -> Option<String> {
         DatasetError::OneLabel { .. } => {
             "give examples of at least two classes; is data.label_column the right column?"
         }
+        DatasetError::QuestionTooLong { tokens, stride, .. } => {
+            return Some(format!(
+                "--set model.context_length={}, or a smaller --set data.doc_stride=…",
+                2 * (tokens + stride)
+            ));
+        }
         DatasetError::Empty { unit, .. } if unit == "lines" => {
             "empty lines do not count; --set data.unit=windows reads text without line ends"
         }

@@ -30,6 +30,18 @@ pub(super) fn hint(error: &E) -> Option<String> {
         E::TokenBeyondVocabulary { .. } => {
             "the ids come from generation_config.json: does it belong to this model?".into()
         }
+        E::NoKvCache { .. } => "leave out --kv-cache-dtype".into(),
+        E::DraftVocabularySize { .. } | E::DraftToken { .. } => {
+            "a draft model is trained with the tokenizer of the model; --prompt-lookup 8 needs none"
+                .into()
+        }
+        E::TwoDrafts => "use --draft or --prompt-lookup".into(),
+        E::NoDraft => "give the draft model with --draft".into(),
+        E::SpeculativeBeamSearch => {
+            "leave out --num-beams (with --num-beams 1 the model's files have no say), or the draft"
+                .into()
+        }
+        E::SpeculativeTrace => "leave out --trace, or the draft".into(),
         E::EmptyStopString => "leave --stop-strings out, or give some text".into(),
         E::TokenizerMismatch { .. } => {
             "tokenizer.json and config.json in this folder do not belong together".into()

@@ -40,6 +40,10 @@ fn wrong_stack(task: &str) -> &'static str {
             "start from an encoder-decoder: \
              limpid train translate --source a.fr --target a.en trains one"
         }
+        "classify" => {
+            "start from an encoder or a decoder: limpid train bert --data text.txt and \
+             limpid train gpt --data text.txt train one"
+        }
         _ => "start from an encoder: limpid train bert --data text.txt trains one",
     }
 }

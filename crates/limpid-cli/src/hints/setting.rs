@@ -52,7 +52,7 @@ fn example(key: &str) -> Option<String> {
         "train.log_every" => "10",
         "train.keep_checkpoints" => "2",
         "train.samples" => "2",
-        "train.best_metric" => "accuracy",
+        "train.best_metric" => "loss",
         "masking.probability" => "0.15",
         "model.context_length" => "128",
         "model.dropout" => "0.1",

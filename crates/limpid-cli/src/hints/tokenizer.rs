@@ -5,6 +5,13 @@ use limpid::error::{TokenPurpose, TokenizerError, VocabContent};
 
 pub(super) fn hint(error: &TokenizerError, verb: Verb) -> Option<String> {
     Some(match error {
+        TokenizerError::NoLanguages { .. } => {
+            "leave --source-lang and --target-lang out: they are for mBART, NLLB and M2M-100".into()
+        }
+        TokenizerError::LacksLanguage { nearest: Some(nearest), known, .. } => {
+            format!("did you mean {nearest}? It has: {}", known.join(", "))
+        }
+        TokenizerError::LacksLanguage { known, .. } => format!("it has: {}", known.join(", ")),
         TokenizerError::Unreadable { .. } => {
             "text needs a tokenizer: a tokenizer.json as Hugging Face's library writes it".into()
         }

@@ -307,10 +307,11 @@ fn a_pretrained_encoder_is_fine_tuned_with_its_own_sizes_and_tokens() {
     let lost =
         train("classify", &data, &folder.join("lost"), &["--from", folder.to_str().unwrap()]);
     assert_eq!(lost.status.code(), Some(2), "{}", stderr(&lost));
-    let decoder = model_of_a_decoder();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures");
+    let translator = fixtures.join("marian-tiny");
     let other =
-        train("classify", &data, &folder.join("other"), &["--from", decoder.to_str().unwrap()]);
-    refused(&other, "does not hold an encoder", "limpid train bert");
+        train("classify", &data, &folder.join("other"), &["--from", translator.to_str().unwrap()]);
+    refused(&other, "does not hold an encoder or a decoder", "limpid train bert");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_damaged_quantized_folder_is_refused_by_name() {
         fs::write(out.join("config.json"), config.replace(from, to)).unwrap();
         translate()
     };
-    refused(&edit("\"version\": 1", "\"version\": 2"), "version is 2", "correct the file");
+    refused(&edit("\"version\": 2", "\"version\": 1"), "version is 1", "correct the file");
     refused(&edit("\"int8\"", "\"int4\""), "packed weights of type I8", "limpid quantize");
     refused(&edit("\"int8\"", "\"bf16\""), "packed weights of type I8", "limpid quantize");
     refused(&edit("\"group_size\": 32", "\"group_size\": 64"), "group_size is 64", "correct");

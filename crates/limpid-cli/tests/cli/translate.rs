@@ -317,3 +317,63 @@ fn a_trace_of_translations_counts_the_lines() {
     };
     assert_eq!((steps(0), steps(1), lines.len()), (3, 3, 8));
 }
+
+/// A multilingual translator with random weights and the tokenizer of an mBART.
+fn multilingual() -> PathBuf {
+    use limpid::model::Model;
+    use limpid::model::config::EncoderDecoderConfig;
+    let folder = scratch("multilingual");
+    let from =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/tokenizers/mbart");
+    let tokenizer = limpid::hub::load_tokenizer(&from).unwrap();
+    let id = |token| tokenizer.id(token).unwrap();
+    let config = EncoderDecoderConfig {
+        eos_token_id: id("</s>"),
+        pad_token_id: id("<pad>"),
+        decoder_start_token_id: id("</s>"),
+        ..EncoderDecoderConfig::new(tokenizer.vocab_size(), 1, 2, 8, 8)
+    };
+    limpid::hub::save(&Model::new(config, 1).unwrap(), &folder).unwrap();
+    for name in ["sentencepiece.bpe.model", "tokenizer_config.json"] {
+        std::fs::copy(from.join(name), folder.join(name)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_multilingual_model_translates_into_the_language_that_is_asked_for() {
+    let folder = multilingual();
+    let model = folder.to_str().unwrap();
+    let tokenizer = limpid::hub::load_tokenizer(&folder).unwrap();
+    let text = "eine Katze";
+    let args = ["translate", model, text, "--json", "--max-new-tokens", "3"];
+    for code in ["fr_XX", "ro_RO"] {
+        let output = run(&[&args[..], &["--target-lang", code]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let id = tokenizer.id(code).unwrap();
+        assert_eq!(found["tokens"][0], id, "{found}");
+    }
+    let output = run(&[&args[..], &["--source-lang", "fr"]].concat());
+    refused(&output, "does not have the language 'fr'", "did you mean fr_XX?");
+    let output = run(&[&args[..], &["--target-lang", "tlh_QO"]].concat());
+    refused(&output, "does not have the language 'tlh_QO'", "ro_RO");
+    let of_two = super::model().to_str().unwrap();
+    let output = run(&["translate", of_two, "Je", "--target-lang", "en_XX"]);
+    refused(&output, "between two languages only", "leave --source-lang");
+    // The loss is that of references in their language.
+    let [source, target] = ["source.txt", "target.txt"].map(|name| folder.join(name));
+    std::fs::write(&source, format!("{text}\n")).unwrap();
+    std::fs::write(&target, "ein Hund\n").unwrap();
+    let files = ["--source", source.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let eval = [&["eval", model, "--json"][..], &files].concat();
+    let tokens = |more: &[&str]| {
+        let output = run(&[&eval[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        found["tokens"].as_u64().unwrap()
+    };
+    assert_eq!(tokens(&["--target-lang", "fr_XX"]), tokens(&[]) + 1);
+    let gpt = run(&[&eval[..], &["--source-lang", "xx_XX"]].concat());
+    refused(&gpt, "does not have the language 'xx_XX'", "de_DE");
+}

@@ -5,8 +5,8 @@
 //! GPTs are trained on windows of L words and then asked for the same words twice: late in a window
 //! they know, and at positions they have never seen. A computed table can be made longer, and a
 //! distance needs none, so the trained numbers are put into a model for longer texts. A trained
-//! table has no more rows; what an untrained row does is measured too. One-hot positions are as many
-//! as the model is wide.
+//! table has no more rows; what an untrained row does is measured too. One-hot positions are as
+//! many as the model is wide.
 //!
 //! The rule: a loss is kept up if it rises by at most [`MARGIN`] nats per token, beyond chance. Of
 //! the waves it is tested that no position is nearer than the next one; what their distance does
@@ -147,7 +147,8 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
          blocks behind position {l}), from all words \
          before it; position {l} and the one behind it are compared on {} words. A longer table \
          of sinusoids is computed, one of trained vectors is filled up with untrained \
-         rows; rotations and biases by distance need none. Three seeds; intervals are 95%, by Student's t.",
+         rows; rotations and biases by distance need none. Three seeds; intervals are 95%, by \
+         Student's t.",
         counted(layers as u64, "layer"),
         training.steps,
         sizes.words,

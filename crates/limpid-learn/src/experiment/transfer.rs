@@ -25,7 +25,6 @@ use limpid::report::{Axis, Chart, counted};
 use limpid::text::Purpose;
 use limpid::train::TrainerConfig;
 use limpid::train::dataset::{Batching, InMemoryDataset};
-use limpid_tensor::params::Params;
 use limpid_tensor::rng::Stream;
 
 /// The experiment.
@@ -83,7 +82,7 @@ impl Trial<'_> {
         examples: &[(EncodedText, u32)],
         test: &[(EncodedText, u32)],
     ) -> Result<Reached> {
-        let (bert, mut model) = new_bert(&self.config, self.seed)?;
+        let (_, mut model) = new_bert(&self.config, self.seed)?;
         if begin == Begin::Pretrained {
             model.load_matching(self.pretrained);
         }
@@ -91,12 +90,11 @@ impl Trial<'_> {
         let dataset = InMemoryDataset::labelled(examples, batching)?;
         let (model, _) =
             lab.train(name, model, |lab, model| train_to_end(lab, model, dataset, config))?;
-        let model = (&bert, &model.params);
-        Ok(Reached { test: accuracy(model, test), learned: accuracy(model, examples) })
+        Ok(Reached { test: accuracy(&model, test), learned: accuracy(&model, examples) })
     }
 }
 
-fn accuracy(model: (&Encoder, &Params), stories: &[(EncodedText, u32)]) -> f64 {
+fn accuracy(model: &Model, stories: &[(EncodedText, u32)]) -> f64 {
     let batch = |group: &[(EncodedText, u32)]| LabelledBatch {
         input: EncoderInput::new(
             &group.iter().map(|(read, _)| read.clone()).collect::<Vec<EncodedText>>(),
@@ -104,7 +102,7 @@ fn accuracy(model: (&Encoder, &Params), stories: &[(EncodedText, u32)]) -> f64 {
         labels: group.iter().map(|(_, label)| *label).collect(),
     };
     let batches: Vec<LabelledBatch> = stories.chunks(AT_A_TIME).map(batch).collect();
-    class_score(model, &batches).1.accuracy()
+    class_score((&model.stack, &model.params), &batches).1.accuracy()
 }
 
 /// Nats per token on the test stories.

@@ -493,8 +493,7 @@ fn maps_of_translation(
 ) -> limpid::error::Result<Attentions> {
     let (model, tokenizer) = (served.pipeline.model(), served.pipeline.tokenizer());
     let seq2seq: Seq2Seq = model.stack.translator().expect("it translates");
-    let mut ids = tokenizer.encode(source)?;
-    ids.push(seq2seq.end());
+    let ids = tokenizer.source_sentence(source, seq2seq.end())?;
     let mut target = text.to_vec();
     target.truncate(seq2seq.longest().saturating_sub(1));
     target.push(seq2seq.end());

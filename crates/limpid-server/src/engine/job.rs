@@ -3,7 +3,7 @@
 use crate::models::ServedModel;
 use limpid::data::batch::EncodedText;
 use limpid::encode::{MaskPredictions, Normalization};
-use limpid::generate::{Event, Generated, PreparedGeneration, Step};
+use limpid::generate::{Event, Generated, KvFormat, PreparedGeneration, Step};
 use limpid::pipeline::{LabelScore, Relevance};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,6 +20,9 @@ pub enum JobError {
     /// The library refused it.
     #[error(transparent)]
     Library(#[from] limpid::error::Error),
+    /// Keys and values in another format than those of the engine.
+    #[error("kv_cache_dtype {0} is not served: all requests share keys and values in f32")]
+    KvFormat(KvFormat),
     /// A panic, which is in the log.
     #[error("an internal error; the log has the details")]
     Internal,

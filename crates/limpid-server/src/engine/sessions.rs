@@ -10,7 +10,7 @@ use super::prefixes::{Place, Prefixes};
 use super::shard::{Active, NewPrefix, Outcome, Shard, Stepped, Todo};
 use crate::models::ServedModel;
 use crate::scheduler::{JobId, What, Work};
-use limpid::generate::{Cost, DecoderSlots, EncoderDecoderSlots, RecurrentSlots, Slots};
+use limpid::generate::{Cost, DecoderSlots, EncoderDecoderSlots, KvFormat, RecurrentSlots, Slots};
 use limpid::model::{Model, Stack};
 use limpid_tensor::team;
 use std::collections::{BTreeMap, HashMap};
@@ -48,6 +48,7 @@ pub struct ModelStep {
     pub rows: usize,
 }
 
+/// Sequences of a model, with keys and values in f32, which all generations share.
 fn slots(served: &ServedModel) -> Option<Box<dyn Slots + Send + '_>> {
     let (weights, most) = (served.pipeline.weights(), usize::MAX);
     match &served.pipeline.model().stack {
@@ -83,6 +84,9 @@ impl<'m> ModelSessions<'m> {
     /// Starts a generation; gives the tokens of its prompt that are known.
     pub fn start(&mut self, job: JobId, entry: &mut GenerationEntry) -> Result<usize, JobError> {
         let prepared = entry.prepared.take().ok_or(JobError::Internal)?;
+        if prepared.kv_format() != KvFormat::F32 {
+            return Err(JobError::KvFormat(prepared.kv_format()));
+        }
         let (prompt, client) = (prepared.prompt(), entry.client);
         let known = self.prefixes.as_mut().and_then(|known| known.find(client, prompt));
         let remember = self.prefixes.as_ref().is_some_and(|known| known.wants(client, prompt));

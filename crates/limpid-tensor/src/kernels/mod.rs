@@ -23,6 +23,7 @@ pub mod dropout;
 pub mod elementwise;
 pub mod embedding;
 pub mod gated;
+pub mod kv_format;
 pub mod layer_norm;
 pub mod matmul;
 pub mod positions;

@@ -94,17 +94,19 @@ vectorized! {
 vectorized! {
     /// The largest element, −∞ for an empty row; NaN if one is NaN.
     pub fn largest_or_nan(x: &[f32]) -> f32 {
-        let mut nan = [0_u32; LANES];
+        let (mut max, mut nan) = ([f32::NEG_INFINITY; LANES], [0_u32; LANES]);
         let (lanes, rest) = x.as_chunks::<LANES>();
         for x in lanes {
             for l in 0..LANES {
+                max[l] = if x[l] > max[l] { x[l] } else { max[l] };
                 nan[l] |= u32::from(x[l].is_nan());
             }
         }
-        for (nan, x) in nan.iter_mut().zip(rest) {
-            *nan |= u32::from(x.is_nan());
+        for (l, x) in rest.iter().enumerate() {
+            max[l] = if *x > max[l] { *x } else { max[l] };
+            nan[l] |= u32::from(x.is_nan());
         }
-        if nan.iter().any(|nan| *nan != 0) { f32::NAN } else { simd::max(x) }
+        if nan.iter().any(|nan| *nan != 0) { f32::NAN } else { simd::max(&max) }
     }
 }
 
@@ -112,10 +114,59 @@ vectorized! {
     /// Replaces a row by the logarithm of its softmax, without computing the softmax: precise also
     /// where a probability rounds to 0. A row with NaN becomes NaN.
     pub fn log_softmax(row: &mut [f32]) {
-        let max = finite_or_zero(simd::max(row));
-        // The largest has the probability 1 / Σ exp(x − max).
-        let log_sum = max - (1.0 / simd::sum_by(row, |x| simd::exp(x - max))).ln();
+        let log_sum = log_normalizer_of(row);
         row.iter_mut().for_each(|x| *x -= log_sum);
+    }
+}
+
+vectorized! {
+    /// What [`log_softmax`] subtracts; NaN if an element is NaN.
+    pub fn log_normalizer(row: &[f32]) -> f32 {
+        log_normalizer_of(row)
+    }
+}
+
+#[inline(always)]
+fn log_normalizer_of(row: &[f32]) -> f32 {
+    let max = finite_or_zero(simd::max(row));
+    // The largest has the probability 1 / Σ exp(x − max).
+    max - (1.0 / simd::sum_by(row, |x| simd::exp(x - max))).ln()
+}
+
+vectorized! {
+    /// Replaces a row by its softmax: the bits of [`softmax_forward`].
+    pub fn softmax_in_place(row: &mut [f32]) {
+        let scale = exponentials(row).normalizer();
+        row.iter_mut().for_each(|x| *x *= scale);
+    }
+}
+
+vectorized! {
+    /// 1 / Σ exp(x − max): the factor that makes exp(x − max) the softmax; 0 for a row of −∞ alone.
+    pub fn softmax_scale(row: &[f32], max: f32) -> f32 {
+        let shift = finite_or_zero(max);
+        RowSum { max, sum: simd::sum_by(row, |x| simd::exp(x - shift)) }.normalizer()
+    }
+}
+
+vectorized! {
+    /// x ← (x − max) / t.
+    pub fn shift_and_divide(row: &mut [f32], max: f32, t: f32) {
+        row.iter_mut().for_each(|x| *x = (*x - max) / t);
+    }
+}
+
+vectorized! {
+    /// Σ x, in f64.
+    pub fn sum_in_f64(x: &[f32]) -> f64 {
+        let mut sums = [0.0_f64; LANES];
+        let (lanes, rest) = x.as_chunks::<LANES>();
+        for x in lanes {
+            for l in 0..LANES {
+                sums[l] += f64::from(x[l]);
+            }
+        }
+        sums.iter().sum::<f64>() + rest.iter().map(|x| f64::from(*x)).sum::<f64>()
     }
 }
 
@@ -284,6 +335,35 @@ mod tests {
         assert!(log_sum_exp(&[f32::NAN; 20]).is_nan());
         assert!(log_sum_exp(&[1.0, f32::NAN]).is_nan());
         assert!(forward(&[1.0, f32::NAN, MASKED], 3)[0].is_nan());
+    }
+
+    #[test]
+    fn a_row_in_place_has_the_bits_of_the_softmax_and_parts_of_it_agree() {
+        for (n, c) in SHAPES {
+            let mut x = random(n, c, 20.0);
+            x.iter_mut().step_by(5).for_each(|x| *x = MASKED);
+            x[..c].fill(MASKED);
+            for row in x.chunks_exact(c) {
+                let want = forward(row, c);
+                let mut got = row.to_vec();
+                softmax_in_place(&mut got);
+                assert_eq!(got, want, "({n},{c})");
+                let max = largest_or_nan(row);
+                let scale = softmax_scale(row, max);
+                let one = |x: &f32| simd::exp(x - finite_or_zero(max)) * scale;
+                assert_eq!(row.iter().map(one).collect::<Vec<_>>(), want, "({n},{c})");
+                let sum: f64 = row.iter().map(|x| f64::from(x.max(-9.0))).sum();
+                let finite: Vec<f32> = row.iter().map(|x| x.max(-9.0)).collect();
+                assert!((sum_in_f64(&finite) - sum).abs() < 1e-9);
+                let mut logs = row.to_vec();
+                let log_sum = log_normalizer(row);
+                log_softmax(&mut logs);
+                assert!(logs.iter().zip(row).all(|(log, x)| *log == x - log_sum));
+            }
+        }
+        assert!(log_normalizer(&[1.0, f32::NAN]).is_nan());
+        assert!(largest_or_nan(&[0.0; 40].map(|_| f32::NAN)).is_nan());
+        assert_eq!(largest_or_nan(&[]), f32::NEG_INFINITY);
     }
 
     #[test]

@@ -42,18 +42,22 @@ pub fn value_loss(
     let k = z.len() / n;
     assert!(k > 0 && k * n == z.len(), "value loss: {} logits are not {n} rows", z.len());
     for ((sum, z), y) in losses.iter_mut().zip(z.chunks_mut(k)).zip(targets.chunks(k)) {
-        *sum = z.iter().zip(y).map(|(z, y)| value(loss, *z, *y)).sum();
+        *sum = z.iter().zip(y).map(|(z, y)| loss.value(*z, *y)).sum();
         if gradient == Gradient::Compute {
             z.iter_mut().zip(y).for_each(|(z, y)| *z = weight * slope(loss, *z, *y));
         }
     }
 }
 
-fn value(loss: ValueLoss, z: f32, y: f32) -> f32 {
-    match loss {
-        ValueLoss::SquaredError => (z - y) * (z - y),
-        // −ln σ(z) = max(−z, 0) + ln(1 + e^−|z|), and −ln(1 − σ(z)) is z more: nothing overflows.
-        ValueLoss::BinaryCrossEntropy => z.max(0.0) - z * y + (-z.abs()).exp().ln_1p(),
+impl ValueLoss {
+    /// The loss of one logit.
+    pub fn value(self, z: f32, y: f32) -> f32 {
+        match self {
+            ValueLoss::SquaredError => (z - y) * (z - y),
+            // −ln σ(z) = max(−z, 0) + ln(1 + e^−|z|), and −ln(1 − σ(z)) is z more: nothing
+            // overflows.
+            ValueLoss::BinaryCrossEntropy => z.max(0.0) - z * y + (-z.abs()).exp().ln_1p(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! y = a + b, and y = factor · x.
 
 use crate::kernels::elementwise::{add_forward, scale_forward};
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
@@ -14,6 +14,7 @@ impl Tape<'_> {
         assert_eq!(a.shape(), b.shape(), "add: {} + {}", a.shape(), b.shape());
         let mut y = Tensor::uninit(a.shape());
         add_forward(y.data_mut(), a.data(), b.data());
+        self.trace(&[&y], || Operation::Add { a: a.value().clone(), b: b.value().clone() });
         let (a, b) = (a.id(), b.id());
         self.record("add", y, move |dy, pass| {
             // Forward: y = a + b. So da = db = dy.
@@ -26,6 +27,7 @@ impl Tape<'_> {
     pub fn scale(&mut self, x: &Var, factor: f32) -> Var {
         let mut y = Tensor::uninit(x.shape());
         scale_forward(y.data_mut(), x.data(), factor);
+        self.trace(&[&y], || Operation::Scale { x: x.value().clone(), factor });
         let x = x.id();
         self.record("scale", y, move |dy, pass| {
             // Forward: y = factor·x. So dx = factor·dy.

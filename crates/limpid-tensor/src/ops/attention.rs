@@ -11,7 +11,7 @@ use crate::kernels::attention::{
     attention_forward, attention_weights,
 };
 use crate::ops::relative_bias::{Distances, RelativeBias};
-use crate::tape::{BackwardPass, Tape, Var};
+use crate::tape::{BackwardPass, Operation, Tape, TracedHeads, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -34,6 +34,10 @@ impl Columns {
             first: self.first,
             width: self.width,
         }
+    }
+
+    fn traced(&self) -> TracedHeads {
+        TracedHeads { of: self.of.value().clone(), first: self.first, width: self.width }
     }
 
     /// Whether both are columns of one matrix, these to the left of the others: then one matrix
@@ -167,6 +171,10 @@ impl Tape<'_> {
         let out = HeadsMut::new(z.data_mut(), h * v.width, 0, v.width);
         attention_forward(out, lse.data_mut(), q.heads(), k.heads(), v.heads(), &spec);
         self.show("weights", || first_weights(q.heads(), k.heads(), &spec));
+        self.trace(&[&z], || {
+            let [q, k, v] = [&q, &k, &v].map(Columns::traced);
+            Operation::Attention { q, k, v, plan: plan.clone() }
+        });
         let (plan, kept) = (plan.clone(), z.clone());
         self.record("attention", z, move |dz, pass| {
             backward(dz, Saved { z: kept, lse, q, k, v, plan, distances }, pass)

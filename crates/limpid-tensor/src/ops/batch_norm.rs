@@ -3,7 +3,7 @@
 
 use crate::kernels::batch_norm::{batch_norm_backward, batch_norm_forward, batch_norm_inference};
 use crate::params::ParamId;
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 
 /// The parameters of a batch normalization.
@@ -91,6 +91,7 @@ impl Tape<'_> {
             self.param(params.beta),
             eps,
         );
+        self.trace(&[&y], || Operation::BatchNorm { x: x.value().clone(), params, eps });
         Var::constant(y)
     }
 }

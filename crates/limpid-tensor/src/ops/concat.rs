@@ -1,6 +1,6 @@
 //! Concatenation of columns: y = [a | b | …], (n, i), (n, j), … -> (n, i + j + …).
 
-use crate::tape::{Tape, Var, VarId};
+use crate::tape::{Operation, Tape, Var, VarId};
 use crate::team::{for_each_chunk, rows_per_task};
 use crate::tensor::Tensor;
 
@@ -38,6 +38,9 @@ impl Tape<'_> {
                     row = rest;
                 }
             }
+        });
+        self.trace(&[&y], || Operation::Concat {
+            parts: parts.iter().map(|part| part.value().clone()).collect(),
         });
         self.record("concat", y, move |dy, pass| {
             // Forward: columns first..first + width of y are the part. So its gradient is those

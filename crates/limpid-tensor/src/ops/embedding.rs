@@ -3,7 +3,7 @@
 use crate::kernels::embedding::{embedding_backward, embedding_forward, embedding_of_quantized};
 use crate::kernels::matmul::Accumulate;
 use crate::params::ParamId;
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ impl Tape<'_> {
             Some(table) => embedding_of_quantized(y.data_mut(), table, ids, scale),
             None => embedding_forward(y.data_mut(), self.param(table), ids, c, scale),
         }
+        self.trace(&[&y], || Operation::Embedding { ids: ids.clone(), table, scale });
         if !self.trains(table) {
             return Var::constant(y);
         }
@@ -42,6 +43,7 @@ impl Tape<'_> {
         let (n, c) = x.rows_cols();
         let mut y = Tensor::uninit([rows.len(), c]);
         embedding_forward(y.data_mut(), x.data(), rows, c, 1.0);
+        self.trace(&[&y], || Operation::Rows { x: x.value().clone(), rows: rows.clone() });
         let (x, rows) = (x.id(), rows.clone());
         self.record("rows", y, move |dy, pass| {
             // Forward: y[i] = x[rows[i]]. So dx[rows[i]] += dy[i], and 0 elsewhere.

@@ -4,7 +4,7 @@ use crate::kernels::layer_norm::{
     NormInput, layer_norm_backward, layer_norm_forward, partial_sums,
 };
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
@@ -20,7 +20,9 @@ impl Tape<'_> {
         beta: impl Into<Option<ParamId>>,
         eps: f32,
     ) -> Var {
-        let (y, _, saved) = self.normalize(x, None, gamma, beta.into(), eps);
+        let beta = beta.into();
+        let (y, _, saved) = self.normalize(x, None, gamma, beta, eps);
+        self.trace(&[&y], || Operation::LayerNorm { x: x.value().clone(), gamma, beta, eps });
         let x = x.id();
         self.record("layer_norm", y, move |dy, pass| {
             let dx = saved.backward(Some(dy), None, pass);
@@ -44,7 +46,12 @@ impl Tape<'_> {
         beta: impl Into<Option<ParamId>>,
         eps: f32,
     ) -> (Var, Var) {
-        let (y, sum, saved) = self.normalize(a, Some(b), gamma, beta.into(), eps);
+        let beta = beta.into();
+        let (y, sum, saved) = self.normalize(a, Some(b), gamma, beta, eps);
+        self.trace(&[&sum, &y], || {
+            let (a, b) = (a.value().clone(), b.value().clone());
+            Operation::AddNorm { a, b, gamma, beta, eps }
+        });
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
         let [x, y] = self.record_many("add_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.

@@ -9,7 +9,7 @@ use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::params::ParamId;
 use crate::simd::vectorized;
-use crate::tape::{BackwardPass, Tape, Var};
+use crate::tape::{BackwardPass, Operation, Tape, Var};
 use crate::team::Parts;
 use crate::tensor::Tensor;
 
@@ -19,6 +19,16 @@ vectorized! {
     }
 }
 
+/// What the backward pass of a linear layer needs, besides its input.
+pub(super) struct SavedLinear {
+    w: ParamId,
+    b: Option<ParamId>,
+    phi: Activation,
+    /// Nothing, y or φ′, depending on φ.
+    activation: Option<Tensor>,
+    adapters: Vec<SavedAdapter>,
+}
+
 impl Tape<'_> {
     /// y = φ(x·Wᵀ + b): one product, with bias and activation applied while the rows are in cache.
     ///
@@ -26,6 +36,26 @@ impl Tape<'_> {
     /// If the shapes of x, W and b do not fit.
     #[track_caller]
     pub fn linear(&mut self, x: &Var, w: ParamId, b: Option<ParamId>, phi: Activation) -> Var {
+        let (y, saved) = self.linear_forward(x.value(), w, b, phi);
+        self.trace(&[&y], || Operation::Linear { x: x.value().clone(), w, b, phi });
+        let x = x.clone();
+        self.record("linear", y, move |dy, pass| {
+            let needs_dx = pass.needs_gradient(x.id());
+            if let Some(dx) = saved.backward(dy, x.value(), needs_dx, pass) {
+                pass.add_gradient(x.id(), dx);
+            }
+        })
+    }
+
+    /// The output of a linear layer, and what its backward pass needs.
+    #[track_caller]
+    pub(super) fn linear_forward(
+        &mut self,
+        x: &Tensor,
+        w: ParamId,
+        b: Option<ParamId>,
+        phi: Activation,
+    ) -> (Tensor, SavedLinear) {
         let (w_shape, x_shape) = (self.param_shape(w), x.shape());
         assert!(
             w_shape.rank() == 2 && x_shape.rank() == 2 && x_shape.dim(1) == w_shape.dim(1),
@@ -75,58 +105,56 @@ impl Tape<'_> {
         } else if is_adapted {
             activation::activate(y.data_mut(), phi);
         }
-        let saved = match phi.saved_for_backward() {
+        let activation = match phi.saved_for_backward() {
             SavedForBackward::Nothing => None,
             SavedForBackward::Output => Some(y.clone()),
             SavedForBackward::Derivative => Some(derivative),
         };
-        let x = x.clone();
-        self.record("linear", y, move |dy, pass| {
-            linear_backward(dy, x, (w, b, phi), saved, adapters, pass)
-        })
+        (y, SavedLinear { w, b, phi, activation, adapters })
     }
 }
 
-fn linear_backward(
-    dy: Tensor,
-    x: Var,
-    (w, b, phi): (ParamId, Option<ParamId>, Activation),
-    saved: Option<Tensor>,
-    adapters: Vec<SavedAdapter>,
-    pass: &mut BackwardPass,
-) {
-    let ((n, i), (_, o)) = (x.rows_cols(), dy.rows_cols());
-    // Forward: y = φ(z). So dz = dy·φ′(z).
-    let mut dz = dy;
-    if let Some(saved) = saved {
-        if dz.try_data_mut().is_none() {
-            dz = Tensor::new(dz.shape(), dz.data());
+impl SavedLinear {
+    /// Adds the gradients of the parameters, given dy (n, o) and x (n, i); returns dx if needed.
+    pub(super) fn backward(
+        self,
+        dy: Tensor,
+        x: &Tensor,
+        needs_dx: bool,
+        pass: &mut BackwardPass,
+    ) -> Option<Tensor> {
+        let Self { w, b, phi, activation, adapters } = self;
+        let ((n, i), (_, o)) = (x.rows_cols(), dy.rows_cols());
+        // Forward: y = φ(z). So dz = dy·φ′(z).
+        let mut dz = dy;
+        if let Some(saved) = activation {
+            if dz.try_data_mut().is_none() {
+                dz = Tensor::new(dz.shape(), dz.data());
+            }
+            activation::activation_backward(dz.data_mut(), saved.data(), phi);
         }
-        activation::activation_backward(dz.data_mut(), saved.data(), phi);
-    }
-    // Forward: z = x·Wᵀ + b. So db = Σ_rows dz, dW = dzᵀ·x and dx = dz·W.
-    if let Some((db, accumulate)) = b.and_then(|b| pass.slot(b)) {
-        column_sums(db, dz.data(), accumulate);
-    }
-    let dz_no = Mat::new(dz.data(), n, o);
-    if let Some((dw, accumulate)) = pass.slot(w) {
-        let x_ni = Mat::new(x.data(), n, i);
-        product_on_team(MatMut::new(dw, o, i), dz_no.t(), x_ni, accumulate, |_, _, _| {});
-    }
-    let mut dx = pass.needs_gradient(x.id()).then(|| {
-        let mut dx = Tensor::uninit([n, i]);
-        product_on_team(
-            MatMut::new(dx.data_mut(), n, i),
-            dz_no,
-            Mat::new(pass.param(w), o, i),
-            Accumulate::Overwrite,
-            |_, _, _| {},
-        );
+        // Forward: z = x·Wᵀ + b. So db = Σ_rows dz, dW = dzᵀ·x and dx = dz·W.
+        if let Some((db, accumulate)) = b.and_then(|b| pass.slot(b)) {
+            column_sums(db, dz.data(), accumulate);
+        }
+        let dz_no = Mat::new(dz.data(), n, o);
+        if let Some((dw, accumulate)) = pass.slot(w) {
+            let x_ni = Mat::new(x.data(), n, i);
+            product_on_team(MatMut::new(dw, o, i), dz_no.t(), x_ni, accumulate, |_, _, _| {});
+        }
+        let mut dx = needs_dx.then(|| {
+            let mut dx = Tensor::uninit([n, i]);
+            product_on_team(
+                MatMut::new(dx.data_mut(), n, i),
+                dz_no,
+                Mat::new(pass.param(w), o, i),
+                Accumulate::Overwrite,
+                |_, _, _| {},
+            );
+            dx
+        });
+        adapters.into_iter().for_each(|saved| saved.backward(&dz, x, dx.as_mut(), pass));
         dx
-    });
-    adapters.into_iter().for_each(|saved| saved.backward(&dz, x.value(), dx.as_mut(), pass));
-    if let Some(dx) = dx {
-        pass.add_gradient(x.id(), dx);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::kernels::dropout::{DropoutMask, dropout_in_place};
 use crate::kernels::elementwise::scale_forward;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::params::{Adapter, ParamId};
-use crate::tape::{BackwardPass, Tape, Var};
+use crate::tape::{BackwardPass, Tape};
 use crate::tensor::Tensor;
 
 /// What the backward pass of an adapter needs.
@@ -30,7 +30,7 @@ impl Tape<'_> {
     pub(super) fn add_adapters(
         &mut self,
         z: &mut Tensor,
-        x: &Var,
+        x: &Tensor,
         w: ParamId,
     ) -> Vec<SavedAdapter> {
         let ((n, i), (_, o)) = (x.rows_cols(), z.rows_cols());
@@ -38,7 +38,7 @@ impl Tape<'_> {
         for adapter in self.adapters(w).to_vec() {
             let mask = (adapter.dropout > 0.0).then(|| self.next_mask()).flatten();
             let mask = mask.map(|(seed, stream)| DropoutMask { seed, stream, p: adapter.dropout });
-            let input = dropped(x.value(), mask);
+            let input = dropped(x, mask);
             let (a, b) = (self.param(adapter.a), self.param(adapter.b));
             let (r, rows) = (a.len() / i.max(1), adapter.rows.len());
             let mut u = Tensor::uninit([n, r]);
@@ -127,7 +127,7 @@ mod tests {
     use crate::gradcheck::{GradCheck, random_tensor};
     use crate::kernels::activation::Activation;
     use crate::params::{AdapterSpec, Init, Params, Role};
-    use crate::tape::DropoutStream;
+    use crate::tape::{DropoutStream, Var};
 
     /// W (6, 5) with adapters of its first two and its last three rows, all random.
     fn adapted(dropout: f32) -> (Params, ParamId, ParamId) {

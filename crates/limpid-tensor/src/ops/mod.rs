@@ -41,7 +41,7 @@ mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
 pub use batch_norm::BatchNormParams;
-pub use cached_attention::CachedRows;
+pub use cached_attention::{CachedData, CachedRows};
 pub use output_loss::LossSpec;
 pub use positions::PositionTable;
 pub use recurrent::{RecurrentState, RecurrentWeights};

@@ -3,7 +3,7 @@
 use crate::kernels::elementwise::add_assign;
 use crate::kernels::embedding::{embedding_backward, embedding_forward};
 use crate::params::ParamId;
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, TracedTable, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -38,6 +38,14 @@ impl Tape<'_> {
         };
         embedding_forward(y.data_mut(), rows, positions, c, 1.0);
         add_assign(y.data_mut(), x.data());
+        self.trace(&[&y], || Operation::Positions {
+            x: x.value().clone(),
+            positions: positions.clone(),
+            table: match table {
+                PositionTable::Learned(id) => TracedTable::Learned(id),
+                PositionTable::Fixed(tensor) => TracedTable::Fixed(tensor.clone()),
+            },
+        });
         let learned = match table {
             PositionTable::Learned(id) => Some((id, positions.clone())),
             PositionTable::Fixed(_) => None,

@@ -12,7 +12,7 @@ use crate::kernels::recurrent::{
 };
 use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -96,6 +96,7 @@ impl Tape<'_> {
             (order, direction),
         );
         let [last_h, last_c] = [&state, &cell_state].map(|ranked| by_sequence(ranked, order, h));
+        self.trace(&[&y, &last_h, &last_c], || Operation::Recurrent);
         let (x, order) = (x.clone(), order.clone());
         let initial = (initial.h.id(), initial.c.as_ref().and_then(Var::id));
         let [y, h, c] =

@@ -30,7 +30,7 @@ use crate::kernels::recurrent::{
 };
 use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
 use crate::team::{self, Parts};
 use crate::tensor::Tensor;
 use std::ops::Range;
@@ -185,6 +185,7 @@ impl Tape<'_> {
         };
         let initial = (initial.h.id(), initial.c.as_ref().and_then(Var::id));
         let outputs = [y, contexts, last_h, last_c];
+        self.trace(&outputs.each_ref(), || Operation::Recurrent);
         let [y, contexts, h, c] =
             self.record_many("recurrent_attention", outputs, move |incoming, pass| {
                 backward(incoming, saved, sizes, (weights, additive), initial, pass);

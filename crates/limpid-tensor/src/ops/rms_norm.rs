@@ -6,7 +6,7 @@ use crate::kernels::rms_norm::{
     Gain, HeadGains, head_norm_backward, head_norm_forward, rms_norm_backward, rms_norm_forward,
 };
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
 use crate::tensor::Tensor;
 
 /// The scale of a root-mean-square norm, and its ε.
@@ -41,6 +41,7 @@ impl Tape<'_> {
     #[track_caller]
     pub fn rms_norm(&mut self, x: &Var, params: RmsNormParams) -> Var {
         let (y, _, saved) = self.rms_normalize(x, None, params);
+        self.trace(&[&y], || Operation::RmsNorm { x: x.value().clone(), params });
         let x = x.id();
         self.record("rms_norm", y, move |dy, pass| {
             let dx = saved.backward(Some(dy), None, pass);
@@ -55,6 +56,10 @@ impl Tape<'_> {
     #[track_caller]
     pub fn add_rms_norm(&mut self, a: &Var, b: &Var, params: RmsNormParams) -> (Var, Var) {
         let (y, sum, saved) = self.rms_normalize(a, Some(b), params);
+        self.trace(&[&sum, &y], || {
+            let (a, b) = (a.value().clone(), b.value().clone());
+            Operation::AddRmsNorm { a, b, params }
+        });
         let (a, b): (Option<VarId>, Option<VarId>) = (a.id(), b.id());
         let [x, y] = self.record_many("add_rms_norm", [sum, y], move |[dsum, dy], pass| {
             // Forward: x = a + b. So da = db = dx.
@@ -107,6 +112,7 @@ impl Tape<'_> {
         let mut rstd = Tensor::uninit([n, heads]);
         let gains = params.gains(|id| self.param(id));
         head_norm_forward(y.data_mut(), rstd.data_mut(), x.data(), stride, gains, params.eps);
+        self.trace(&[&y], || Operation::HeadNorm { x: x.value().clone(), params });
         let x = x.clone();
         self.record("head_norm", y, move |dy, pass| {
             let d = pass.param(params.gammas[0]).len();

@@ -1,7 +1,7 @@
 //! Rotary positions on the tape.
 
 use crate::kernels::rotary::{RotaryShape, Turn, rotary};
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
@@ -16,6 +16,10 @@ impl Tape<'_> {
         let (n, width) = x.rows_cols();
         let mut y = Tensor::uninit([n, width]);
         rotary(y.data_mut(), x.data(), table.data(), width, shape, Turn::Forward);
+        self.trace(&[&y], || {
+            let (x, table) = (x.value().clone(), table.clone());
+            Operation::Rotary { x, table, shape }
+        });
         let (x, table) = (x.id(), table.clone());
         self.record("rotary", y, move |dy, pass| {
             // Forward: y = R·x with a rotation R. So dx = Rᵀ·dy, the rotation back.

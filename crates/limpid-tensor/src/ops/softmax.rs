@@ -2,7 +2,7 @@
 
 use crate::kernels::matmul::Accumulate;
 use crate::kernels::softmax::{softmax_backward, softmax_forward};
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 
 impl Tape<'_> {
@@ -15,6 +15,7 @@ impl Tape<'_> {
         let (_, c) = x.rows_cols();
         let mut y = Tensor::uninit(x.shape());
         softmax_forward(y.data_mut(), x.data(), c);
+        self.trace(&[&y], || Operation::Softmax { x: x.value().clone() });
         let (x, kept) = (x.id(), y.clone());
         self.record("softmax", y, move |dy, pass| {
             let mut dx = Tensor::uninit(dy.shape());

@@ -1,7 +1,7 @@
 //! The mean of the rows of each sequence.
 
 use crate::kernels::attention::Span;
-use crate::tape::{Tape, Var};
+use crate::tape::{Operation, Tape, Var};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ impl Tape<'_> {
             }
             y.iter_mut().for_each(|y| *y /= span.len as f32);
         }
+        self.trace(&[&y], || Operation::SpanMean { x: x.value().clone(), spans: spans.clone() });
         let (x, spans) = (x.id(), spans.clone());
         self.record("span_mean", y, move |dy, pass| {
             // Forward: y[s] = Σ x[row] / len. So dx[row] = dy[s] / len, and 0 for other rows.

@@ -307,7 +307,7 @@ mod tests {
         assert_eq!((params.flat().len(), params.get(b)), (16, &[2.0; 7][..]));
         assert_eq!((params.flat_range(a), params.quantized(a).unwrap().shape()), (None, (3, 64)));
         // 16 channels are packed together.
-        assert_eq!(params.bytes(), 16 * 64 + 3 * 4 + 7 * 4);
+        assert_eq!(params.bytes(), 16 * 64 + 16 * 2 + 7 * 4);
         params.set_roles(|_| Role::Fixed);
         assert!(params.quantized(a).is_some() && params.quantized(b).is_none());
         assert_eq!((params.flat().len(), params.get(b)), (0, &[2.0; 7][..]));

@@ -14,8 +14,10 @@
 mod checkpoint;
 mod gradients;
 mod step;
+mod trace;
 
 pub use gradients::{BackwardPass, Gradients, Slot};
+pub use trace::{Operation, Trace, TracedHeads, TracedStep, TracedTable};
 
 use crate::kernels::matmul::Mat;
 use crate::kernels::quantized::QuantizedMatrix;
@@ -116,6 +118,7 @@ pub struct Tape<'a> {
     dropout: Option<DropoutStream>,
     mask_count: u64,
     probe: Option<&'a mut dyn Probe>,
+    trace: Option<&'a mut Trace>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
     /// Whether layers are computed again in the backward pass.
@@ -135,6 +138,7 @@ impl<'a> Tape<'a> {
             dropout: None,
             mask_count: 0,
             probe: None,
+            trace: None,
             path: String::new(),
             profile: None,
             checkpoints: false,
@@ -313,13 +317,13 @@ impl<'a> Tape<'a> {
         );
     }
 
-    /// Runs `inside` with `name.` as a prefix of the names that the probe sees.
+    /// Runs `inside` with `name.` as a prefix of the names that the probe and the trace see.
     pub fn scope<R>(
         &mut self,
         name: impl std::fmt::Display,
         inside: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        if self.probe.is_none() {
+        if self.probe.is_none() && self.trace.is_none() {
             return inside(self);
         }
         let before = self.path.len();

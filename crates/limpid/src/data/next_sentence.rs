@@ -43,7 +43,7 @@ impl NextSentencePairs {
         &self,
         chosen: &[usize],
         tokens: impl Fn(usize) -> Vec<u32>,
-        (template, max_length): (EncoderTemplate, usize),
+        (template, max_length): (&EncoderTemplate, usize),
         rng: &mut Stream,
     ) -> (Vec<EncodedText>, Vec<u32>) {
         let pair = |which: &usize| {

@@ -17,13 +17,8 @@ use crate::text::Tokenizer;
 /// A source and a target sentence as token ids, each ending with the end token.
 pub type TokenPair = (Vec<u32>, Vec<u32>);
 
-/// The token ids of a sentence, followed by `end`.
-pub fn with_end(mut ids: Vec<u32>, end: u32) -> Vec<u32> {
-    ids.push(end);
-    ids
-}
-
-/// Tokenizes sentence pairs; `end` is appended to both sides.
+/// Tokenizes sentence pairs; `end` is appended to both sides, in a multilingual model with the
+/// tokens of their languages.
 /// # Errors
 /// If a text cannot be tokenized.
 pub fn tokenize_pairs<'a>(
@@ -32,10 +27,7 @@ pub fn tokenize_pairs<'a>(
     end: u32,
 ) -> Result<Vec<TokenPair>> {
     let pair = |(source, target): (&str, &str)| {
-        Ok((
-            with_end(tokenizer.encode(source)?, end),
-            with_end(tokenizer.encode_target(target)?, end),
-        ))
+        Ok((tokenizer.source_sentence(source, end)?, tokenizer.target_sentence(target, end)?))
     };
     pairs.into_iter().map(pair).collect()
 }

@@ -81,6 +81,8 @@ pub enum Column {
     Name(String),
     /// By its number, from 1.
     Number(usize),
+    /// As [`Column::Name`]; in JSON Lines its value may be an array, which is read as its JSON.
+    List(String),
 }
 
 impl Column {
@@ -180,11 +182,15 @@ fn json_lines(text: TextReader, path: Arc<Path>, columns: Vec<Column>) -> Rows {
 }
 
 fn json_field(value: &Value, column: &Column) -> Result<String, RowError> {
-    let Column::Name(key) = column else { return Err(RowError::NumberedKey) };
+    let key = match column {
+        Column::Name(key) | Column::List(key) => key,
+        Column::Number(_) => return Err(RowError::NumberedKey),
+    };
     let object = value.as_object().ok_or(RowError::NotAnObject)?;
     match object.get(key) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
+        Some(value @ Value::Array(_)) if matches!(column, Column::List(_)) => Ok(value.to_string()),
         Some(_) => Err(RowError::NotText { key: key.clone() }),
         None => {
             let found = object.keys().take(8).cloned().collect();
@@ -203,8 +209,10 @@ fn column_index(path: &Path, column: &Column, names: Option<&[String]>) -> Resul
     match (column, names) {
         (Column::Number(0), _) => wrong(ColumnError::Zero),
         (Column::Number(number), _) => Ok(number - 1),
-        (Column::Name(name), None) => wrong(ColumnError::NoHeader { name: name.clone() }),
-        (Column::Name(name), Some(header)) => {
+        (Column::Name(name) | Column::List(name), None) => {
+            wrong(ColumnError::NoHeader { name: name.clone() })
+        }
+        (Column::Name(name) | Column::List(name), Some(header)) => {
             let mut indices =
                 header.iter().enumerate().filter(|(_, n)| n.trim() == name).map(|(i, _)| i);
             let name = name.clone();

@@ -68,58 +68,85 @@ pub fn answer(
     context: &str,
     options: AnswerOptions,
 ) -> Result<Vec<Answer>> {
+    Ok(answers(encoder, &[(question, context)], options)?.swap_remove(0))
+}
+
+/// The same for several questions, each with its context.
+/// # Errors
+/// Those of [`answer`], with the index of the question.
+pub fn answers(
+    encoder: &TextEncoder,
+    questions: &[(&str, &str)],
+    options: AnswerOptions,
+) -> Result<Vec<Vec<Answer>>> {
     if encoder.model.config().head != EncoderHead::QuestionAnswering {
         return Err(EncodeError::NoQuestionAnsweringHead.into());
     }
-    for (part, text) in [("question", question), ("context", context)] {
-        if text.trim().is_empty() {
-            let problem = InputProblem::NoText { part };
-            return Err(EncodeError::Input { index: 0, problem }.into());
+    let reader = Windows::new(encoder, options)?;
+    let (mut windows, mut asked) = (Vec::new(), Vec::new());
+    for (index, (question, context)) in questions.iter().enumerate() {
+        for (part, text) in [("question", question), ("context", context)] {
+            if text.trim().is_empty() {
+                let problem = InputProblem::NoText { part };
+                return Err(EncodeError::Input { index, problem }.into());
+            }
         }
+        let of_question = reader.of(index, question, context)?;
+        asked.extend(vec![index; of_question.len()]);
+        windows.extend(of_question);
     }
-    let windows = windows(encoder, question, context, options)?;
     let encoded: Vec<EncodedText> =
         windows.iter().map(|window| (window.ids.clone(), window.type_ids.clone())).collect();
-    for (ids, types) in &encoded {
-        encoder.check(0, ids, types)?;
+    for ((ids, types), index) in encoded.iter().zip(&asked) {
+        encoder.check(*index, ids, types)?;
     }
     let first_token = ["[CLS]", "<s>"].iter().find_map(|token| encoder.tokenizer.id(token));
-    let mut found = Found { answers: Vec::new(), null: f32::INFINITY, context };
+    let mut found: Vec<Found> = questions.iter().map(|(_, context)| Found::new(context)).collect();
     encoder.for_each_batch(&encoded, |tape, input, hidden, first| {
         let logits = encoder.model.token_logits(tape, hidden);
         for (i, span) in input.tokens.spans.iter().enumerate() {
             let rows = &logits.data()[2 * span.start..2 * (span.start + span.len)];
-            found.add(&windows[first + i], rows, first_token, options);
+            found[asked[first + i]].add(&windows[first + i], rows, first_token, options);
         }
         Ok(())
     })?;
-    let mut answers = found.answers;
-    if options.impossible == Impossible::Allowed {
-        answers.push(Answer { answer: String::new(), score: found.null, start: 0, end: 0 });
-    }
-    answers.sort_by(|a, b| b.score.total_cmp(&a.score));
-    answers.truncate(options.top_k);
-    Ok(answers)
+    Ok(found.into_iter().map(|found| found.best(options)).collect())
 }
 
-/// Question and context as one sequence, or as several if the context is too long.
-fn windows(
-    encoder: &TextEncoder,
-    question: &str,
-    context: &str,
-    options: AnswerOptions,
-) -> Result<Vec<TokenSpans>> {
-    let positions = encoder.model.config().max_position_embeddings;
-    let max_tokens = options.max_seq_len.unwrap_or(384).min(positions);
-    let stride = options.doc_stride.unwrap_or((max_tokens / 2).min(128));
-    let tokenizer: &Tokenizer = encoder.tokenizer;
-    let without = tokenizer.encode_spans(question, Some(""))?.swap_remove(0).ids.len();
-    if without + stride >= max_tokens {
-        let problem = InputProblem::QuestionTooLong { tokens: without, stride, max_tokens };
-        return Err(EncodeError::Input { index: 0, problem }.into());
+/// Reads questions and contexts, a long context in windows.
+struct Windows<'a> {
+    tokenizer: &'a Tokenizer,
+    /// The same with windows.
+    cut: Tokenizer,
+    max_tokens: usize,
+    stride: usize,
+}
+
+impl<'a> Windows<'a> {
+    fn new(encoder: &TextEncoder<'a>, options: AnswerOptions) -> Result<Self> {
+        let positions = encoder.model.config().max_position_embeddings;
+        let max_tokens = options.max_seq_len.unwrap_or(384).min(positions);
+        let stride = options.doc_stride.unwrap_or((max_tokens / 2).min(128));
+        let tokenizer: &Tokenizer = encoder.tokenizer;
+        let special = tokenizer.encode_with_types("", Some(""))?.0.len();
+        if special + stride >= max_tokens {
+            let problem = InputProblem::QuestionTooLong { tokens: special, stride, max_tokens };
+            return Err(EncodeError::Input { index: 0, problem }.into());
+        }
+        let cut = tokenizer.with_windows(max_tokens, stride, TruncationStrategy::OnlySecond)?;
+        Ok(Self { tokenizer, cut, max_tokens, stride })
     }
-    let cut = tokenizer.with_windows(max_tokens, stride, TruncationStrategy::OnlySecond)?;
-    cut.encode_spans(question, Some(context))
+
+    /// Question and context as one sequence, or as several if the context is too long.
+    fn of(&self, index: usize, question: &str, context: &str) -> Result<Vec<TokenSpans>> {
+        let (stride, max_tokens) = (self.stride, self.max_tokens);
+        let tokens = self.tokenizer.encode_spans(question, Some(""))?.swap_remove(0).ids.len();
+        if tokens + stride >= max_tokens {
+            let problem = InputProblem::QuestionTooLong { tokens, stride, max_tokens };
+            return Err(EncodeError::Input { index, problem }.into());
+        }
+        self.cut.encode_spans(question, Some(context))
+    }
 }
 
 /// Answers so far.
@@ -130,7 +157,22 @@ struct Found<'a> {
     context: &'a str,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    fn new(context: &'a str) -> Self {
+        Self { answers: Vec::new(), null: f32::INFINITY, context }
+    }
+
+    /// The best answers, the most likely first.
+    fn best(self, options: AnswerOptions) -> Vec<Answer> {
+        let mut answers = self.answers;
+        if options.impossible == Impossible::Allowed {
+            answers.push(Answer { answer: String::new(), score: self.null, start: 0, end: 0 });
+        }
+        answers.sort_by(|a, b| b.score.total_cmp(&a.score));
+        answers.truncate(options.top_k);
+        answers
+    }
+
     /// Adds the best spans of a window, with (start, end) logits for each token.
     fn add(
         &mut self,
@@ -205,7 +247,7 @@ mod tests {
             sequence: vec![None, Some(1), Some(1), Some(1)],
             words: vec![None, Some(0), Some(1), Some(2)],
         };
-        let mut found = Found { answers: Vec::new(), null: f32::INFINITY, context: "a b A" };
+        let mut found = Found::new("a b A");
         let options = AnswerOptions { max_answer_len: 2, top_k: 9, ..AnswerOptions::default() };
         found.add(&window, &[0.0; 8], Some(9), options);
         // Four tokens of probability 1/4 each: six spans but for "a b A".

@@ -76,18 +76,7 @@ impl<'a> TextClassifier<'a> {
 
     fn forward(&self, input: &EncoderInput) -> Vec<f32> {
         let mut tape = Tape::inference(self.params);
-        let logits = match self.model {
-            Stack::Encoder(encoder) => {
-                let hidden = encoder.hidden(&mut tape, input);
-                encoder.class_logits(&mut tape, &hidden, input)
-            }
-            Stack::Decoder(decoder) => {
-                let hidden = decoder.hidden(&mut tape, &input.tokens, None);
-                decoder.class_logits(&mut tape, &hidden, &input.tokens)
-            }
-            _ => unreachable!("labels were asked for before"),
-        };
-        logits.data().to_vec()
+        self.model.class_logits(&mut tape, input).data().to_vec()
     }
 }
 

@@ -40,8 +40,7 @@ pub fn embed_with_modules(
     modules: &[SentenceModule],
     normalization: Normalization,
 ) -> Result<Vec<Vec<f32>>> {
-    let tokenize = |(i, text): (usize, &String)| encoder.tokenize(i, text, None);
-    let encoded = texts.iter().enumerate().map(tokenize).collect::<Result<Vec<_>>>()?;
+    let encoded = encoder.tokenize_all(texts)?;
     Ok(embed_tokens(encoder, &encoded, pooling, modules, normalization))
 }
 

@@ -35,7 +35,7 @@ mod npy;
 mod tag;
 
 pub use crate::hub::Pooling;
-pub use answer::{Answer, AnswerOptions, Impossible, answer};
+pub use answer::{Answer, AnswerOptions, Impossible, answer, answers};
 pub use classify::{Classification, TextClassifier, classify, classify_tokens};
 pub use embed::{Normalization, cosine, embed, embed_tokens, embed_with_modules, hidden_states};
 pub use fill_mask::{FilledMask, MaskPredictions, fill_mask, fill_mask_tokens, tokenize_masked};
@@ -88,6 +88,25 @@ impl TextEncoder<'_> {
     /// An [`EncodeError`] that names the text by `index`.
     pub fn tokenize(&self, index: usize, text: &str, second: Option<&str>) -> Result<EncodedText> {
         self.limits().tokenize(self.tokenizer, self.truncation, index, text, second)
+    }
+
+    /// The same of many texts, shared out between the cores.
+    /// # Errors
+    /// That of the first text that cannot be used.
+    fn tokenize_all(&self, texts: &[String]) -> Result<Vec<EncodedText>> {
+        const CHUNK: usize = 32;
+        let done = Mutex::new(Vec::new());
+        team::run(texts.len().div_ceil(CHUNK), |chunk| {
+            let first = chunk * CHUNK;
+            let texts = texts[first..].iter().take(CHUNK).enumerate();
+            let found: Result<Vec<_>> =
+                texts.map(|(i, text)| self.tokenize(first + i, text, None)).collect();
+            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((chunk, found));
+        });
+        let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        done.sort_by_key(|(chunk, _)| *chunk);
+        let chunks: Result<Vec<_>> = done.into_iter().map(|(_, found)| found).collect();
+        Ok(chunks?.into_iter().flatten().collect())
     }
 
     /// Checks that the model can read the tokens of text `index`, of any length up to its maximum.

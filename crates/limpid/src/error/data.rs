@@ -43,6 +43,9 @@ pub enum DataError {
     /// A file name that does not tell the table format.
     #[error("{path}: the table format cannot be told from the file name")]
     AmbiguousFormat { path: PathBuf },
+    /// A question of a SQuAD file that cannot be used.
+    #[error("{path}: question {number}: {problem}")]
+    Question { path: PathBuf, number: usize, problem: RowError },
     /// A row of a table that cannot be read.
     #[error("{path}: line {line}: {problem}")]
     Row { path: PathBuf, line: u64, problem: RowError },
@@ -116,6 +119,33 @@ pub enum RowError {
     /// Anything else that the CSV reader refuses.
     #[error("not CSV: {0}")]
     NotCsv(String),
+    /// The label of a regression that is not a finite number.
+    #[error("label '{label}' is not a number")]
+    NotANumber { label: String },
+    /// Several labels that are not an array of strings or numbers.
+    #[error("labels {labels} are not an array of strings")]
+    NotLabels { labels: String },
+    /// A text without a single token.
+    #[error("the text has no tokens")]
+    NoTokens,
+    /// A value that must be a list of strings.
+    #[error("\"{key}\" is not a list")]
+    NotAList { key: String },
+    /// A value that must be a number of characters.
+    #[error("\"{key}\" is not a number of characters")]
+    NotAPlace { key: String },
+    /// Lists of words and of labels that do not fit.
+    #[error("{words} words and {labels} labels")]
+    UnequalLists { words: usize, labels: usize },
+    /// A word of nothing but spaces, by its number from 1.
+    #[error("word {number} is empty")]
+    EmptyWord { number: usize },
+    /// A word without a label, by its number from 1.
+    #[error("word {number} has no label")]
+    EmptyLabel { number: usize },
+    /// An answer that the context does not have at its place.
+    #[error("answer '{answer}' is not at character {start} of the context")]
+    AnswerNotThere { answer: String, start: usize },
 }
 
 /// What is wrong with a requested column.
@@ -145,6 +175,12 @@ pub enum DatasetError {
     /// A classifier needs at least two labels.
     #[error("every example has the label {label}: a classifier needs at least two labels")]
     OneLabel { label: String },
+    /// A question that leaves no room for a context.
+    #[error(
+        "the question '{question}' has {tokens} tokens: with a stride of {stride} it leaves no \
+         room for a context in {context} tokens"
+    )]
+    QuestionTooLong { question: String, tokens: usize, stride: usize, context: usize },
     /// No sequences for a split: "lines", "windows" or "pairs".
     #[error("the {split} split has no {unit}")]
     Empty { split: SplitName, unit: String },

@@ -41,6 +41,27 @@ pub enum GenerationError {
     /// A stop string that every text contains.
     #[error("an empty stop string would end every text at once")]
     EmptyStopString,
+    /// A format of keys and values for a model that has none.
+    #[error("kv_cache_dtype {dtype} has no effect: a recurrent model has no keys and values")]
+    NoKvCache { dtype: &'static str },
+    /// A draft model with another number of tokens.
+    #[error("the draft model has {draft} tokens in its vocabulary, the model {vocab_size}")]
+    DraftVocabularySize { draft: usize, vocab_size: usize },
+    /// A draft model whose tokenizer has another token for an id.
+    #[error("token {id} is '{draft}' for the draft model and '{token}' for the model")]
+    DraftToken { id: u32, draft: String, token: String },
+    /// Two drafts.
+    #[error("a draft model and prompt lookup exclude each other")]
+    TwoDrafts,
+    /// A setting of a draft model without one.
+    #[error("num_assistant_tokens has no effect without a draft model")]
+    NoDraft,
+    /// A draft for beam search.
+    #[error("speculative decoding cannot be combined with beam search")]
+    SpeculativeBeamSearch,
+    /// A trace of what is decided several tokens at a time.
+    #[error("speculative decoding cannot be traced")]
+    SpeculativeTrace,
     /// The tokenizer gives an id that the model does not have.
     #[error("the tokenizer gives token {id}, the model's vocabulary has {vocab_size} tokens")]
     TokenizerMismatch { id: u32, vocab_size: usize },
@@ -239,4 +260,23 @@ pub enum EvalError {
     /// The tokenizer of another model.
     #[error("token id {id} is out of range: the model has a vocabulary of {vocab_size}")]
     TokenOutOfRange { id: u32, vocab_size: usize },
+}
+
+/// A number of a forward pass that cannot be explained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named after what they hold")]
+pub enum InspectError {
+    /// No such step, output, row or column; or a key that the query does not see.
+    #[error("this forward pass has no such element")]
+    NoElement,
+    /// Its terms are not stored as f32.
+    #[error("{param} is quantized: only weights in f32 can be opened")]
+    Quantized { param: String },
+    /// An adapter adds to it.
+    #[error("{param} has an adapter: only merged weights can be opened")]
+    Adapted { param: String },
+    /// An operation without an explanation.
+    #[error("numbers of {operation} cannot be opened")]
+    Unsupported { operation: &'static str },
 }

@@ -30,7 +30,9 @@ pub use config::{
 };
 pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
 pub use gguf::GgufProblem;
-pub use inference::{EncodeError, EvalError, GenerationError, InputProblem, PipelineError, Task};
+pub use inference::{
+    EncodeError, EvalError, GenerationError, InputProblem, InspectError, PipelineError, Task,
+};
 pub use model::{KeyScope, ModelError, Tying, WeightFormat};
 pub use run::{
     CheckpointProblem, ModelPresence, Quantity, ReportError, RunError, RunProgress, SettingChange,
@@ -87,6 +89,9 @@ pub enum Error {
     /// Embedding, mask filling and classification.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// A number that cannot be explained.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
     /// A model that was made for another task.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

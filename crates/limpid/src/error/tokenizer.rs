@@ -8,6 +8,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named after what they hold")]
 pub enum TokenizerError {
+    /// A language for a model that has none.
+    #[error("language '{language}': the model translates between two languages only")]
+    NoLanguages { language: String },
+    /// A language that a multilingual model does not have.
+    #[error("the model does not have the language '{language}'")]
+    LacksLanguage { language: String, nearest: Option<String>, known: Vec<String> },
     /// There is no readable `tokenizer.json`.
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },

@@ -1,4 +1,4 @@
-//! Evaluation of encoders: masked language modelling and classification.
+//! Evaluation of masked language models and of classifiers of texts and tokens.
 //!
 //! ```
 //! use limpid::data::batch::{EncoderInput, LabelledBatch};
@@ -9,21 +9,25 @@
 //! let labels = ["bad", "good"].map(String::from).to_vec();
 //! let head = EncoderHead::Classifier(labels.into());
 //! let model = Model::new(EncoderConfig { head, ..EncoderConfig::new(10, 8, 1, 2, 8) }, 1)?;
-//! let encoder = model.encoder().expect("an encoder");
 //! let texts = [(vec![1, 5, 2], vec![0; 3]), (vec![1, 7, 8, 2], vec![0; 4])];
 //! let batch = LabelledBatch { input: EncoderInput::new(&texts), labels: vec![0, 1].into() };
-//! let (loss, confusion) = class_score((encoder, &model.params), [&batch]);
+//! let (loss, confusion) = class_score((&model.stack, &model.params), [&batch]);
 //! assert_eq!(loss.tokens, 2);
 //! assert!((0.0..=1.0).contains(&confusion.accuracy()));
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
 use super::classification::ConfusionMatrix;
+use super::entities::EntityScore;
 use super::loss::Loss;
-use crate::data::batch::{LabelledBatch, MaskedBatch, Targets};
+use super::multi_label::MultiLabelScore;
+use super::regression;
+use crate::data::batch::{LabelledBatch, MaskedBatch, TaggedBatch, Targets};
 use crate::generate::argmax;
-use crate::model::Encoder;
+use crate::model::{Encoder, Stack};
+use limpid_tensor::kernels::cross_entropy::IGNORE;
 use limpid_tensor::kernels::softmax::log_sum_exp;
+use limpid_tensor::kernels::value_loss::ValueLoss;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::Tape;
 use std::borrow::Borrow;
@@ -75,34 +79,147 @@ impl MaskedScore {
     }
 }
 
-/// The loss and the confusion matrix of a classifier with one label per text.
+/// The loss and the confusion matrix of a sequence classifier with one label per text.
 /// # Panics
-/// If the targets are not label ids.
+/// If the targets are not label ids, or there are none.
 pub fn class_score(
-    (bert, params): (&Encoder, &Params),
+    model: (&Stack, &Params),
     batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
 ) -> (Loss, ConfusionMatrix) {
-    let classes = bert.labels().map_or(0, <[String]>::len);
+    let classes = model.0.labels().map_or(0, |labels| labels.names.len());
     let (mut loss, mut labels, mut predicted) = (Loss::default(), Vec::new(), Vec::new());
-    for batch in batches {
-        let batch: &LabelledBatch = batch.borrow();
-        let mut tape = Tape::inference(params);
-        let hidden = bert.hidden(&mut tape, &batch.input);
-        let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
+    for_each_logits(model, batches, |batch, logits| {
         let Targets::Labels(targets) = &batch.labels else {
             panic!("a confusion matrix of targets that are not labels")
         };
-        for (i, label) in targets.iter().enumerate() {
-            let row = logits.value().row(i);
+        for (label, row) in targets.iter().zip(logits.chunks(classes)) {
             loss.sum += f64::from(log_sum_exp(row) - row[*label as usize]);
             labels.push(*label as usize);
             predicted.push(argmax(row));
         }
         loss.tokens += targets.len();
-    }
+    });
     let confusion =
         ConfusionMatrix::new(classes, &labels, &predicted).expect("one prediction per label");
     (loss, confusion)
+}
+
+/// Predictions of a regression and their targets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RegressionScore {
+    /// What the model predicted.
+    pub predicted: Vec<f64>,
+    /// What it should have.
+    pub targets: Vec<f64>,
+}
+
+impl RegressionScore {
+    /// The mean squared error, which is the loss.
+    pub fn mean_squared_error(&self) -> f64 {
+        regression::mean_squared_error(&self.predicted, &self.targets)
+    }
+
+    /// Pearson's correlation, where it is defined.
+    pub fn pearson(&self) -> Option<f64> {
+        regression::pearson(&self.predicted, &self.targets)
+    }
+
+    /// Spearman's correlation, where it is defined.
+    pub fn spearman(&self) -> Option<f64> {
+        regression::spearman(&self.predicted, &self.targets)
+    }
+}
+
+/// The predictions of a regression.
+/// # Panics
+/// If the targets are label ids.
+pub fn regression_score(
+    model: (&Stack, &Params),
+    batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
+) -> RegressionScore {
+    let mut score = RegressionScore::default();
+    for_each_logits(model, batches, |batch, logits| {
+        score.predicted.extend(logits.iter().map(|value| f64::from(*value)));
+        score.targets.extend(values(batch).iter().map(|value| f64::from(*value)));
+    });
+    score
+}
+
+/// The loss of a classifier where several labels may apply, and its scores: a label is predicted
+/// if its logit is positive, so that its probability is above one half.
+/// # Panics
+/// If the targets are label ids.
+pub fn multi_label_score(
+    model: (&Stack, &Params),
+    batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
+) -> (Loss, MultiLabelScore) {
+    let labels = model.0.labels().map_or(0, |labels| labels.names.len());
+    let (mut loss, mut score) = (Loss::default(), MultiLabelScore::new(labels));
+    for_each_logits(model, batches, |batch, logits| {
+        for (row, targets) in logits.chunks(labels).zip(values(batch).chunks(labels)) {
+            let terms = row
+                .iter()
+                .zip(targets)
+                .map(|(z, t)| f64::from(ValueLoss::BinaryCrossEntropy.value(*z, *t)));
+            loss.sum += terms.sum::<f64>() / labels as f64;
+            loss.tokens += 1;
+            let is_positive = |values: &[f32], least: f32| {
+                values.iter().map(|value| *value > least).collect::<Vec<bool>>()
+            };
+            score.add(&is_positive(row, 0.0), &is_positive(targets, 0.5));
+        }
+    });
+    (loss, score)
+}
+
+/// The loss of a token classifier, and the scores of its labels: of entities, and of all.
+/// # Panics
+/// If the model is not a token classifier.
+pub fn token_score(
+    (bert, params): (&Encoder, &Params),
+    batches: impl IntoIterator<Item = impl Borrow<TaggedBatch>>,
+) -> (Loss, EntityScore) {
+    let labels = bert.token_labels().expect("a token classifier");
+    let (mut loss, mut score) = (Loss::default(), EntityScore::default());
+    for batch in batches {
+        let batch: &TaggedBatch = batch.borrow();
+        let mut tape = Tape::inference(params);
+        let hidden = bert.hidden(&mut tape, &batch.input);
+        let logits = bert.token_logits(&mut tape, &hidden);
+        for span in batch.input.tokens.spans.iter() {
+            let (mut predicted, mut correct) = (Vec::new(), Vec::new());
+            let rows = span.start..span.start + span.len;
+            for row in rows.filter(|row| batch.labels[*row] != IGNORE) {
+                let (label, row) = (batch.labels[row] as usize, logits.value().row(row));
+                loss.sum += f64::from(log_sum_exp(row) - row[label]);
+                predicted.push(labels[argmax(row)].as_str());
+                correct.push(labels[label].as_str());
+            }
+            loss.tokens += correct.len();
+            score.add(&predicted, &correct);
+        }
+    }
+    (loss, score)
+}
+
+fn values(batch: &LabelledBatch) -> &[f32] {
+    match &batch.labels {
+        Targets::Values(values) => values,
+        Targets::Labels(_) => panic!("numbers were expected as targets, found label ids"),
+    }
+}
+
+/// Calls `work` with each batch and the logits of its texts, row by row.
+fn for_each_logits(
+    (stack, params): (&Stack, &Params),
+    batches: impl IntoIterator<Item = impl Borrow<LabelledBatch>>,
+    mut work: impl FnMut(&LabelledBatch, &[f32]),
+) {
+    for batch in batches {
+        let batch: &LabelledBatch = batch.borrow();
+        let logits = stack.class_logits(&mut Tape::inference(params), &batch.input);
+        work(batch, logits.data());
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +283,7 @@ mod tests {
         };
         let batches =
             [batch(&[vec![2, 5, 3], vec![2, 7, 9, 3]], &[0, 2]), batch(&[vec![2, 3]], &[1])];
-        let (loss, confusion) = class_score((bert, &model.params), &batches);
+        let (loss, confusion) = class_score((&model.stack, &model.params), &batches);
         let one = |batch: &LabelledBatch| {
             let spec = LossSpec { smoothing: 0.0, weight: 1.0 };
             f64::from(bert.class_loss(&mut Tape::inference(&model.params), batch, spec).data()[0])

@@ -21,18 +21,23 @@
 
 use std::borrow::Cow;
 
+pub mod answers;
 pub mod baselines;
 pub mod bleu;
 pub mod chrf;
 pub mod classification;
 pub mod diversity;
 pub mod encoder;
+pub mod entities;
 pub mod lengths;
 pub mod loss;
 mod metric;
+pub mod multi_label;
 pub mod ngrams;
+pub mod regression;
 pub mod resample;
 pub mod rouge;
+pub mod squad;
 pub mod summary;
 mod tokenize;
 pub mod translator;

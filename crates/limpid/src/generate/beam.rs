@@ -21,7 +21,7 @@ use super::trace::{
     BeamCandidate, BeamStep, Observer, RunningBeam, ScoredTokens, Trace, next_tokens,
 };
 use crate::error::Result;
-use limpid_tensor::kernels::softmax::{largest, log_softmax};
+use limpid_tensor::kernels::softmax::{largest, log_normalizer, log_softmax};
 
 /// A finished sequence.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,13 +249,19 @@ impl Search for Beams {
         let trace = observer.trace();
         let mut distributions = Vec::new();
         for (b, (beam, scores)) in self.beams.iter().zip(logits.chunks_exact_mut(v)).enumerate() {
-            log_softmax(scores);
-            let before = (trace != Trace::Off).then(|| scores.to_vec());
             let (tokens, max_new_tokens) = (&beam.tokens, self.max_new_tokens);
             let input = ProcessorInput { tokens, new_tokens: self.step, max_new_tokens };
+            if trace == Trace::Off && processor.only_excludes(input) {
+                // The row is not written: what all its elements share is subtracted where needed.
+                let log_sum = log_normalizer(scores);
+                processor.apply(scores, input);
+                best.offer(b, beam.sum, scores, log_sum, self.step)?;
+                continue;
+            }
+            log_softmax(scores);
+            let before = (trace != Trace::Off).then(|| scores.to_vec());
             processor.apply(scores, input);
-            check_logits(scores, self.step)?;
-            best.offer(b, beam.sum, scores);
+            best.offer(b, beam.sum, scores, 0.0, self.step)?;
             distributions.extend(before.map(|before| (before, scores.to_vec())));
         }
         let mut candidates = best.finish();
@@ -286,17 +292,29 @@ impl Best {
         Self { wanted, kept: Vec::with_capacity(4 * wanted), bar: f32::NEG_INFINITY }
     }
 
-    fn offer(&mut self, beam: usize, sum: f32, scores: &[f32]) {
+    /// The tokens after a beam, whose log-probabilities are `scores` less `log_sum`.
+    fn offer(
+        &mut self,
+        beam: usize,
+        sum: f32,
+        scores: &[f32],
+        log_sum: f32,
+        step: usize,
+    ) -> Result<()> {
+        let mut any = false;
         for (chunk, first) in scores.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
+            let best = largest(chunk) - log_sum;
+            any |= best > f32::NEG_INFINITY;
             // Rounding keeps the order, so the largest score has the largest sum.
-            if sum + largest(chunk) <= self.bar {
+            if sum + best <= self.bar {
                 continue;
             }
             for (id, score) in (first..).zip(chunk) {
-                let total = sum + score;
+                let log_probability = score - log_sum;
+                let total = sum + log_probability;
                 // Of equal sums the earlier beam and the smaller token win.
                 if total > self.bar {
-                    let (log_probability, finishes) = (*score, false);
+                    let finishes = false;
                     let sum = total;
                     self.kept.push(BeamCandidate { beam, id, log_probability, sum, finishes });
                     if self.kept.len() == 4 * self.wanted {
@@ -305,6 +323,12 @@ impl Best {
                 }
             }
         }
+        // The usual row: no NaN, and not all of it is −∞.
+        if any && !log_sum.is_nan() && log_sum != 0.0 {
+            return Ok(());
+        }
+        let log_probabilities: Vec<f32> = scores.iter().map(|score| score - log_sum).collect();
+        check_logits(&log_probabilities, step).map(|_| ())
     }
 
     fn shrink(&mut self) {
@@ -340,7 +364,9 @@ mod tests {
             let rows: Vec<Vec<f32>> =
                 (0..beams).map(|_| (0..v).map(|_| -(rng.below(7) as f32)).collect()).collect();
             let mut best = Best::new(wanted);
-            rows.iter().enumerate().for_each(|(b, row)| best.offer(b, -(b as f32), row));
+            for (b, row) in rows.iter().enumerate() {
+                best.offer(b, -(b as f32), row, 0.0, 0).unwrap();
+            }
             let got: Vec<(usize, u32)> = best.finish().iter().map(|c| (c.beam, c.id)).collect();
             let mut all: Vec<(f32, usize, u32)> = rows
                 .iter()

@@ -4,6 +4,7 @@ use super::logits_processor::{LogitsProcessor, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{GenerationError, Result};
 pub use crate::hub::EarlyStopping;
+pub use limpid_tensor::kernels::kv_format::KvFormat;
 
 /// An upper bound for samples: each has keys and values of its own.
 const MAX_SEQUENCES: usize = 100_000;
@@ -25,6 +26,8 @@ pub struct DecodingConfig {
     pub length: LengthLimits,
     /// Strings that end a text; they are not part of it.
     pub stop_strings: Vec<String>,
+    /// How the keys and values of a Transformer are stored.
+    pub kv_cache_dtype: KvFormat,
 }
 
 /// How the next token is selected.
@@ -81,6 +84,19 @@ pub struct LengthLimits {
     pub default_max_new_tokens: Option<usize>,
     /// `max_length` of the model's files, which counts the prompt.
     pub default_max_length: Option<usize>,
+    /// Whether a translation is also limited by its source.
+    pub by_source: BySource,
+}
+
+/// Whether the length of a translation is limited by that of its source, unless the caller sets a
+/// limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BySource {
+    /// To twice its tokens and ten: a model of few steps does not run on to its last position.
+    #[default]
+    Limited,
+    /// Only the model's files limit it, as in `transformers`.
+    Ignored,
 }
 
 impl LengthPenalty {
@@ -115,6 +131,7 @@ impl DecodingConfig {
             processor: LogitsProcessor { eos_token_ids, ..LogitsProcessor::default() },
             length: LengthLimits::default(),
             stop_strings: Vec::new(),
+            kv_cache_dtype: KvFormat::F32,
         }
     }
 

@@ -11,7 +11,7 @@
 
 use super::batching::Running;
 use super::beam::{self, Beams};
-use super::decoding::{DecodingConfig, Strategy};
+use super::decoding::{DecodingConfig, KvFormat, Strategy};
 use super::events::{OnEvent, Streams, TextObserver};
 use super::stream::TextStream;
 use super::texts::{Detokenization, Generated, Input};
@@ -48,6 +48,8 @@ pub struct PreparedGeneration {
     pub(super) prompt: Vec<u32>,
     /// Of a translation: what stands before its new tokens.
     pub(super) prefix: Option<Vec<u32>>,
+    /// The number of special tokens of a source: one without others is empty.
+    pub(super) special: usize,
     pub(super) limit: Limit,
     pub(super) config: DecodingConfig,
     pub(super) trace: Trace,
@@ -67,6 +69,11 @@ impl PreparedGeneration {
         }
     }
 
+    /// The format of keys and values that was asked for.
+    pub fn kv_format(&self) -> KvFormat {
+        self.config.kv_cache_dtype
+    }
+
     /// The first tokens of the decoder.
     pub fn prompt(&self) -> &[u32] {
         &self.prompt
@@ -76,7 +83,7 @@ impl PreparedGeneration {
     /// # Errors
     /// If the tokenizer cannot decode a prefix.
     pub fn begin(self, tokenizer: &Tokenizer) -> Result<Generation<'_>> {
-        let Self { source, prompt, prefix, limit, config, trace, longest } = self;
+        let Self { source, prompt, prefix, special, limit, config, trace, longest } = self;
         let stream = match &prefix {
             None => TextStream::new(tokenizer, &config.stop_strings, &prompt),
             Some(prefix) => {
@@ -103,7 +110,17 @@ impl PreparedGeneration {
             }
         };
         let streams = Streams::new();
-        Ok(Generation { tokenizer, input, prefix, config, trace, capacity, search, streams })
+        Ok(Generation {
+            tokenizer,
+            input,
+            prefix,
+            special,
+            config,
+            trace,
+            capacity,
+            search,
+            streams,
+        })
     }
 }
 
@@ -112,6 +129,7 @@ pub struct Generation<'a> {
     tokenizer: &'a Tokenizer,
     input: Input<'a>,
     prefix: Option<Vec<u32>>,
+    special: usize,
     config: DecodingConfig,
     trace: Trace,
     capacity: usize,
@@ -160,8 +178,8 @@ impl Generation<'_> {
         v: usize,
         on_event: Option<OnEvent>,
     ) -> Result<Progress> {
-        if self.prefix.is_some() && self.input.source.len() <= 1 {
-            // Nothing but the end token: the translation of an empty text is empty.
+        if self.prefix.is_some() && self.input.source.len() <= self.special {
+            // Nothing but special tokens: the translation of an empty text is empty.
             return self.done(Vec::new());
         }
         let (samples, _) = self.config.samples_and_beams();

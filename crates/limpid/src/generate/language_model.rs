@@ -1,13 +1,14 @@
 //! Text continuation by a language model: tokenize, generate, detokenize piece by piece.
 
-use super::decoding::{DecodingConfig, Strategy};
+use super::decoding::{DecodingConfig, KvFormat, Strategy};
 use super::events::OnEvent;
 use super::generation::PreparedGeneration;
-use super::session::DecoderSession;
+use super::speculative::Speculation;
 use super::stream::TextStream;
-use super::texts::{Detokenization, Generated, Input, TextGenerator};
+use super::texts::{Detokenization, Generated, Input, NewSession, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
+use super::{Batch, DecoderSlots, Session};
 use crate::error::{GenerationError, Result};
 use crate::model::Decoder;
 use crate::text::Tokenizer;
@@ -55,25 +56,40 @@ pub fn generate<'a, S: AsRef<str>>(
     on_event: OnEvent,
 ) -> Result<Vec<Vec<Generated>>> {
     let weights = weights.into();
-    config.validate(model.config().vocab_size)?;
+    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
     let prompter = Prompter { model, tokenizer, options, config };
-    let input = |(i, text): (usize, &S)| {
-        let prompt = prompter.prompt_ids(i, Prompt::Text(text.as_ref()))?;
-        let limit = prompter.limit(i, prompt.len())?;
-        let stream = TextStream::new(tokenizer, &config.stop_strings, &prompt);
-        let detokenization = Detokenization::Pieces;
-        Ok(Input { source: Vec::new(), prompt, stream, limit, detokenization })
-    };
-    let inputs: Vec<Input> = prompts.iter().enumerate().map(input).collect::<Result<_>>()?;
-    let generator = TextGenerator {
-        session: &|capacity| Box::new(DecoderSession::new(model, weights, 0, capacity)),
-        weights,
-        config,
-        inputs,
-        overflow: options.overflow,
-        trace: options.trace,
-        sequences: BATCH_SIZE,
-    };
+    let open = |capacity| session(model, weights, config.kv_cache_dtype, capacity);
+    let generator = prompter.generator(weights, &open, &prompts)?;
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
+}
+
+/// [`generate()`] with tokens that a draft proposes: the same texts greedily, and texts of the same
+/// distribution by sampling.
+/// # Errors
+/// As [`generate()`], for a draft with another vocabulary, and for beam search and traces.
+pub fn generate_speculatively<'a, S: AsRef<str>>(
+    (model, weights): (&'a Decoder, impl Into<Weights<'a>>),
+    speculation: Speculation<'a>,
+    tokenizer: &'a Tokenizer,
+    prompts: &[S],
+    config: &'a DecodingConfig,
+    options: &'a GenerateOptions,
+    on_event: OnEvent,
+) -> Result<Vec<Vec<Generated>>> {
+    speculation.validate(model.config().vocab_size)?;
+    if matches!(config.strategy, Strategy::BeamSearch(_)) {
+        return Err(GenerationError::SpeculativeBeamSearch.into());
+    }
+    if options.trace != Trace::Off {
+        return Err(GenerationError::SpeculativeTrace.into());
+    }
+    let weights = weights.into();
+    let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
+    let prompter = Prompter { model, tokenizer, options, config };
+    let open = |capacity| session(model, weights, config.kv_cache_dtype, capacity);
+    let generator = prompter.generator(weights, &open, &prompts)?;
+    let generator = TextGenerator { speculation: Some((model, speculation)), ..generator };
     let order: Vec<usize> = (0..generator.inputs.len()).collect();
     generator.run(&order, Some(on_event))
 }
@@ -108,11 +124,24 @@ impl Prompt<'_> {
             limit: prompter.limit(0, prompt.len())?,
             prompt,
             prefix: None,
+            special: 0,
             config: config.clone(),
             trace: options.trace,
             longest: model.config().max_position_embeddings,
         })
     }
+}
+
+/// A session without sequences yet, each of at most `capacity` tokens, with keys and values in this
+/// format.
+fn session<'a>(
+    model: &'a Decoder,
+    weights: Weights<'a>,
+    format: KvFormat,
+    capacity: usize,
+) -> Box<dyn Session + 'a> {
+    let slots = DecoderSlots::new(model, weights, capacity).with_kv_format(format);
+    Box::new(Batch::over::<[u32; 0]>(slots, &[]))
 }
 
 /// Prompts, and how many tokens may follow them.
@@ -123,7 +152,38 @@ struct Prompter<'a> {
     config: &'a DecodingConfig,
 }
 
-impl Prompter<'_> {
+impl<'a> Prompter<'a> {
+    /// What generates the continuations of some prompts.
+    fn generator<'g>(
+        &self,
+        weights: Weights<'g>,
+        session: NewSession<'g>,
+        prompts: &[Prompt],
+    ) -> Result<TextGenerator<'g>>
+    where
+        'a: 'g,
+    {
+        self.config.validate(self.model.config().vocab_size)?;
+        let ids = |(i, prompt): (usize, &Prompt)| self.prompt_ids(i, *prompt);
+        let prompts: Vec<Vec<u32>> = prompts.iter().enumerate().map(ids).collect::<Result<_>>()?;
+        let input = |(i, prompt): (usize, Vec<u32>)| {
+            let limit = self.limit(i, prompt.len())?;
+            let stream = TextStream::new(self.tokenizer, &self.config.stop_strings, &prompt);
+            let detokenization = Detokenization::Pieces;
+            Ok(Input { source: Vec::new(), prompt, stream, limit, detokenization })
+        };
+        Ok(TextGenerator {
+            session,
+            weights,
+            config: self.config,
+            inputs: prompts.into_iter().enumerate().map(input).collect::<Result<_>>()?,
+            overflow: self.options.overflow,
+            trace: self.options.trace,
+            sequences: BATCH_SIZE,
+            speculation: None,
+        })
+    }
+
     /// Whether a text may outgrow the context.
     fn slides(&self) -> bool {
         self.options.overflow == ContextOverflow::Slide

@@ -126,6 +126,16 @@ impl LogitsProcessor {
         }
     }
 
+    /// Whether all that happens to a row is that some tokens get −∞.
+    pub(super) fn only_excludes(&self, input: ProcessorInput) -> bool {
+        let forces = self.forced_bos_token_id.is_some_and(|_| input.tokens.len() == 1)
+            || self
+                .forced_eos_token_id
+                .is_some_and(|_| input.new_tokens + 1 == input.max_new_tokens);
+        let renormalizes = self.renormalization == Renormalization::LogSoftmax;
+        self.repetition_penalty == 1.0 && !forces && !renormalizes
+    }
+
     /// Applies every processor to one row of logits or log-probabilities, (v).
     pub fn apply(&self, logits: &mut [f32], input: ProcessorInput) {
         self.penalize_repetition(logits, input.tokens);

@@ -7,6 +7,7 @@
 //! | | |
 //! |---|---|
 //! | [`generate()`], [`translate_with`] | from text to text |
+//! | [`generate_speculatively`] | the same in fewer passes, with a [`Draft`] |
 //! | [`TextStream`] | incremental detokenization |
 //! | [`GenerationOptions`] | options of a caller, over a model's defaults: a [`DecodingConfig`] |
 //! | [`generate_tokens`] | token by token, greedily or by sampling |
@@ -40,9 +41,11 @@ mod language_model;
 mod logits_processor;
 mod options;
 mod recurrent_slots;
+mod sampler;
 pub mod sampling;
 mod session;
 mod slots;
+mod speculative;
 mod stream;
 mod texts;
 mod tokens;
@@ -51,16 +54,20 @@ pub(crate) mod translate;
 
 pub use beam::{Hypothesis, beam_search};
 pub use decoding::{
-    BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
+    BeamSearch, BySource, DecodingConfig, EarlyStopping, KvFormat, LengthLimits, LengthPenalty,
+    Sampling, Strategy,
 };
 pub use events::{Event, OnEvent};
 pub use generation::{Cost, Generation, PreparedGeneration, Progress};
-pub use language_model::{ContextOverflow, GenerateOptions, Prompt, generate};
+pub use language_model::{
+    ContextOverflow, GenerateOptions, Prompt, generate, generate_speculatively,
+};
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use recurrent_slots::RecurrentSlots;
 pub use session::{Batch, DecoderSession, EncoderDecoderSession, RecurrentSession};
 pub use slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
+pub use speculative::{Draft, Speculation};
 pub use stream::TextStream;
 pub use texts::Generated;
 pub use tokens::{FinishReason, Sequence, TokenSelection, generate_tokens, greedy};

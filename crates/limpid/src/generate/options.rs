@@ -1,12 +1,13 @@
 //! From the options of a caller and the model's `generation_config.json` to one validated value.
 
 use super::decoding::{
-    BeamSearch, DecodingConfig, EarlyStopping, LengthLimits, LengthPenalty, Sampling, Strategy,
+    BeamSearch, BySource, DecodingConfig, EarlyStopping, KvFormat, LengthLimits, LengthPenalty,
+    Sampling, Strategy,
 };
 use super::logits_processor::{LogitsProcessor, Renormalization, out_of_range};
 use super::sampling::SamplingFilter;
 use crate::error::{Error, GenerationError, Result};
-use crate::hub::GenerationConfig;
+use crate::hub::{GenerationConfig, SavedBy};
 use std::path::Path;
 
 /// `top_k` of `transformers` where a file has `do_sample` and no `top_k`.
@@ -49,6 +50,9 @@ pub struct GenerationOptions {
     pub max_new_tokens: Option<usize>,
     /// Strings that end a text; they are not part of it.
     pub stop_strings: Option<Vec<String>>,
+    /// How keys and values are stored: f32 by default, f16 in half and int8 in about a quarter of
+    /// the memory, with slightly different logits.
+    pub kv_cache_dtype: Option<KvFormat>,
 }
 
 impl GenerationOptions {
@@ -92,10 +96,15 @@ impl GenerationOptions {
             max_new_tokens: self.max_new_tokens,
             default_max_new_tokens: file.max_new_tokens,
             default_max_length: file.max_length,
+            by_source: match file.saved_by {
+                SavedBy::Limpid => BySource::Limited,
+                SavedBy::Transformers => BySource::Ignored,
+            },
         };
         let stop_strings = self.stop_strings.as_ref().unwrap_or(&file.stop_strings).clone();
         let strategy = self.strategy(file)?;
-        let config = DecodingConfig { strategy, processor, length, stop_strings };
+        let kv_cache_dtype = self.kv_cache_dtype.unwrap_or_default();
+        let config = DecodingConfig { strategy, processor, length, stop_strings, kv_cache_dtype };
         config.validate(vocab_size)?;
         Ok(config)
     }

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 /// Probabilities are f32: a mass this close to p has reached it. Without it, rounding would decide
 /// whether top-p 0.7 of (0.5, 0.2, …) keeps two tokens or three.
-const MASS_ROUNDING: f64 = 1e-6;
+pub(super) const MASS_ROUNDING: f64 = 1e-6;
 
 /// Tokens that top-p sorts first; most distributions need no more.
 const FIRST_SORTED: usize = 64;
@@ -174,7 +174,7 @@ pub fn sample_categorical(probabilities: &[f32], u: f32) -> usize {
 }
 
 /// Descending by value, ascending by index where values are equal.
-fn larger_first(logits: &[f32], a: u32, b: u32) -> Ordering {
+pub(super) fn larger_first(logits: &[f32], a: u32, b: u32) -> Ordering {
     logits[b as usize].total_cmp(&logits[a as usize]).then(a.cmp(&b))
 }
 

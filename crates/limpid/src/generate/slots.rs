@@ -8,6 +8,7 @@ use crate::data::batch::Packed;
 use crate::model::{Decoder, EncoderDecoder};
 use crate::nn::{CachedPast, CachedSource, KvCache};
 use limpid_tensor::kernels::attention::Span;
+use limpid_tensor::kernels::kv_format::KvFormat;
 use limpid_tensor::packed_weights::Weights;
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
@@ -175,22 +176,49 @@ impl<'a> DecoderSlots<'a> {
     pub fn new(model: &'a Decoder, weights: impl Into<Weights<'a>>, capacity: usize) -> Self {
         let weights = weights.into();
         let capacity = capacity.min(model.config().max_position_embeddings);
-        Self { model, weights, cache: model.cache(), slots: SlotTable::new(), capacity }
+        let cache = model.cache(KvFormat::F32);
+        Self { model, weights, cache, slots: SlotTable::new(), capacity }
+    }
+
+    /// The same, without sequences, with keys and values in this format.
+    pub fn with_kv_format(self, format: KvFormat) -> Self {
+        Self { cache: self.model.cache(format), slots: SlotTable::new(), ..self }
     }
 
     /// The number of tokens in memory: those that sequences share count once.
     pub fn tokens_in_use(&self) -> usize {
         self.cache.rows_in_use()
     }
-}
 
-impl Slots for DecoderSlots<'_> {
-    fn open(&mut self, sources: &[&[u32]]) -> Vec<Slot> {
-        sources.iter().map(|_| self.slots.insert(Vec::new())).collect()
+    /// Appends tokens to a sequence and gives the logits after each of the last `count` of them:
+    /// (count, v).
+    /// # Panics
+    /// As [`Slots::advance`], or if there are fewer tokens.
+    #[track_caller]
+    pub fn advance_last(&mut self, slot: Slot, tokens: &[u32], count: usize) -> Tensor {
+        assert!(count <= tokens.len(), "logits after {count} of {} tokens", tokens.len());
+        let rows = (tokens.len() - count..tokens.len()).map(|row| row as u32).collect();
+        self.logits_of(&[(slot, tokens)], |_| rows)
     }
 
+    /// Drops the tokens of a sequence from number `len` on.
+    /// # Panics
+    /// If the slot is closed, or the sequence is shorter.
     #[track_caller]
-    fn advance(&mut self, tokens: &[(Slot, &[u32])]) -> Tensor {
+    pub fn truncate(&mut self, slot: Slot, len: usize) {
+        let rows = self.slots.get_mut(slot);
+        assert!(len <= rows.len(), "{len} of the {} tokens of {slot:?}", rows.len());
+        self.cache.release(&rows[len..]);
+        rows.truncate(len);
+    }
+
+    /// Appends tokens to some sequences, and gives the logits of some rows of the batch.
+    #[track_caller]
+    fn logits_of(
+        &mut self,
+        tokens: &[(Slot, &[u32])],
+        rows: impl FnOnce(&Packed) -> Arc<[u32]>,
+    ) -> Tensor {
         let (slots, cache) = (&mut self.slots, &mut self.cache);
         let mut step = Step::empty();
         for (slot, tokens) in tokens {
@@ -201,9 +229,20 @@ impl Slots for DecoderSlots<'_> {
             CachedPast { cache, new_rows: &step.new_rows, rows: &step.past.rows, spans: &spans };
         let mut tape = self.weights.tape();
         let hidden = self.model.hidden(&mut tape, &input, Some(&mut past));
+        let hidden = tape.rows(&hidden, &rows(&input));
+        self.model.logits(&mut tape, &hidden).value().clone()
+    }
+}
+
+impl Slots for DecoderSlots<'_> {
+    fn open(&mut self, sources: &[&[u32]]) -> Vec<Slot> {
+        sources.iter().map(|_| self.slots.insert(Vec::new())).collect()
+    }
+
+    #[track_caller]
+    fn advance(&mut self, tokens: &[(Slot, &[u32])]) -> Tensor {
         // Only the last position of each sequence predicts the next token.
-        let last = tape.rows(&hidden, &input.last_rows());
-        self.model.logits(&mut tape, &last).value().clone()
+        self.logits_of(tokens, Packed::last_rows)
     }
 
     #[track_caller]
@@ -263,8 +302,15 @@ impl<'a> EncoderDecoderSlots<'a> {
     ) -> Self {
         let weights = weights.into();
         let capacity = capacity.min(model.config().max_position_embeddings);
-        let (cache, sources) = (model.cache(), model.source_cache());
-        Self { model, weights, cache, sources, slots: SlotTable::new(), capacity }
+        let slots = SlotTable::new();
+        let (cache, sources) = (model.cache(KvFormat::F32), model.source_cache(KvFormat::F32));
+        Self { model, weights, cache, sources, slots, capacity }
+    }
+
+    /// The same, without sequences, with keys and values in this format.
+    pub fn with_kv_format(self, format: KvFormat) -> Self {
+        let (cache, sources) = (self.model.cache(format), self.model.source_cache(format));
+        Self { cache, sources, slots: SlotTable::new(), ..self }
     }
 
     /// Encodes sources in one pass, and opens a sequence for each.

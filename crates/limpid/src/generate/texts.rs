@@ -6,11 +6,13 @@ use super::beam::{self, Beams};
 use super::decoding::{DecodingConfig, Strategy};
 use super::events::{OnEvent, TextObserver};
 use super::language_model::ContextOverflow;
+use super::speculative::{Speculation, Speculator};
 use super::stream::TextStream;
 use super::tokens::{self, FinishReason, Limit, Samples, Sequence, TokenSelection};
 use super::trace::Trace;
 use super::{Hypothesis, Session};
 use crate::error::{Error, Result};
+use crate::model::Decoder;
 use limpid_tensor::packed_weights::{PackedWeights, Weights};
 use limpid_tensor::team;
 use std::sync::{Mutex, MutexGuard};
@@ -112,7 +114,7 @@ impl Input<'_> {
 pub(super) type Name = (usize, usize);
 
 /// A session of a model without sequences yet, each of at most so many tokens.
-type NewSession<'a> = &'a (dyn Fn(usize) -> Box<dyn Session + 'a> + Sync);
+pub(super) type NewSession<'a> = &'a (dyn Fn(usize) -> Box<dyn Session + 'a> + Sync);
 
 /// Bytes of weights up to which each core generates texts of its own: every core reads all weights,
 /// which it finds in the caches. Larger ones come from memory, and are read once for all texts.
@@ -138,6 +140,8 @@ pub(super) struct TextGenerator<'a> {
     pub trace: Trace,
     /// The largest number of sequences in a batch.
     pub sequences: usize,
+    /// Generates texts one after another, each speculatively.
+    pub speculation: Option<(&'a Decoder, Speculation<'a>)>,
 }
 
 /// The inputs that no worker has taken yet, and the texts that are there.
@@ -152,6 +156,9 @@ impl TextGenerator<'_> {
     /// Generates the texts of each input, begun in this order; those of an input that is not in it
     /// are none. Without a listener, and with small weights, every core has a batch of its own.
     pub fn run(&self, order: &[usize], on_event: Option<OnEvent>) -> Result<Vec<Vec<Generated>>> {
+        if let Some((model, speculation)) = self.speculation {
+            return self.speculate(model, speculation, order, on_event);
+        }
         let generated = vec![Vec::new(); self.inputs.len()];
         let work = Mutex::new(Work { order, next: 0, generated, failed: None });
         let cached = 4 * self.weights.params.count() <= CACHED_WEIGHTS;
@@ -185,10 +192,10 @@ impl TextGenerator<'_> {
         let mut session = (self.session)(lengths.max().unwrap_or(0));
         let (samples, _) = self.config.samples_and_beams();
         let mut observer = TextObserver::new(&self.inputs, samples, self.trace, on_event);
-        let processor = &self.config.processor;
         let capacity = session.capacity();
         match &self.config.strategy {
             Strategy::BeamSearch(config) => {
+                let processor = &self.config.processor;
                 let settings = beam::Settings { config, processor };
                 let search = |i: usize| {
                     let Input { prompt, limit, .. } = &self.inputs[i];
@@ -200,23 +207,63 @@ impl TextGenerator<'_> {
                     Ok((i, self.inputs[i].hypotheses(found)?))
                 })
             }
-            strategy => {
-                let selection = match strategy {
-                    Strategy::Sample(sampling) => {
-                        TokenSelection::Sample(&sampling.filter, sampling.seed)
-                    }
-                    _ => TokenSelection::Greedy,
-                };
-                let settings = tokens::Settings { selection, processor, capacity };
-                let search = |i: usize| {
-                    Samples::new(self.inputs[i].sequences(samples, i * samples, capacity))
-                };
+            _ => {
+                let settings = self.settings(capacity);
+                let search = |i: usize| Samples::new(self.samples(i, capacity));
                 let batch = (settings, sequences);
                 self.batch(work, batch, &mut *session, &mut observer, search, |group, o| {
                     self.sampled(group.sequences, settings, o)
                 })
             }
         }
+    }
+
+    /// How tokens are selected where there are no beams.
+    fn settings(&self, capacity: usize) -> tokens::Settings<'_> {
+        let selection = match &self.config.strategy {
+            Strategy::Sample(sampling) => TokenSelection::Sample(&sampling.filter, sampling.seed),
+            _ => TokenSelection::Greedy,
+        };
+        tokens::Settings { selection, processor: &self.config.processor, capacity }
+    }
+
+    /// Generates the texts of each input in this order, one after another.
+    fn speculate(
+        &self,
+        model: &Decoder,
+        speculation: Speculation,
+        order: &[usize],
+        on_event: Option<OnEvent>,
+    ) -> Result<Vec<Vec<Generated>>> {
+        let (samples, _) = self.config.samples_and_beams();
+        let mut observer = TextObserver::new(&self.inputs, samples, self.trace, on_event);
+        let mut generated = vec![Vec::new(); self.inputs.len()];
+        let model = (model, self.weights, self.config.kv_cache_dtype);
+        for i in order {
+            let input = &self.inputs[*i];
+            let Input { prompt, limit, .. } = input;
+            let length = prompt.len().saturating_add(limit.tokens);
+            let capacity = Speculator::new(model, speculation, length).capacity();
+            for (number, mut sequence) in self.samples(*i, capacity) {
+                let mut speculator = Speculator::new(model, speculation, length);
+                let settings = self.settings(capacity);
+                speculator.run(number, &mut sequence, settings, &mut observer)?;
+                while self.overflow == ContextOverflow::Slide && sequence.finish_reason.is_none() {
+                    let mut speculator = Speculator::new(model, speculation, usize::MAX);
+                    sequence.slide((speculator.capacity() / 2).max(1), 0);
+                    let settings = self.settings(speculator.capacity());
+                    speculator.run(number, &mut sequence, settings, &mut observer)?;
+                }
+                generated[*i].push(input.generated(number, &sequence, &mut observer)?);
+            }
+        }
+        Ok(generated)
+    }
+
+    /// The sequences of an input, greedily or by sampling.
+    fn samples(&self, i: usize, capacity: usize) -> Vec<(usize, Sequence)> {
+        let (samples, _) = self.config.samples_and_beams();
+        self.inputs[i].sequences(samples, i * samples, capacity)
     }
 
     /// Runs searches, and fills the batch again when a quarter of it is free.

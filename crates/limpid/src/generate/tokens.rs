@@ -6,16 +6,16 @@
 //! ```
 //!
 //! **Sampling.** The probabilities that are left are summed up in the order of the token ids, and
-//! the first token whose sum exceeds u is selected ([`sample_categorical`]). u is number `step` of
-//! a random stream (Philox, see [`limpid_tensor::rng`]): the seed is the setting's, the stream a
-//! hash of the prompt and the number of the sample ([`Sequence::with_random_stream`]), `step`
-//! counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not on what
-//! else is in the batch, and not on when.
+//! the first token whose sum exceeds u is selected ([`sampling::sample_categorical`]). u is number
+//! `step` of a random stream (Philox, see [`limpid_tensor::rng`]): the seed is the setting's, the
+//! stream a hash of the prompt and the number of the sample ([`Sequence::with_random_stream`]),
+//! `step` counts new tokens from 0. So a sample depends on seed, prompt and its number alone: not
+//! on what else is in the batch, and not on when.
 
 use super::Session;
 use super::batching::{Running, Search};
 use super::logits_processor::{LogitsProcessor, ProcessorInput, check_logits};
-use super::sampling::{SamplingFilter, probabilities, sample_categorical};
+use super::sampling::{self, SamplingFilter, probabilities};
 use super::trace::{NoObserver, Observer, Step, Trace, candidates};
 use crate::error::{GenerationError, Result};
 use limpid_tensor::rng::{number, unit};
@@ -132,6 +132,55 @@ impl Sequence {
     fn is_full(&self) -> bool {
         self.new_tokens().len() >= self.max_new_tokens
     }
+
+    /// How many tokens may follow.
+    pub(super) fn remaining(&self) -> usize {
+        self.max_new_tokens.saturating_sub(self.new_tokens().len())
+    }
+
+    /// Its random stream.
+    pub(super) fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    /// Ends a sequence that has all its tokens; whether it did.
+    pub(super) fn end_if_full(&mut self) -> bool {
+        if self.is_full() {
+            self.finish_reason = Some(FinishReason::Length);
+        }
+        self.is_full()
+    }
+
+    /// Appends the token that was selected for sequence `i`.
+    pub(super) fn grow(
+        &mut self,
+        i: usize,
+        token: u32,
+        Settings { processor, capacity, .. }: Settings,
+        observer: &mut impl Observer,
+    ) -> Result<Growth> {
+        if processor.eos_token_ids.contains(&token) {
+            self.finish_reason = Some(FinishReason::EosToken);
+            return Ok(Growth::Over);
+        }
+        self.tokens.push(token);
+        if observer.on_token(i, token)?.is_break() {
+            self.finish_reason = Some(FinishReason::StopString);
+            return Ok(Growth::Over);
+        }
+        Ok(match self.end_if_full() || self.window().len() > capacity {
+            true => Growth::Over,
+            false => Growth::Possible,
+        })
+    }
+}
+
+/// Whether a sequence grows on: it has not ended, and the session has a position for its last
+/// token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    Possible,
+    Over,
 }
 
 /// How a token is selected from one row of logits.
@@ -192,9 +241,8 @@ impl<S: BorrowMut<Sequence>> Samples<S> {
         for (at, (_, sequence)) in sequences.iter_mut().enumerate() {
             let sequence: &mut Sequence = sequence.borrow_mut();
             prompt = sequence.window().to_vec();
-            match sequence.is_full() {
-                true => sequence.finish_reason = Some(FinishReason::Length),
-                false => live.push((at, 0)),
+            if !sequence.end_if_full() {
+                live.push((at, 0));
             }
         }
         Self { sequences, prompt, live }
@@ -231,16 +279,7 @@ impl<S: BorrowMut<Sequence>> Search for Samples<S> {
                 true => select(i, sequence, &mut scores.to_vec(), settings, observer)?,
                 false => select(i, sequence, scores, settings, observer)?,
             };
-            if settings.processor.eos_token_ids.contains(&token) {
-                sequence.finish_reason = Some(FinishReason::EosToken);
-                continue;
-            }
-            sequence.tokens.push(token);
-            if observer.on_token(i, token)?.is_break() {
-                sequence.finish_reason = Some(FinishReason::StopString);
-            } else if sequence.is_full() {
-                sequence.finish_reason = Some(FinishReason::Length);
-            } else if sequence.window().len() <= settings.capacity {
+            if sequence.grow(i, token, settings, observer)? == Growth::Possible {
                 live.push((at, next.len()));
                 next.push((row, token));
             }
@@ -305,22 +344,21 @@ fn select(
     processor.apply(scores, input);
     let best = check_logits(scores, step)?;
     let processed = copy(scores);
-    let (u, chosen, filtered) = match selection {
+    let (u, chosen, filter) = match selection {
         TokenSelection::Greedy => (None, best, None),
         TokenSelection::Sample(filter, seed) => {
-            filter.apply(scores);
-            let filtered = probabilities(scores);
             let u = unit(number(seed, sequence.stream, step as u64));
-            (Some(u), sample_categorical(&filtered, u), Some(filtered))
+            (Some(u), filter.sample(scores, best, u), Some(filter))
         }
     };
     if trace != Trace::Off {
-        // Greedy search leaves one candidate.
-        let filtered = filtered.unwrap_or_else(|| {
-            let mut one_hot = vec![0.0; logits.len()];
-            one_hot[chosen] = 1.0;
-            one_hot
-        });
+        let mut filtered = processed.clone();
+        match filter {
+            Some(filter) => filter.apply(&mut filtered),
+            // Greedy search leaves one candidate.
+            None => sampling::temperature(&mut filtered, 0.0),
+        }
+        let filtered = probabilities(&filtered);
         let (candidates, omitted) = candidates(&logits, &processed, &filtered, trace);
         let chosen = chosen as u32;
         observer.on_step(Step { step, sequence: i, u, chosen, candidates, omitted })?;

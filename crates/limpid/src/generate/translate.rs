@@ -1,13 +1,15 @@
 //! Translation: tokenize, generate, the longest first, detokenize, in the order of the sources.
 
-use super::decoding::DecodingConfig;
+use super::decoding::{BySource, DecodingConfig, KvFormat};
 use super::events::OnEvent;
 use super::generation::PreparedGeneration;
 use super::stream::TextStream;
 use super::texts::{Detokenization, Generated, Input, TextGenerator, packed_for};
 use super::tokens::{FinishReason, Limit, check_vocabulary};
 use super::trace::Trace;
-use super::{ContextOverflow, GenerationOptions, LogitsProcessor};
+use super::{
+    Batch, ContextOverflow, EncoderDecoderSlots, GenerationOptions, LogitsProcessor, Session,
+};
 use crate::error::{GenerationError, Result};
 use crate::hub::{GenerationConfig, Warning, load_generation_config};
 use crate::model::Seq2Seq;
@@ -89,6 +91,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
     let (model, weights) = (model.into(), weights.into());
     let packed = packed_for(weights, texts.len());
     let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
+    check_kv_cache(model, config)?;
     let config = &with_excluded(model, config)?;
     let sources =
         texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
@@ -106,16 +109,18 @@ pub fn translate_with<'a, S: AsRef<str>>(
         detokenization: Detokenization::Later,
     };
     let generator = TextGenerator {
-        session: &|capacity| model.session::<[u32; 0]>(weights, &[], capacity),
+        session: &|capacity| session(model, weights, config.kv_cache_dtype, capacity),
         weights,
         config,
         inputs: sources.into_iter().map(input).collect(),
         overflow: ContextOverflow::Error,
         trace: options.trace,
         sequences: BATCH_SIZE,
+        speculation: None,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
-    let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > 1).collect();
+    let special = special_tokens(model, tokenizer)?;
+    let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > special).collect();
     // The longest first: what is left at the end is short.
     order.sort_by_key(|i| std::cmp::Reverse(length(i)));
     let mut translations = generator.run(&order, on_event)?;
@@ -157,6 +162,7 @@ pub(crate) fn prepare_translation(
     config: &DecodingConfig,
     options: &TranslateOptions,
 ) -> Result<PreparedGeneration> {
+    check_kv_cache(model, config)?;
     let config = with_excluded(model, config)?;
     let source = source_ids(model, tokenizer, 0, text)?;
     let prefix = prefix_ids(model, tokenizer, options, &config)?;
@@ -165,10 +171,43 @@ pub(crate) fn prepare_translation(
         prompt: [&[model.start()], &prefix[..]].concat(),
         source,
         prefix: Some(prefix),
+        special: special_tokens(model, tokenizer)?,
         config,
         trace: options.trace,
         longest: model.longest(),
     })
+}
+
+/// A session without sequences yet, each of at most `capacity` tokens, with keys and values in this
+/// format; a recurrent model has none.
+fn session<'a>(
+    model: Seq2Seq<'a>,
+    weights: Weights<'a>,
+    format: KvFormat,
+    capacity: usize,
+) -> Box<dyn Session + 'a> {
+    match model {
+        Seq2Seq::Transformer(model) => {
+            let slots = EncoderDecoderSlots::new(model, weights, capacity).with_kv_format(format);
+            Box::new(Batch::over::<[u32; 0]>(slots, &[]))
+        }
+        Seq2Seq::Recurrent(_) => model.session::<[u32; 0]>(weights, &[], capacity),
+    }
+}
+
+/// Checks that the model has keys and values, if they are to have a format.
+fn check_kv_cache(model: Seq2Seq, config: &DecodingConfig) -> Result<()> {
+    match (model, config.kv_cache_dtype) {
+        (Seq2Seq::Transformer(_), _) | (Seq2Seq::Recurrent(_), KvFormat::F32) => Ok(()),
+        (Seq2Seq::Recurrent(_), format) => {
+            Err(GenerationError::NoKvCache { dtype: format.name() }.into())
+        }
+    }
+}
+
+/// The number of special tokens of a source: one without others is empty.
+fn special_tokens(model: Seq2Seq, tokenizer: &Tokenizer) -> Result<usize> {
+    Ok(tokenizer.source_affixes(model.end())?.concat().len())
 }
 
 /// The configuration with the tokens that a translator never generates.
@@ -188,8 +227,11 @@ fn limit(source: &[u32], available: usize, config: &DecodingConfig) -> Limit {
     }
     // `max_length` counts the start token.
     let after_start = length.default_max_length.map(|length| length.saturating_sub(1));
-    let default = length.default_max_new_tokens.or(after_start).unwrap_or(usize::MAX);
-    let new_tokens = max_translation_length(source).min(default);
+    let of_files = length.default_max_new_tokens.or(after_start);
+    let new_tokens = match (of_files, length.by_source) {
+        (Some(most), BySource::Ignored) => most,
+        (most, _) => max_translation_length(source).min(most.unwrap_or(usize::MAX)),
+    };
     Limit::by_default(new_tokens.max(config.processor.min_new_tokens), available)
 }
 
@@ -235,15 +277,14 @@ pub(crate) fn excluded_tokens(model: Seq2Seq) -> Vec<u32> {
     (model.pad() != model.end()).then_some(model.pad()).into_iter().collect()
 }
 
-/// The ids of source `i` with its end token, if the model has positions for them.
+/// The ids of source `i` with its special tokens, if the model has positions for them.
 pub(crate) fn source_ids(
     model: Seq2Seq,
     tokenizer: &Tokenizer,
     i: usize,
     text: &str,
 ) -> Result<Vec<u32>> {
-    let mut ids = tokenizer.encode(text)?;
-    ids.push(model.end());
+    let ids = tokenizer.source_sentence(text, model.end())?;
     check_vocabulary(&ids, model.vocab_size())?;
     let (tokens, max_tokens) = (ids.len(), model.longest());
     match tokens > max_tokens {

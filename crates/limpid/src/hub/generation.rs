@@ -54,6 +54,18 @@ pub struct GenerationConfig {
     pub min_new_tokens: Option<usize>,
     /// Generation ends after one of these.
     pub stop_strings: Vec<String>,
+    /// Who saved the folder.
+    pub saved_by: SavedBy,
+}
+
+/// Who saved a folder: its maximum length is a recommendation or a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SavedBy {
+    /// Limpid: the maximum is the model's number of positions.
+    #[default]
+    Limpid,
+    /// `transformers`, whose version stands in the files: the maximum is what generates there.
+    Transformers,
 }
 
 /// When a beam search stops: the three values of `early_stopping` in `transformers` 5.22.
@@ -143,9 +155,12 @@ pub fn load_generation_config(folder: &Path) -> Result<(GenerationConfig, Vec<Wa
     let [own, model] = [GENERATION_CONFIG, CONFIG].map(|name| own_or_base_file(folder, name));
     let scope = KeyScope::Generation;
     let mut model_keys = Keys { path: &model, map: read_object(&model)?, scope };
+    let version = |keys: &Keys| keys.map.contains_key("transformers_version");
     let has_own = own.exists();
+    let mut is_theirs = version(&model_keys);
     let (mut generation, warnings) = if has_own {
         let mut keys = Keys { path: &own, map: read_object(&own)?, scope };
+        is_theirs |= version(&keys);
         let generation = read(&mut keys)?;
         check_start(&mut keys, &model_keys)?;
         let unknown = keys
@@ -169,6 +184,9 @@ pub fn load_generation_config(folder: &Path) -> Result<(GenerationConfig, Vec<Wa
             let (id, vocab_size) = (*end, tokens);
             return Err(model_keys.error(ModelError::EndTokenOutOfRange { id, vocab_size }));
         }
+    }
+    if is_theirs {
+        generation.saved_by = SavedBy::Transformers;
     }
     Ok((generation, warnings))
 }
@@ -208,6 +226,7 @@ fn read(keys: &mut Keys) -> Result<GenerationConfig> {
         min_length: keys.optional_size("min_length")?,
         min_new_tokens: keys.optional_size("min_new_tokens")?,
         stop_strings: keys.texts("stop_strings")?,
+        saved_by: SavedBy::Limpid,
     })
 }
 

@@ -11,6 +11,7 @@
 
 use crate::error::Tying;
 use limpid_tensor::params::{ParamId, ParamSpec};
+use limpid_tensor::team;
 use limpid_tensor::tensor::Tensor;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -87,11 +88,13 @@ impl FileTensor {
                     let width = PANEL.min(cols - first);
                     let panel = &mut panel[..width * rows];
                     read(first * rows, panel)?;
-                    for (i, to) in to.chunks_exact_mut(cols).enumerate() {
-                        for (j, x) in to[first..first + width].iter_mut().enumerate() {
-                            *x = panel[j * rows + i];
+                    team::for_each_chunk(to, TASK_ROWS * cols, |task, to| {
+                        for (i, to) in (task * TASK_ROWS..).zip(to.chunks_exact_mut(cols)) {
+                            for (j, x) in to[first..first + width].iter_mut().enumerate() {
+                                *x = panel[j * rows + i];
+                            }
                         }
-                    }
+                    });
                 }
                 Ok(())
             }
@@ -121,8 +124,12 @@ impl FileTensor {
     }
 }
 
-/// Rows of a transposed matrix that are read together: the floats of a cache line.
-const PANEL: usize = 16;
+/// Rows of a transposed matrix that are read together: the floats of a few cache lines, so that
+/// those of a row of the result are written in one go.
+const PANEL: usize = 64;
+
+/// Rows of the result that a thread writes at a time.
+const TASK_ROWS: usize = 64;
 
 /// to (rows, cols) from `values` (cols, rows).
 fn transpose(to: &mut [f32], values: &[f32], rows: usize, cols: usize) {

@@ -51,7 +51,7 @@ pub use cross_encoder::load_score_activation;
 pub use dense::{Dense, DenseActivation};
 pub use describe::{AdapterDescription, Description, ModelDescription, WeightSummary, describe};
 pub(crate) use folder::check_no_adapter;
-pub use generation::{EarlyStopping, GenerationConfig, load_generation_config};
+pub use generation::{EarlyStopping, GenerationConfig, SavedBy, load_generation_config};
 pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};

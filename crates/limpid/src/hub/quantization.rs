@@ -3,7 +3,7 @@
 //! ```text
 //! "quantization_config": {
 //!   "quant_method": "limpid",
-//!   "version": 1,
+//!   "version": 2,
 //!   "group_size": 32,
 //!   "parameters": {
 //!     "layers.0.feed_forward.up.weight": {
@@ -31,7 +31,7 @@ use std::path::Path;
 /// The `quant_method` of our folders; others are refused.
 const METHOD: &str = "limpid";
 /// The version of the format.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Its key in `config.json`.
 pub(super) const KEY: &str = "quantization_config";
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn config(name: &str, dtype: &str) -> Value {
-        json!({ "quant_method": "limpid", "version": 1, "group_size": 32,
+        json!({ "quant_method": "limpid", "version": 2, "group_size": 32,
             "parameters": { name: { "dtype": dtype, "tensors": ["a.b", "c"] } } })
     }
 
@@ -213,8 +213,8 @@ mod tests {
         };
         let error = refused(&|c| c["quant_method"] = json!("gptq"));
         assert!(error.contains("quantized with gptq"), "{error}");
-        let error = refused(&|c| c["version"] = json!(2));
-        assert!(error.contains("quantization_config.version is 2, expected 1"), "{error}");
+        let error = refused(&|c| c["version"] = json!(1));
+        assert!(error.contains("quantization_config.version is 1, expected 2"), "{error}");
         let error = refused(&|c| c["group_size"] = json!(128));
         assert!(error.contains("group_size is 128, expected 32"), "{error}");
         let error = refused(&|c| c["bits"] = json!(4));

@@ -140,14 +140,29 @@ impl<'a> StoredTensor<'a> {
         Error::from(error).in_file(&self.file.path)
     }
 
+    /// Copies all its bytes; its pages leave the memory of this process.
+    /// # Panics
+    /// If it has another number of bytes.
+    pub(super) fn take_bytes(&self, to: &mut [u8]) {
+        assert_eq!(to.len(), self.bytes(), "bytes of {}", self.name);
+        self.copy_bytes(0, to);
+        self.file.map.expect_no_reads(self.range());
+    }
+
     /// Its bytes, if it is of this type.
     pub(super) fn bytes_of(&self, dtype: Dtype) -> Result<Vec<u8>> {
+        self.check_dtype(dtype)?;
+        Ok(self.file.map.bytes(self.range()))
+    }
+
+    /// Checks that it is of this type.
+    pub(super) fn check_dtype(&self, dtype: Dtype) -> Result<()> {
         if self.info.dtype != dtype {
             let (tensor, found) = (self.name.clone(), format!("{:?}", self.info.dtype));
             let expected = format!("{dtype:?}");
             return Err(self.error(ModelError::PackedDtype { tensor, found, expected }));
         }
-        Ok(self.file.map.bytes(self.range()))
+        Ok(())
     }
 
     /// Where in its file the numbers are, in bytes.

@@ -138,13 +138,14 @@ impl<'a> Weights<'a> {
             };
             let (weights, scales) = dtypes(packed.format);
             let stored = tensor(PACKED)?;
-            let weights = stored.bytes_of(weights)?;
+            stored.check_dtype(weights)?;
             let scales = match scales {
                 Some(dtype) => tensor(SCALES)?.bytes_of(dtype)?,
                 None => Vec::new(),
             };
             let shape = (spec.shape.dim(0), spec.shape.dim(1));
-            let matrix = QuantizedMatrix::from_parts(packed.format, shape, &weights, &scales);
+            let weights = (stored.bytes(), |to: &mut [u8]| stored.take_bytes(to));
+            let matrix = QuantizedMatrix::from_reader(packed.format, shape, weights, &scales);
             let matrix = matrix.map_err(|source| {
                 let tensor = spec.name.clone();
                 stored.error(ModelError::NotPacked { tensor, source })
@@ -247,7 +248,7 @@ pub(super) type Tensors = BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
 /// The types of packed weights and of their scales.
 fn dtypes(format: Format) -> (Dtype, Option<Dtype>) {
     match format {
-        Format::Int8 => (Dtype::I8, Some(Dtype::F32)),
+        Format::Int8 => (Dtype::I8, Some(Dtype::F16)),
         Format::Int4 => (Dtype::U8, Some(Dtype::F16)),
         Format::Bf16 => (Dtype::BF16, None),
     }
@@ -257,14 +258,12 @@ fn dtypes(format: Format) -> (Dtype, Option<Dtype>) {
 fn add_packed(tensors: &mut Tensors, name: &str, matrix: &QuantizedMatrix) {
     let ((o, i), (weights, scales)) = (matrix.shape(), dtypes(matrix.format()));
     let panels = o.div_ceil(PANEL);
-    let (shape, scale_shape) = match matrix.format() {
-        Format::Int8 => (vec![panels, i.div_ceil(4), PANEL, 4], vec![o]),
-        Format::Int4 => {
-            let groups = i / GROUP;
-            (vec![panels, groups, GROUP / 8, PANEL, 4], vec![panels, groups, PANEL])
-        }
-        Format::Bf16 => (vec![panels, i, PANEL], Vec::new()),
+    let shape = match matrix.format() {
+        Format::Int8 => vec![panels, i.div_ceil(4), PANEL, 4],
+        Format::Int4 => vec![panels, i / GROUP, GROUP / 8, PANEL, 4],
+        Format::Bf16 => vec![panels, i, PANEL],
     };
+    let scale_shape = vec![panels, matrix.format().groups(i), PANEL];
     tensors.insert(format!("{name}{PACKED}"), (weights, shape, matrix.weights().to_vec()));
     if let Some(dtype) = scales {
         tensors.insert(format!("{name}{SCALES}"), (dtype, scale_shape, matrix.scales()));

@@ -31,14 +31,13 @@ pub fn align<'a>(
 ) -> Result<Alignment> {
     let model = model.into();
     let end = model.end();
-    let (mut ids, offsets) = tokenizer.encode_with_offsets(source)?;
-    ids.push(end);
+    let (ids, offsets) = tokenizer.encode_with_offsets(source)?;
+    let [before, behind] = tokenizer.source_affixes(end)?;
     let starts = word_starts(source);
-    let source_words: Vec<Option<usize>> = offsets
-        .iter()
-        .map(|(from, to)| word_at(source, &starts, *from, *to))
-        .chain([None])
-        .collect();
+    let words = offsets.iter().map(|(from, to)| word_at(source, &starts, *from, *to));
+    let source_words: Vec<Option<usize>> =
+        before.iter().map(|_| None).chain(words).chain(behind.iter().map(|_| None)).collect();
+    let ids = [before, ids, behind].concat();
     let target_words = target_words(tokenizer, translation)?;
     let target = with_end(model, translation);
     if translation.is_empty() || starts.is_empty() {

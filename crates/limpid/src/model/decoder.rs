@@ -16,6 +16,7 @@ use crate::nn::{
     Bias, CachedPast, KvCache, LayerConfig, LayerInit, LayerKind, Layers, Linear, PositionEncoding,
 };
 use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::kv_format::KvFormat;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -167,8 +168,8 @@ impl Decoder {
         label_loss(t, &last, &self.output, labels, &batch.labels, spec)
     }
 
-    /// An empty cache.
-    pub fn cache(&self) -> KvCache {
-        self.layers.cache()
+    /// An empty cache with keys and values in this format.
+    pub fn cache(&self, format: KvFormat) -> KvCache {
+        self.layers.cache(format)
     }
 }

@@ -23,6 +23,7 @@ use crate::nn::{
 };
 pub use crate::nn::{Memory, Source};
 use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::kv_format::KvFormat;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::{Init, ParamId, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -202,14 +203,14 @@ impl EncoderDecoder {
         }
     }
 
-    /// An empty cache of target tokens.
-    pub fn cache(&self) -> KvCache {
-        self.decoder.cache()
+    /// An empty cache of target tokens with keys and values in this format.
+    pub fn cache(&self, format: KvFormat) -> KvCache {
+        self.decoder.cache(format)
     }
 
-    /// An empty cache of source tokens.
-    pub fn source_cache(&self) -> KvCache {
-        self.decoder.source_cache()
+    /// An empty cache of source tokens with keys and values in this format.
+    pub fn source_cache(&self, format: KvFormat) -> KvCache {
+        self.decoder.source_cache(format)
     }
 
     /// Encodes sources and puts their keys and values into these rows of a cache.

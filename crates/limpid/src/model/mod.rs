@@ -36,9 +36,11 @@ pub use pretrained::NewHead;
 pub use recurrent::Recurrent;
 pub use seq2seq::Seq2Seq;
 
+use crate::data::batch::EncoderInput;
 use crate::error::Result;
 use crate::model::config::{Labels, StackConfig};
 use limpid_tensor::params::{Params, ParamsBuilder};
+use limpid_tensor::tape::{Tape, Var};
 
 /// Which parameters a model has, and its forward pass; the values live in [`Params`].
 #[derive(Clone, Debug)]
@@ -116,6 +118,24 @@ impl Stack {
         match self {
             Stack::Decoder(decoder) if decoder.labels().is_none() => Some(decoder),
             _ => None,
+        }
+    }
+
+    /// The logits of a sequence classifier for each text: (n) -> (sequences, labels).
+    /// # Panics
+    /// If it is not a sequence classifier.
+    #[track_caller]
+    pub fn class_logits(&self, t: &mut Tape, input: &EncoderInput) -> Var {
+        match self {
+            Stack::Encoder(encoder) => {
+                let hidden = encoder.hidden(t, input);
+                encoder.class_logits(t, &hidden, input)
+            }
+            Stack::Decoder(decoder) => {
+                let hidden = decoder.hidden(t, &input.tokens, None);
+                decoder.class_logits(t, &hidden, &input.tokens)
+            }
+            _ => panic!("a sequence classifier was expected, found {}", self.kind()),
         }
     }
 

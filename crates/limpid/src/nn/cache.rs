@@ -9,7 +9,8 @@
 //! A row is counted for each sequence that has it, and is used again when none has.
 
 use limpid_tensor::kernels::attention::Span;
-use limpid_tensor::ops::CachedRows;
+use limpid_tensor::kernels::kv_format::KvFormat;
+use limpid_tensor::ops::{CachedData, CachedRows};
 use limpid_tensor::row_pool::RowPool;
 use limpid_tensor::tape::Var;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use std::sync::Arc;
 /// Keys and values of every layer, k beside v: (rows, 2·g·d) each.
 pub struct KvCache {
     layers: Vec<RowPool>,
+    /// g and d.
+    heads: [usize; 2],
+    format: KvFormat,
     /// How many sequences have each row.
     counts: Vec<u32>,
     /// Rows that no sequence has.
@@ -24,10 +28,21 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// An empty cache for `layers` layers, with keys of `width` columns.
-    pub fn new(layers: usize, width: usize) -> Self {
-        let layers = (0..layers).map(|_| RowPool::new(2 * width)).collect();
-        Self { layers, counts: Vec::new(), free: Vec::new() }
+    /// An empty cache for `layers` layers, with keys of g heads of width d, stored in this format.
+    pub fn new(layers: usize, [g, d]: [usize; 2], format: KvFormat) -> Self {
+        let bytes = format.row_bytes(2 * g, d);
+        let layers = (0..layers).map(|_| RowPool::new(bytes)).collect();
+        Self { layers, heads: [g, d], format, counts: Vec::new(), free: Vec::new() }
+    }
+
+    /// How keys and values are stored.
+    pub fn format(&self) -> KvFormat {
+        self.format
+    }
+
+    /// Bytes of a token, in all layers.
+    pub fn bytes_per_token(&self) -> usize {
+        self.layers.iter().map(RowPool::width).sum()
     }
 
     /// A row for a new token, which one sequence has.
@@ -65,17 +80,20 @@ impl KvCache {
 
     /// Writes the keys and values of tokens, the last columns of `from`, into their rows.
     pub(super) fn write(&mut self, layer: usize, from: &Var, rows: &[u32]) {
-        let ((_, width), layer) = (from.rows_cols(), &mut self.layers[layer]);
-        let kept = layer.width();
+        let ((_, width), [g, d]) = (from.rows_cols(), self.heads);
+        let layer = &mut self.layers[layer];
         for (from, row) in from.data().chunks_exact(width).zip(rows) {
-            layer.row_mut(*row as usize).copy_from_slice(&from[width - kept..]);
+            self.format.encode(layer.row_mut(*row as usize), &from[width - 2 * g * d..], d);
         }
     }
 
     pub(super) fn rows<'a>(&'a self, layer: usize, rows: &'a [u32]) -> CachedRows<'a> {
         let layer = &self.layers[layer];
-        let stride = layer.width();
-        CachedRows { data: layer.data(), stride, columns: [0, stride / 2], rows }
+        let data = match self.format {
+            KvFormat::F32 => CachedData::Floats(layer.floats()),
+            format => CachedData::Stored(format, layer.data()),
+        };
+        CachedRows { data, kv_heads: self.heads[0], rows }
     }
 }
 
@@ -110,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_row_is_used_again_when_no_sequence_has_it() {
-        let mut cache = KvCache::new(2, 3);
+        let mut cache = KvCache::new(2, [1, 3], KvFormat::F32);
         let rows: Vec<u32> = (0..4).map(|_| cache.take()).collect();
         assert_eq!((rows.as_slice(), cache.rows_in_use()), (&[0, 1, 2, 3][..], 4));
         cache.share(&rows[..2]);

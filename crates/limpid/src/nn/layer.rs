@@ -9,6 +9,7 @@ use super::{
 use crate::data::batch::Packed;
 use limpid_tensor::kernels::activation::Activation;
 use limpid_tensor::kernels::attention::{Causality, Span, Window};
+use limpid_tensor::kernels::kv_format::KvFormat;
 use limpid_tensor::ops::{BucketRange, RelativeBias};
 use limpid_tensor::params::{Init, ParamsBuilder};
 use limpid_tensor::tape::{Tape, Var};
@@ -385,13 +386,15 @@ impl Layers {
     }
 
     /// An empty cache of the tokens of these layers.
-    pub fn cache(&self) -> KvCache {
-        KvCache::new(self.layers.len(), self.config.kv_heads() * self.config.head_dim())
+    pub fn cache(&self, format: KvFormat) -> KvCache {
+        let heads = [self.config.kv_heads(), self.config.head_dim()];
+        KvCache::new(self.layers.len(), heads, format)
     }
 
     /// An empty cache of the tokens of sources, whose heads are as many as the queries'.
-    pub fn source_cache(&self) -> KvCache {
-        KvCache::new(self.layers.len(), self.config.heads * self.config.head_dim())
+    pub fn source_cache(&self, format: KvFormat) -> KvCache {
+        let heads = [self.config.heads, self.config.head_dim()];
+        KvCache::new(self.layers.len(), heads, format)
     }
 
     /// Puts keys and values of a source, as [`Layers::memory`] gives them, into these rows.

@@ -182,13 +182,15 @@ impl FeedForward {
     /// (n, c) -> (n, f) -> (n, c).
     #[track_caller]
     pub fn forward(&self, t: &mut Tape, x: &Var) -> Var {
-        let hidden_nf = match self.kind {
-            FeedForwardKind::Plain => self.up.forward(t, x, self.phi),
+        match self.kind {
+            FeedForwardKind::Plain => {
+                let hidden_nf = self.up.forward(t, x, self.phi);
+                self.down.forward(t, &hidden_nf, Activation::None)
+            }
             FeedForwardKind::Gated => {
                 let both = self.up.forward(t, x, Activation::None); // (n, c) -> (n, 2f)
-                t.gated(&both, self.phi)
+                t.gated_linear(&both, self.phi, self.down.w, self.down.b)
             }
-        };
-        self.down.forward(t, &hidden_nf, Activation::None)
+        }
     }
 }

@@ -4,17 +4,20 @@
 use super::Chat;
 use super::GenerationRequest;
 use super::loaded::{Loaded, loaded_accessors};
-use crate::error::{Result, Task};
+use crate::error::{GenerationError, Result, Task};
 #[cfg(feature = "chat")]
 use crate::generate::chat::ChatTemplate;
 use crate::generate::{
-    ContextOverflow, DecodingConfig, GenerateOptions, Generated, GenerationOptions, OnEvent,
-    PreparedGeneration, Prompt, Trace, generate,
+    ContextOverflow, DecodingConfig, Draft, GenerateOptions, Generated, GenerationOptions, OnEvent,
+    PreparedGeneration, Prompt, Speculation, Trace, generate, generate_speculatively,
 };
 use crate::hub::{GenerationConfig, load_generation_config};
 use crate::model::{Decoder, Stack};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Tokens that a draft model proposes per round by default.
+const DEFAULT_DRAFT_TOKENS: usize = 4;
 
 /// A language model (GPT) with its tokenizer and its `generation_config.json`.
 ///
@@ -117,6 +120,70 @@ impl Generator {
     ) -> Result<Vec<Vec<Generated>>> {
         let model = (self.decoder(), self.loaded.weights());
         generate(model, &self.loaded.tokenizer, prompts, config, options, on_event)
+    }
+
+    /// A draft for [`Generator::run_speculatively`] that proposes so many tokens per round: a
+    /// smaller model, or without one what followed the same tokens before.
+    /// # Errors
+    /// [`DraftVocabularySize`](GenerationError::DraftVocabularySize) and
+    /// [`DraftToken`](GenerationError::DraftToken) for a model with another vocabulary.
+    pub fn speculation<'d>(
+        &self,
+        draft: Option<&'d Generator>,
+        num_tokens: usize,
+    ) -> Result<Speculation<'d>> {
+        let Some(draft) = draft else {
+            return Ok(Speculation { draft: Draft::PromptLookup, num_tokens });
+        };
+        let [own, other] = [self, draft].map(|of| of.decoder().config().vocab_size);
+        if own != other {
+            let (draft, vocab_size) = (other, own);
+            return Err(GenerationError::DraftVocabularySize { draft, vocab_size }.into());
+        }
+        let token = |of: &Generator, id| of.loaded.tokenizer.token(id);
+        let differs = |id: &u32| token(self, *id) != token(draft, *id);
+        if let Some(id) = (0..own as u32).find(differs) {
+            let (draft, token) = (token(draft, id), token(self, id));
+            return Err(GenerationError::DraftToken { id, draft, token }.into());
+        }
+        let draft = Draft::Model(draft.decoder(), draft.loaded.weights());
+        Ok(Speculation { draft, num_tokens })
+    }
+
+    /// The speculation that a caller asked for: a draft model with `num_assistant_tokens`, or
+    /// `prompt_lookup_num_tokens`.
+    /// # Errors
+    /// As [`Generator::speculation`], and for settings that exclude each other.
+    pub fn speculation_of<'d>(
+        &self,
+        draft: Option<&'d Generator>,
+        (num_assistant_tokens, prompt_lookup_num_tokens): (Option<usize>, Option<usize>),
+    ) -> Result<Option<Speculation<'d>>> {
+        match (draft, num_assistant_tokens, prompt_lookup_num_tokens) {
+            (None, None, None) => Ok(None),
+            (None, Some(_), _) => Err(GenerationError::NoDraft.into()),
+            (Some(_), _, Some(_)) => Err(GenerationError::TwoDrafts.into()),
+            (Some(draft), tokens, None) => {
+                self.speculation(Some(draft), tokens.unwrap_or(DEFAULT_DRAFT_TOKENS)).map(Some)
+            }
+            (None, None, Some(tokens)) => self.speculation(None, tokens).map(Some),
+        }
+    }
+
+    /// As [`Generator::run`], with tokens that a draft proposes: the same texts greedily, and texts
+    /// of the same distribution by sampling.
+    /// # Errors
+    /// As [`Generator::run`], and for beam search and traces.
+    pub fn run_speculatively<S: AsRef<str>>(
+        &self,
+        speculation: Speculation,
+        prompts: &[S],
+        config: &DecodingConfig,
+        options: &GenerateOptions,
+        on_event: OnEvent,
+    ) -> Result<Vec<Vec<Generated>>> {
+        let (model, tokenizer) = ((self.decoder(), self.loaded.weights()), &self.loaded.tokenizer);
+        generate_speculatively(model, speculation, tokenizer, prompts, config, options, on_event)
     }
 
     /// Tokenizes and checks a prompt, for a generation that is advanced from outside.

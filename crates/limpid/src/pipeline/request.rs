@@ -3,7 +3,7 @@
 use super::{Generator, Translator};
 use crate::error::{Error, Result};
 use crate::generate::{
-    ContextOverflow, EarlyStopping, Event, Generated, GenerationOptions, Translation,
+    ContextOverflow, EarlyStopping, Event, Generated, GenerationOptions, KvFormat, Translation,
 };
 use std::ops::ControlFlow;
 
@@ -39,6 +39,8 @@ macro_rules! option_setters {
             min_new_tokens: usize,
             /// Largest number of new tokens.
             max_new_tokens: usize,
+            /// How keys and values are stored.
+            kv_cache_dtype: KvFormat,
         }
     };
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
@@ -72,12 +74,24 @@ pub struct GenerationRequest<'g> {
     prompt: String,
     options: GenerationOptions,
     overflow: ContextOverflow,
+    draft: Option<&'g Generator>,
+    num_assistant_tokens: Option<usize>,
+    prompt_lookup_num_tokens: Option<usize>,
 }
 
 impl<'g> GenerationRequest<'g> {
     pub(super) fn new(generator: &'g Generator, prompt: String) -> Self {
         let (options, overflow) = Default::default();
-        Self { generator, prompt, options, overflow }
+        let (draft, num_assistant_tokens, prompt_lookup_num_tokens) = Default::default();
+        Self {
+            generator,
+            prompt,
+            options,
+            overflow,
+            draft,
+            num_assistant_tokens,
+            prompt_lookup_num_tokens,
+        }
     }
 
     option_setters!();
@@ -85,6 +99,25 @@ impl<'g> GenerationRequest<'g> {
     /// What happens when the text outgrows the model's context.
     pub fn overflow(mut self, overflow: ContextOverflow) -> Self {
         self.overflow = overflow;
+        self
+    }
+
+    /// Speculative decoding with a smaller model of the same vocabulary: greedily the same text, by
+    /// sampling one of the same distribution.
+    pub fn draft(mut self, draft: &'g Generator) -> Self {
+        self.draft = Some(draft);
+        self
+    }
+
+    /// Tokens that the draft model proposes at a time, 4 by default.
+    pub fn num_assistant_tokens(mut self, tokens: usize) -> Self {
+        self.num_assistant_tokens = Some(tokens);
+        self
+    }
+
+    /// Speculative decoding with so many tokens at a time that followed the same tokens before.
+    pub fn prompt_lookup_num_tokens(mut self, tokens: usize) -> Self {
+        self.prompt_lookup_num_tokens = Some(tokens);
         self
     }
 
@@ -132,7 +165,14 @@ impl<'g> GenerationRequest<'g> {
     fn run(&self, on_event: crate::generate::OnEvent) -> Result<Vec<Vec<Generated>>> {
         let config = self.generator.decoding_config(&self.options)?;
         let options = self.generator.generate_options(self.overflow);
-        self.generator.run(&[&self.prompt], &config, &options, on_event)
+        let (generator, prompts) = (self.generator, &[&self.prompt]);
+        let tokens = (self.num_assistant_tokens, self.prompt_lookup_num_tokens);
+        match generator.speculation_of(self.draft, tokens)? {
+            None => generator.run(prompts, &config, &options, on_event),
+            Some(speculation) => {
+                generator.run_speculatively(speculation, prompts, &config, &options, on_event)
+            }
+        }
     }
 }
 

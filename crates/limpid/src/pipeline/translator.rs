@@ -8,9 +8,10 @@ use crate::generate::{
     DecodingConfig, GenerationOptions, OnEvent, PreparedGeneration, TranslateOptions, Translation,
     load_translation_config, translate_with,
 };
-use crate::hub::GenerationConfig;
+use crate::hub::{GenerationConfig, load_tokenizer};
 use crate::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends};
 use crate::model::{Seq2Seq, Stack};
+use crate::text::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ use std::sync::Arc;
 pub struct Translator {
     loaded: Arc<Loaded>,
     config: GenerationConfig,
+    /// With other languages than those of the folder.
+    tokenizer: Option<Box<Tokenizer>>,
 }
 
 impl Translator {
@@ -53,7 +56,33 @@ impl Translator {
     pub(super) fn new(loaded: Arc<Loaded>) -> Result<Self> {
         let model = loaded.model.stack.translator().expect("a model that translates");
         let (config, warnings) = load_translation_config(&loaded.folder, model)?;
-        Ok(Self { loaded: Loaded::with_warnings(loaded, warnings), config })
+        Ok(Self { loaded: Loaded::with_warnings(loaded, warnings), config, tokenizer: None })
+    }
+
+    /// The languages of a multilingual model by their codes (`de_DE`, `deu_Latn`, `de`); none of
+    /// others.
+    pub fn languages(&self) -> Vec<String> {
+        self.loaded.tokenizer.languages().into_iter().map(|(code, _)| code).collect()
+    }
+
+    /// Sets what a multilingual model translates from and into; `None`: as its folder has it.
+    /// # Errors
+    /// [`TokenizerError::LacksLanguage`](crate::error::TokenizerError::LacksLanguage) for a
+    /// language that it lacks, and an error for any language if it is not multilingual.
+    pub fn with_languages(mut self, source: Option<&str>, target: Option<&str>) -> Result<Self> {
+        if source.is_none() && target.is_none() {
+            return Ok(self);
+        }
+        let mut tokenizer = load_tokenizer(&self.loaded.folder)?;
+        let languages = tokenizer.set_languages(source, target)?;
+        // As the translation pipelines of `transformers` do.
+        self.config.forced_bos_token_id = languages.target.or(self.config.forced_bos_token_id);
+        self.tokenizer = Some(Box::new(tokenizer));
+        Ok(self)
+    }
+
+    fn sides(&self) -> &Tokenizer {
+        self.tokenizer.as_deref().unwrap_or(&self.loaded.tokenizer)
     }
 
     /// Translates texts with the defaults of the folder. Each translation is the one that its text
@@ -90,7 +119,7 @@ impl Translator {
     ) -> Result<Vec<Vec<Translation>>> {
         let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
         let model = (self.seq2seq(), self.loaded.weights());
-        translate_with(model, &self.loaded.tokenizer, &texts, config, options, on_event)
+        translate_with(model, self.sides(), &texts, config, options, on_event)
     }
 
     /// Tokenizes and checks a text, for a translation that is advanced from outside.
@@ -102,7 +131,7 @@ impl Translator {
         config: &DecodingConfig,
         options: &TranslateOptions,
     ) -> Result<PreparedGeneration> {
-        let (model, tokenizer) = (self.seq2seq(), &self.loaded.tokenizer);
+        let (model, tokenizer) = (self.seq2seq(), self.sides());
         prepare_translation(model, tokenizer, not_blank(text), config, options)
     }
 
@@ -111,7 +140,7 @@ impl Translator {
     /// If it cannot be tokenized.
     pub fn overlength(&self, text: &str) -> Result<Option<Overlength>> {
         let max_tokens = self.seq2seq().longest();
-        let tokens = self.loaded.tokenizer.encode(text)?.len() + 1;
+        let tokens = self.sides().source_sentence(text, self.seq2seq().end())?.len();
         Ok((tokens > max_tokens).then_some(Overlength { tokens, max_tokens }))
     }
 
@@ -129,7 +158,7 @@ impl Translator {
     /// too long.
     pub fn attention(&self, source: &str, tokens: &[u32]) -> Result<TranslationAttention> {
         let model = (self.seq2seq(), &self.loaded.model.params);
-        attention_of(model, &self.loaded.tokenizer, source, tokens)
+        attention_of(model, self.sides(), source, tokens)
     }
 
     /// The word alignment of a translation, given by its tokens.
@@ -137,7 +166,7 @@ impl Translator {
     /// [`NoAttention`](crate::error::GenerationError::NoAttention).
     pub fn align(&self, source: &str, tokens: &[u32]) -> Result<Alignment> {
         let model = (self.seq2seq(), &self.loaded.model.params);
-        align(model, &self.loaded.tokenizer, source, tokens)
+        align(model, self.sides(), source, tokens)
     }
 
     fn seq2seq(&self) -> Seq2Seq<'_> {

@@ -13,6 +13,12 @@ pub(super) enum Curve {
     Bleu,
     Accuracy,
     MacroF1,
+    MicroF1,
+    /// Of entities, or of the words of answers.
+    F1,
+    ExactMatch,
+    Pearson,
+    Spearman,
     LearningRate,
     /// Before clipping.
     GradientNorm,
@@ -21,13 +27,18 @@ pub(super) enum Curve {
 }
 
 impl Curve {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::TrainLoss,
         Self::ValidationLoss,
         Self::Perplexity,
         Self::Bleu,
         Self::Accuracy,
         Self::MacroF1,
+        Self::MicroF1,
+        Self::F1,
+        Self::ExactMatch,
+        Self::Pearson,
+        Self::Spearman,
         Self::LearningRate,
         Self::GradientNorm,
         Self::Throughput,
@@ -41,6 +52,11 @@ impl Curve {
             Self::Bleu => "Validation BLEU",
             Self::Accuracy => "Validation accuracy",
             Self::MacroF1 => "Validation macro F1",
+            Self::MicroF1 => "Validation micro F1",
+            Self::F1 => "Validation F1",
+            Self::ExactMatch => "Validation exact match",
+            Self::Pearson => "Validation Pearson correlation",
+            Self::Spearman => "Validation Spearman correlation",
             Self::LearningRate => "Learning rate",
             Self::GradientNorm => "Gradient norm (before clipping)",
             Self::Throughput => "Throughput",
@@ -49,11 +65,15 @@ impl Curve {
 
     pub(super) fn y(self) -> Axis {
         match self {
-            Self::TrainLoss | Self::ValidationLoss => Axis::linear("cross-entropy loss (nats)"),
+            Self::TrainLoss | Self::ValidationLoss => Axis::linear("loss"),
             Self::Perplexity => Axis::log("perplexity"),
             Self::Bleu => Axis::linear("BLEU").including(0.0),
             Self::Accuracy => Axis::linear("accuracy"),
             Self::MacroF1 => Axis::linear("macro F1"),
+            Self::MicroF1 => Axis::linear("micro F1"),
+            Self::F1 => Axis::linear("F1"),
+            Self::ExactMatch => Axis::linear("exact match"),
+            Self::Pearson | Self::Spearman => Axis::linear("correlation"),
             Self::LearningRate => Axis::linear("learning rate").including(0.0),
             Self::GradientNorm => Axis::log("L2 norm"),
             Self::Throughput => Axis::linear("tokens per second").including(0.0),
@@ -76,6 +96,11 @@ impl Curve {
             Self::Bleu => validation(|line| line.bleu),
             Self::Accuracy => validation(|line| line.accuracy),
             Self::MacroF1 => validation(|line| line.macro_f1),
+            Self::MicroF1 => validation(|line| line.micro_f1),
+            Self::F1 => validation(|line| line.f1),
+            Self::ExactMatch => validation(|line| line.exact_match),
+            Self::Pearson => validation(|line| line.pearson),
+            Self::Spearman => validation(|line| line.spearman),
             Self::LearningRate => train(|line| line.lr),
             Self::GradientNorm => train(|line| line.grad_norm),
             Self::Throughput => train(|line| line.tokens_per_second),
@@ -103,7 +128,11 @@ impl Curve {
 pub(super) fn of_run(run: &Run) -> Vec<Chart> {
     let mut charts: Vec<Chart> = loss(run).into_iter().collect();
     let metrics: &[Curve] = match run.task() {
-        Some(RunTask::Classification) => &[Curve::Accuracy, Curve::MacroF1],
+        Some(RunTask::Classification) => {
+            &[Curve::Accuracy, Curve::MacroF1, Curve::MicroF1, Curve::Pearson, Curve::Spearman]
+        }
+        Some(RunTask::TokenClassification) => &[Curve::F1, Curve::Accuracy],
+        Some(RunTask::QuestionAnswering) => &[Curve::F1, Curve::ExactMatch],
         Some(RunTask::MaskedLanguageModel) => &[Curve::Accuracy, Curve::Perplexity],
         Some(RunTask::LanguageModel) => &[Curve::Perplexity],
         Some(RunTask::Translation) => &[Curve::Bleu, Curve::Perplexity],
@@ -140,7 +169,12 @@ fn loss(run: &Run) -> Option<Chart> {
         return None;
     }
     let y = match run.task() {
-        Some(RunTask::Classification) => "cross-entropy loss (nats per text)",
+        Some(RunTask::Classification) => match run.setting("model.problem_type") {
+            Some("regression") => "mean squared error",
+            Some("multi_label_classification") => "binary cross-entropy loss (nats per label)",
+            _ => "cross-entropy loss (nats per text)",
+        },
+        Some(RunTask::QuestionAnswering) => "cross-entropy loss (nats per end of an answer)",
         Some(RunTask::MaskedLanguageModel) => "cross-entropy loss (nats per masked token)",
         _ => "cross-entropy loss (nats per token)",
     };

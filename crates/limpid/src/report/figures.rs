@@ -68,18 +68,28 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     add("best validation BLEU", highest(|line| line.bleu), Kind::Measure);
     add("best validation accuracy", highest(|line| line.accuracy), Kind::Measure);
     add("best validation macro F1", highest(|line| line.macro_f1), Kind::Measure);
+    add("best validation micro F1", highest(|line| line.micro_f1), Kind::Measure);
+    add("best validation F1", highest(|line| line.f1), Kind::Measure);
+    add("best validation exact match", highest(|line| line.exact_match), Kind::Measure);
+    add("best validation Pearson correlation", highest(|line| line.pearson), Kind::Measure);
+    add("best validation Spearman correlation", highest(|line| line.spearman), Kind::Measure);
     add("best next-sentence accuracy", highest(|line| line.pair_accuracy), Kind::Measure);
     found
 }
 
 /// Keys of `summary.json` that repeat a figure of the metrics.
-pub(super) const REPEATED: [(&str, &str); 7] = [
+pub(super) const REPEATED: [(&str, &str); 12] = [
     ("best_step", "best step"),
     ("seconds", "training time"),
     ("validation_loss", "best validation loss"),
     ("validation_perplexity", "perplexity at best"),
     ("validation_accuracy", "best validation accuracy"),
     ("validation_macro_f1", "best validation macro F1"),
+    ("validation_micro_f1", "best validation micro F1"),
+    ("validation_f1", "best validation F1"),
+    ("validation_exact_match", "best validation exact match"),
+    ("validation_pearson", "best validation Pearson correlation"),
+    ("validation_spearman", "best validation Spearman correlation"),
     ("validation_pair_accuracy", "best next-sentence accuracy"),
 ];
 

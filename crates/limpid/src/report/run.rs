@@ -52,10 +52,11 @@ pub struct Train {
 pub struct Validation {
     /// Steps so far.
     pub step: u64,
-    /// Cross-entropy loss in nats per token, without label smoothing.
+    /// Cross-entropy loss in nats per token, without label smoothing; of a regression the mean
+    /// squared error.
     #[serde(deserialize_with = "null_is_nan")]
     pub loss: f64,
-    /// exp(loss); not for classifiers.
+    /// exp(loss), of language models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
     /// Of language models.
@@ -70,6 +71,21 @@ pub struct Validation {
     /// Of classifiers: macro-averaged F1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub macro_f1: Option<f64>,
+    /// Of classifiers where several labels may apply: micro-averaged F1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_f1: Option<f64>,
+    /// Of entities (token classification), or of the words of answers (question answering).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub f1: Option<f64>,
+    /// Of answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact_match: Option<f64>,
+    /// Of regressions, where it is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pearson: Option<f64>,
+    /// Of regressions, where it is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spearman: Option<f64>,
     /// Of next-sentence prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair_accuracy: Option<f64>,
@@ -183,6 +199,8 @@ impl Run {
             "translate" => Some(RunTask::Translation),
             "bert" => Some(RunTask::MaskedLanguageModel),
             "classify" => Some(RunTask::Classification),
+            "tag" => Some(RunTask::TokenClassification),
+            "answer" => Some(RunTask::QuestionAnswering),
             _ => None,
         }
     }
@@ -229,8 +247,12 @@ pub enum RunTask {
     Translation,
     /// A masked language model: accuracy on masked tokens.
     MaskedLanguageModel,
-    /// A classifier: accuracy and macro F1.
+    /// A classifier: accuracy and macro F1, or correlations.
     Classification,
+    /// A token classifier: F1 of entities.
+    TokenClassification,
+    /// Question answering: exact match and F1.
+    QuestionAnswering,
 }
 
 /// BLEU of sentences of similar length.

@@ -114,6 +114,11 @@ impl Clock {
                     ("validation/bleu", validation.bleu),
                     ("validation/accuracy", validation.accuracy),
                     ("validation/macro_f1", validation.macro_f1),
+                    ("validation/micro_f1", validation.micro_f1),
+                    ("validation/f1", validation.f1),
+                    ("validation/exact_match", validation.exact_match),
+                    ("validation/pearson", validation.pearson),
+                    ("validation/spearman", validation.spearman),
                     ("validation/pair_accuracy", validation.pair_accuracy),
                 ];
                 (validation.step, scalars("validation/loss", validation.loss, &optional))

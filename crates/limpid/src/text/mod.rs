@@ -16,9 +16,12 @@
 mod blocks;
 mod formats;
 mod kind;
+mod languages;
 mod layout;
 mod lines;
+mod nearest;
 pub mod sentencepiece;
+mod slots;
 mod spans;
 mod storage;
 mod tokenizer;
@@ -27,8 +30,11 @@ mod words;
 
 pub use blocks::{BLOCK, Blocks, map_in_order};
 pub use kind::{Casing, Purpose, TokenizerKind};
+pub use languages::Languages;
 pub use lines::{Lines, TextReader, each_line, is_blank, nonblank_lines, one_line, text_size};
 pub(crate) use lines::{decode_utf8, until_error};
+pub(crate) use nearest::nearest;
+pub use slots::Slot;
 pub use spans::{TokenSpans, TruncationStrategy};
 pub use tokenizer::{Offsets, Tokenizer};
 pub use words::{word_tokenizer, word_tokenizer_for};

@@ -63,7 +63,7 @@ impl Tokenizer {
         let direction = TruncationDirection::Right;
         let params = TruncationParams { direction, max_length, strategy, stride };
         inner.with_truncation(Some(params)).map_err(encode_error)?;
-        Ok(Self { backend: Backend::Library(Box::new(inner)), has_types: self.has_types })
+        Ok(Self::new(Backend::Library(Box::new(inner)), self.has_types))
     }
 
     /// The tokens of a text or a pair, with special ones and offsets in characters: one window, or

@@ -31,7 +31,7 @@ impl Tokenizer {
         let invalid = |reason: String| TokenizerError::Invalid { path: path.into(), reason };
         let value = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
         let inner = Box::new(Self::library(path, value)?);
-        Ok(Self { backend: Backend::Library(inner), has_types: true })
+        Ok(Self::new(Backend::Library(inner), true))
     }
 
     /// The library's tokenizer of a `tokenizer.json`.
@@ -92,7 +92,7 @@ impl Tokenizer {
                     Loaded::Library(inner) => Backend::Library(inner),
                     Loaded::Pieces(pieces) => Backend::Pieces(pieces),
                 };
-                Ok(Self { backend, has_types: formats::has_types(folder)? })
+                Ok(Self::new(backend, formats::has_types(folder)?))
             }
             Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
         }
@@ -128,7 +128,7 @@ impl Tokenizer {
             Backend::Pieces(pieces) => {
                 let json = pieces.to_library()?;
                 let inner = Self::library(Path::new("tokenizer.json"), json)?;
-                let made = Self { backend: Backend::Library(Box::new(inner)), has_types: true };
+                let made = Self::new(Backend::Library(Box::new(inner)), true);
                 // Whole, within a word and beside another.
                 let symbols = pieces.symbols();
                 let texts = symbols.iter().map(|symbol| format!("a{symbol}b {symbol}{symbol} c"));

@@ -2,6 +2,7 @@
 
 use super::formats::{PieceTokenizer, Side, Token};
 use super::kind::TokenizerKind;
+use super::languages::Languages;
 use super::sentencepiece::Algorithm;
 use crate::error::{Error, Result, TokenizerError};
 use tokenizers::{
@@ -20,6 +21,8 @@ pub struct Tokenizer {
     pub(super) backend: Backend,
     /// Whether models are told which text of a pair a token belongs to; if not, all types are 0.
     pub(super) has_types: bool,
+    /// Those that were set.
+    pub(super) languages: Languages,
 }
 
 /// What does the work.
@@ -35,6 +38,10 @@ fn encode_error(error: impl std::fmt::Display) -> Error {
 }
 
 impl Tokenizer {
+    pub(super) fn new(backend: Backend, has_types: bool) -> Self {
+        Self { backend, has_types, languages: Languages::default() }
+    }
+
     /// The token ids of a text, without special tokens.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         match &self.backend {

@@ -13,8 +13,8 @@
 //! ```
 
 use super::config::{
-    BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, Task, TransformerSizes,
-    TranslatorModel, Unit,
+    AnswerTask, BatchSize, BertTask, CONTEXT_LENGTH, ClassifyTask, GptTask, RunConfig, TagTask,
+    Task, TransformerSizes, TranslatorModel, Unit,
 };
 use super::trained::ParameterCounts;
 use crate::error::{MemoryRemedy, PlanError, Result};
@@ -44,9 +44,10 @@ impl Memory {
         let (c, f, layers) = match &config.task {
             Task::Gpt(task) => sizes(&task.model.sizes),
             Task::Translate(task) => translator_sizes(&task.model),
-            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
-                sizes(model)
-            }
+            Task::Bert(BertTask { model, .. })
+            | Task::Classify(ClassifyTask { model, .. })
+            | Task::Tag(TagTask { model, .. })
+            | Task::Answer(AnswerTask { model, .. }) => sizes(model),
         };
         // Gradients in flight, and rows of logits of the output layer.
         let working = 6.0 * c + 2.0 * f;
@@ -254,9 +255,10 @@ impl RunConfig {
     fn sizes(&mut self) -> Sizes<'_> {
         let model = match &mut self.task {
             Task::Gpt(GptTask { model, .. }) => &mut model.sizes,
-            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
-                model
-            }
+            Task::Bert(BertTask { model, .. })
+            | Task::Classify(ClassifyTask { model, .. })
+            | Task::Tag(TagTask { model, .. })
+            | Task::Answer(AnswerTask { model, .. }) => model,
             Task::Translate(task) => match &mut task.model {
                 TranslatorModel::Transformer(model) => &mut model.sizes,
                 TranslatorModel::Recurrent(model) => {

@@ -1,27 +1,56 @@
 //! Training that starts from a pretrained model: its labels, its heads, its generation config.
 
-use super::config::{Pretrained, RunConfig, TaskKind};
+use super::config::{Pretrained, RunConfig, Task};
 use super::warning::RunWarning;
+use crate::data::template::EncoderTemplate;
 use crate::error::{Error, PretrainedError, Result};
 use crate::hub::{self, StackConfig};
-use crate::model::config::{EncoderHead, ProblemType};
+use crate::model::config::{EncoderConfig, EncoderHead};
 use crate::model::{Model, NewHead};
+use crate::text::Tokenizer;
 use limpid_tensor::params::ParamSpec;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The labels of the pretrained model, if it is a classifier.
+/// The labels of the pretrained model, if it has a head for the same task and problem.
 pub(super) fn pretrained_labels(config: &RunConfig) -> Result<Option<Vec<String>>> {
     let Some(folder) = &config.pretrained else { return Ok(None) };
-    Ok(match Pretrained::read(folder, TaskKind::Classify)?.stack {
-        StackConfig::Encoder(encoder) => match encoder.head {
-            EncoderHead::Classifier(labels) if labels.problem() == ProblemType::SingleLabel => {
-                Some(labels.names)
-            }
+    let stack = Pretrained::read(folder, config.kind())?.stack;
+    Ok(match &config.task {
+        Task::Classify(task) => {
+            let labels = stack.labels().filter(|labels| labels.problem() == task.problem);
+            labels.map(|labels| labels.names.clone())
+        }
+        Task::Tag(_) => match stack {
+            StackConfig::Encoder(EncoderConfig {
+                head: EncoderHead::TokenClassifier(labels),
+                ..
+            }) => Some(labels),
             _ => None,
         },
         _ => None,
     })
+}
+
+/// How the run's model reads texts, or pairs of texts.
+///
+/// # Errors
+/// [`PretrainedError::OneTokenType`] if its tokenizer marks the second text of a pair and the
+/// pretrained model has no such token type; an encoder's tokenizer has no token before a text.
+pub(super) fn check_pairs(
+    config: &RunConfig,
+    tokenizer: &Tokenizer,
+    texts: usize,
+) -> Result<EncoderTemplate> {
+    let Some(folder) = &config.pretrained else { return EncoderTemplate::new(tokenizer) };
+    let StackConfig::Encoder(encoder) = Pretrained::read(folder, config.kind())?.stack else {
+        return EncoderTemplate::any(tokenizer);
+    };
+    let template = EncoderTemplate::new(tokenizer)?;
+    match template.fits_types(texts, encoder.type_vocab_size) {
+        true => Ok(template),
+        false => Err(PretrainedError::OneTokenType { folder: folder.clone() }.into()),
+    }
 }
 
 /// Warnings about heads that are not loaded.

@@ -36,11 +36,14 @@ use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite};
 pub use super::run_folder::{Contents, FIND_LR, RunStart};
 use super::vocabulary::tokenizer;
 use super::warning::RunWarning;
+use crate::data::questions::QuestionFormat;
 use crate::data::table::TableFormat;
+use crate::data::tagged::TaggedFormat;
 use crate::error::{Error, Result, RunError, SettingChange};
 use crate::files::{create_folder, write_atomic};
 use crate::hash::hash_file;
 use crate::hub;
+use crate::nn::Named;
 use crate::report::parse_settings;
 use crate::text::Tokenizer;
 use crate::text::train::Stage;
@@ -247,24 +250,28 @@ fn has_same_data(folder: &Path, sources: &[(String, u64)]) -> Result<bool> {
 }
 
 /// Contents are compared in the order of the files, so this must not differ: how many texts each
-/// split has, and the format of a table where only its name tells it.
-fn file_roles(config: &RunConfig) -> ([usize; 2], Vec<Option<TableFormat>>) {
-    let (tables, format): (Vec<&PathBuf>, _) = match &config.task {
-        Task::Gpt(_) | Task::Bert(_) => (Vec::new(), None),
-        Task::Classify(task) => {
-            let data = &task.data;
-            (data.text.iter().chain(&data.validation_text).collect(), data.format)
+/// split has, and the format of a file where only its name tells it.
+fn file_roles(config: &RunConfig) -> ([usize; 2], Vec<Option<&'static str>>) {
+    let files = |format: fn(&Path) -> Option<&'static str>| {
+        config.tokenized_files().iter().map(|path| format(path)).collect()
+    };
+    let table = |path: &Path| TableFormat::from_extension(path).ok().map(Named::name);
+    let formats = match &config.task {
+        Task::Classify(task) if task.data.format.is_none() => files(table),
+        Task::Tag(task) if task.data.format.is_none() => {
+            files(|path| TaggedFormat::from_extension(path).ok().map(Named::name))
         }
-        Task::Translate(task) => {
+        Task::Answer(task) if task.data.format.is_none() => {
+            files(|path| QuestionFormat::from_extension(path).ok().map(Named::name))
+        }
+        Task::Translate(task) if task.data.table.format.is_none() => {
             let sources = [Some(&task.data.train), task.data.validation.as_ref()];
             let tables = sources.into_iter().flatten().filter_map(PairSource::table);
-            (tables.collect(), task.data.table.format)
+            tables.map(|path| table(path)).collect()
         }
+        _ => Vec::new(),
     };
-    let by_name =
-        |path: &PathBuf| format.is_none().then(|| TableFormat::from_extension(path).ok()).flatten();
-    let counts = [config.training_files().len(), config.validation_files().len()];
-    (counts, tables.into_iter().map(by_name).collect())
+    ([config.training_files().len(), config.validation_files().len()], formats)
 }
 
 /// Refuses settings that differ and may not. Paths may, if the content is the same: files can be

@@ -1,16 +1,18 @@
 //! The tokenizer of a run: loaded, or trained on its texts.
 
 use super::config::{
-    BertTask, ClassifyTask, GptTask, RunConfig, Task, TokenizerConfig, TranslateTask,
+    AnswerTask, BertTask, ClassifyTask, GptTask, RunConfig, TagTask, Task, TokenizerConfig,
+    TranslateTask,
 };
 use crate::data::clean::Cleaner;
 use crate::data::labelled::no_examples;
 use crate::data::parallel::PairFiles;
+use crate::data::questions::each_question;
 use crate::error::Result;
 use crate::files::create_folder;
 use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
-use crate::text::train::{Stage, train, train_files};
+use crate::text::train::{Stage, TokenizerSpec, TrainedTokenizer, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
 use std::path::{Path, PathBuf};
 
@@ -47,11 +49,17 @@ fn trained(config: &RunConfig, progress: &mut dyn FnMut(Stage)) -> Result<Tokeni
             let texts = table.cleaned(&data.text, &mut cleaner).map(|example| {
                 Ok(example?.texts.iter().map(|text| format!("{text}\n")).collect::<String>())
             });
-            let mut texts = texts.peekable();
-            if texts.peek().is_none() {
-                return Err(no_examples(&data.text).into());
-            }
-            train(&spec, in_blocks(texts))?
+            train_texts(&spec, texts, &data.text)?
+        }
+        Task::Tag(TagTask { data, .. }) => {
+            let words = data.spec();
+            let texts = words.sentences(&data.text).map(|one| Ok(format!("{}\n", one?.text())));
+            train_texts(&spec, texts, &data.text)?
+        }
+        Task::Answer(AnswerTask { data, .. }) => {
+            let questions = each_question(&data.text, data.format)?.into_iter();
+            let texts = questions.map(|one| Ok(format!("{}\n{}\n", one.question, one.context)));
+            train_texts(&spec, texts, &data.text)?
         }
         Task::Translate(TranslateTask { data, .. }) => {
             let files = data.training_pairs();
@@ -70,6 +78,19 @@ fn trained(config: &RunConfig, progress: &mut dyn FnMut(Stage)) -> Result<Tokeni
         }
     };
     Ok(trained.tokenizer)
+}
+
+/// A tokenizer trained on the texts of a dataset; `files` are for the error if there are none.
+fn train_texts(
+    spec: &TokenizerSpec,
+    texts: impl Iterator<Item = Result<String>>,
+    files: &[PathBuf],
+) -> Result<TrainedTokenizer> {
+    let mut texts = texts.peekable();
+    if texts.peek().is_none() {
+        return Err(no_examples(files).into());
+    }
+    train(spec, in_blocks(texts))
 }
 
 /// Texts, as many at a time as fit into a block.

@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Generates `tokens` tokens after a prompt, repeatedly.
 pub fn run(args: &BenchDecode) -> Result<()> {
     check_seconds(args.seconds)?;
-    check_positive(&[("prompt", args.prompt), ("tokens", args.tokens), ("streams", args.streams)])?;
+    check_positive(&[("prompt", args.prompt), ("streams", args.streams)])?;
     if args.prompt + args.tokens > args.context {
         return Err(Error::config(format!(
             "a prompt of {} and {} tokens after it do not fit a context of {}",
@@ -42,15 +42,18 @@ pub fn run(args: &BenchDecode) -> Result<()> {
         generate();
         let about = About { parameters: model.params.count(), own_mb };
         return serve(about, |seconds| {
-            Ok(Timed { step_ms: repeat(seconds, || generate().token_ms), loss: None })
+            Ok(Timed { step_ms: repeat(seconds, || generate().steps()), loss: None })
         });
     }
     let mut prompt_ms = Vec::new();
     let token_ms = repeat(args.seconds, || {
         let generated = generate();
         prompt_ms.push(generated.prompt_ms);
-        generated.token_ms
+        generated.steps()
     });
+    if args.tokens == 0 {
+        return print_prompt(args, token_ms);
+    }
     let ((prompt, _), (median, best)) = (median_and_best(prompt_ms), median_and_best(token_ms));
     let rate = |ms: f64| args.streams as f64 / ms * 1e3;
     // Every weight is read once per token, for any number of streams; of the tables of tokens
@@ -85,9 +88,33 @@ pub fn run(args: &BenchDecode) -> Result<()> {
     Ok(())
 }
 
+/// The prompts alone.
+fn print_prompt(args: &BenchDecode, prompt_ms: Vec<f64>) -> Result<()> {
+    let (median, best) = median_and_best(prompt_ms);
+    let rate = |ms: f64| (args.streams * args.prompt) as f64 / ms * 1e3;
+    if args.json {
+        let figures = json!({
+            "prompt_ms": median, "prompt_tokens_per_second": rate(median),
+            "threads": team::threads(), "streams": args.streams,
+        });
+        println!("{figures}");
+        return Ok(());
+    }
+    println!("prompt          {median:>12.2} ms for {} tokens per stream", args.prompt);
+    println!("rate            {:>12.1} tokens/s   (best {:.1})", rate(median), rate(best));
+    Ok(())
+}
+
 struct Generated {
     prompt_ms: f64,
     token_ms: Vec<f64>,
+}
+
+impl Generated {
+    /// Milliseconds of each token, or of the prompt if nothing follows it.
+    fn steps(self) -> Vec<f64> {
+        if self.token_ms.is_empty() { vec![self.prompt_ms] } else { self.token_ms }
+    }
 }
 
 /// Processes the prompts, then appends the most likely token of each sequence `tokens` times.

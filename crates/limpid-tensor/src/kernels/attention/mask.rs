@@ -102,6 +102,19 @@ impl<'a> AttentionSpec<'a> {
     #[track_caller]
     pub(super) fn check(&self, q: Heads, k: Heads) {
         assert!(
+            q.width == k.width,
+            "attention: queries have {} columns per head, keys have {}",
+            q.width,
+            k.width
+        );
+        self.check_queries(q);
+        self.check_keys("k", k);
+    }
+
+    /// Checks everything but keys and values.
+    #[track_caller]
+    pub(super) fn check_queries(&self, q: Heads) {
+        assert!(
             self.kv_heads > 0 && self.heads > 0 && self.heads.is_multiple_of(self.kv_heads),
             "attention: {} heads of queries, {} of keys and values",
             self.heads,
@@ -113,14 +126,7 @@ impl<'a> AttentionSpec<'a> {
             self.q_spans.len(),
             self.k_spans.len()
         );
-        assert!(
-            q.width == k.width,
-            "attention: queries have {} columns per head, keys have {}",
-            q.width,
-            k.width
-        );
         q.check("q", self.heads, self.q_spans);
-        self.check_keys("k", k);
         if let Some(bias) = self.bias {
             let longest = self.q_spans.iter().chain(self.k_spans).map(|span| span.len).max();
             assert!(
@@ -186,6 +192,21 @@ impl<'a> AttentionSpec<'a> {
         sequence: usize,
         head: usize,
     ) -> Pair<'a> {
+        let k = self.keys(k, sequence, head / self.group());
+        self.pair_with(q, k, sequence, head)
+    }
+
+    /// The same with these keys.
+    pub(super) fn pair_with<'b>(
+        &self,
+        q: Heads<'b>,
+        k: Rows<'b>,
+        sequence: usize,
+        head: usize,
+    ) -> Pair<'b>
+    where
+        'a: 'b,
+    {
         let (q_span, k_span) = (self.q_spans[sequence], self.k_spans[sequence]);
         let (keys, queries) = self.padding.masks();
         Pair {
@@ -194,7 +215,7 @@ impl<'a> AttentionSpec<'a> {
             head,
             kv_head: head / self.group(),
             q: q.rows(q_span, head),
-            k: self.keys(k, sequence, head / self.group()),
+            k,
             scale: self.scale,
             causality: self.causality,
             window: self.window,

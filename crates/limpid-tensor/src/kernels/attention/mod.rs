@@ -21,8 +21,10 @@
 //! thread: the same bits for any number of threads and in any batch.
 
 mod mask;
+mod one_query;
 mod pass;
 mod scratch;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -33,6 +35,7 @@ use crate::simd::{self, LANES, vectorized};
 use mask::Pair;
 pub use mask::{AttentionSpec, Causality, DistanceBias, Padding, Window};
 pub use pass::{attention_backward, attention_forward};
+pub use stored::{StoredRows, attention_forward_stored};
 use views::Rows;
 pub use views::{Heads, HeadsMut, Span};
 

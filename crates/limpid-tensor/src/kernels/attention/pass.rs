@@ -4,7 +4,7 @@
 use super::mask::Pair;
 use super::scratch::{self, lanes, right, score_width, transposed};
 use super::tile::{self, Extent, LeftView, RightView, TILE_ROWS};
-use super::{AttentionSpec, Heads, HeadsMut, Rows, lane_start};
+use super::{AttentionSpec, Heads, HeadsMut, Rows, lane_start, one_query};
 use crate::kernels::matmul::Accumulate::{Add, Overwrite};
 use crate::kernels::softmax::{self, RowSum};
 use crate::simd::{self, LANES, vectorized};
@@ -47,18 +47,22 @@ pub fn attention_forward(
         let (blocks, share) = (pair.t().div_ceil(BLOCK), unit % shares);
         let first = share * blocks / shares * BLOCK;
         let end = pair.t().min((share + 1) * blocks / shares * BLOCK);
+        let v_heads = v;
         let v = spec.keys(v, sequence, pair.kv_head);
         let finish = |i: usize, z_row: &[f32], sum: RowSum| {
-            let row = pair.q_span.start + i;
             // SAFETY: this row and head are this unit's alone: spans do not overlap, shares and
             // heads neither.
-            let (z, lse) = unsafe { (z.row(row, head), lse.part(row * spec.heads + head, 1)) };
-            let scale = sum.normalizer();
-            z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
-            lse[0] = sum.log_sum_exp();
+            unsafe { finish_row(&z, lse, &pair, spec, i, z_row, sum) };
         };
-        // Transposing the keys is worth its cost from the second query on.
+        // Transposing the keys in memory is worth its cost from the second query on.
         if pair.t() == 1 {
+            // Those of the next head or sequence come while this one is computed.
+            let (sequence, head) = ((unit + 1) / spec.heads, (unit + 1) % spec.heads);
+            if shares == 1 && sequence < spec.q_spans.len() {
+                let kv_head = head / spec.group();
+                one_query::prefetch(spec.keys(k, sequence, kv_head));
+                one_query::prefetch(spec.keys(v_heads, sequence, kv_head));
+            }
             forward_one(&pair, v, &finish);
         } else {
             forward_blocks(&pair, v, first..end, &finish);
@@ -66,24 +70,38 @@ pub fn attention_forward(
     });
 }
 
-/// Number of keys that one query is multiplied with at a time: their transpose, 64 x 64 elements of
-/// a head of width 64, stays in the L1 cache.
-const STRIP: usize = 4 * LANES;
+/// Writes the output and the log-sum-exp of query i.
+///
+/// # Safety
+/// No other reference to this row and head may be in use, on any thread.
+#[inline(always)]
+pub(super) unsafe fn finish_row(
+    z: &HeadsMut,
+    lse: Parts,
+    pair: &Pair,
+    spec: &AttentionSpec,
+    i: usize,
+    z_row: &[f32],
+    sum: RowSum,
+) {
+    let row = pair.q_span.start + i;
+    // SAFETY: the caller's contract.
+    let (z, lse) = unsafe { (z.row(row, pair.head), lse.part(row * spec.heads + pair.head, 1)) };
+    let scale = sum.normalizer();
+    z.iter_mut().zip(z_row).for_each(|(z, x)| *z = scale * x);
+    lse[0] = sum.log_sum_exp();
+}
 
-/// One query, as in decoding. Reads each key and value once, and transposes a strip of keys at a
-/// time while it is in the L1 cache, so that every score and every value is the same chain of
-/// multiply-adds as in a block of queries: the same bits.
-fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
+/// One query, as in decoding. Reads each key and value once; every score and every value is the
+/// same chain of multiply-adds as in a block of queries: the same bits.
+pub(super) fn forward_one(pair: &Pair, v: Rows, finish: &dyn Fn(usize, &[f32], RowSum)) {
     let (d_k, d_v) = (pair.q.width, v.width);
     let (first, end) = (lane_start(pair.first_key(0)), pair.visible(0));
     let count = end.saturating_sub(first);
-    let lens = [d_k * STRIP, count.next_multiple_of(STRIP), lanes(d_v), lanes(d_v)];
+    let lens = [one_query::scratch_len(d_k), one_query::scores_len(count), lanes(d_v), lanes(d_v)];
     scratch::with(lens, |[k_t, scores, one, z]| {
-        for at in (0..count).step_by(STRIP) {
-            let keys = STRIP.min(count - at);
-            let k_t = transposed(pair.k.from(first + at), keys, pair.scale, STRIP, k_t);
-            tile::row_product(&mut scores[at..at + STRIP], pair.q.row(0), k_t, keys);
-        }
+        let (q, k) = (pair.q.row(0), pair.k.from(first));
+        one_query::scores(scores, q, k, count, pair.scale, k_t);
         let scores = &mut scores[..count];
         let sum = exponentials_of_one(scores, pair, first);
         tile::sum_of_rows(z, scores, v.from(first), one);
@@ -100,7 +118,7 @@ vectorized! {
 }
 
 /// Blocks of queries: scores, softmax and weighted values of a block while they are in cache.
-fn forward_blocks(
+pub(super) fn forward_blocks(
     pair: &Pair,
     v: Rows,
     rows: Range<usize>,
@@ -429,13 +447,13 @@ vectorized! {
 }
 
 /// Multiply-adds of all pairs without a mask.
-fn work(spec: &AttentionSpec, widths: usize) -> usize {
+pub(super) fn work(spec: &AttentionSpec, widths: usize) -> usize {
     let scores: usize = spec.q_spans.iter().zip(spec.k_spans).map(|(q, k)| q.len * k.len).sum();
     scores * widths * spec.heads
 }
 
 /// Calls `work(unit)` for each unit, several to a task when they are small.
-fn for_each_unit(units: usize, total_work: usize, work: impl Fn(usize) + Sync) {
+pub(super) fn for_each_unit(units: usize, total_work: usize, work: impl Fn(usize) + Sync) {
     let enough = (TASK_WORK * units).div_ceil(total_work.max(1));
     // At least eight tasks, so that four threads can share a small loop evenly.
     let per_task = enough.clamp(1, units.div_ceil(8).max(1));
@@ -445,7 +463,7 @@ fn for_each_unit(units: usize, total_work: usize, work: impl Fn(usize) + Sync) {
 }
 
 #[track_caller]
-fn check_lse(len: usize, spec: &AttentionSpec) {
+pub(super) fn check_lse(len: usize, spec: &AttentionSpec) {
     let rows = spec.q_spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
     assert!(
         len >= rows * spec.heads,

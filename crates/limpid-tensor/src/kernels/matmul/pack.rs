@@ -46,10 +46,12 @@ pub(in crate::kernels) enum Purpose {
     SharedB,
     /// Quantised rows of a, which all tasks of a product use.
     Quantized,
+    /// A panel of quantised weights that one task has unpacked.
+    Unpacked,
 }
 
 thread_local! {
-    static KEPT: [Cell<Scratch>; 4] = const { [const { Cell::new(Scratch(Vec::new())) }; 4] };
+    static KEPT: [Cell<Scratch>; 5] = const { [const { Cell::new(Scratch(Vec::new())) }; 5] };
 }
 
 /// Calls `use_it` with this thread's scratch. A product inside a product (in its `finish`) gets a

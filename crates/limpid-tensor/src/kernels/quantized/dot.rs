@@ -7,18 +7,25 @@
 //! | | instruction | how it is exact |
 //! |---|---|---|
 //! | `Avx512Vnni`, `AvxVnni` | `vpdpbusd` | it adds four products to 32 bits |
-//! | `Maddubs` | `vpmaddubsw` | it adds two to 16 bits: at most 2·128·127 = 32,512 |
+//! | `Maddubs` | `vpmaddubsw` | it adds two to 16 bits: see below |
 //! | `Plain` | none in particular | 32-bit integers |
 //!
-//! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. For int8 weights VNNI gets
-//! the activations plus 128, and 128 times the sum of the column's weights is subtracted at the
-//! end; `vpmaddubsw`, which that would overflow, gets |w| and the activation with the sign of w.
-//! For int4 all of them get the weights plus 8. The sums are integers, so each gives the same.
+//! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. int8 weights get the
+//! activations plus 128, and sums start with −128 times the sum of the column's weights.
+//! int4 weights are stored plus 8, and 8 times the sum of the activations is subtracted.
+//!
+//! 16 bits end at 32,767. Activations plus 128 are at most 255: where four weights that meet in a
+//! 16-bit sum have positive parts of at most 128 together, and negative parts too ([`Headroom`]),
+//! two results of `vpmaddubsw` are added before they become 32 bits (`Avx2Quads`), at most 255·128
+//! = 32,640. Other int8 weights get |w| and the activation with the sign of w, one result at a
+//! time, at most 2·128·127 = 32,512 (`Avx2`). For int4 eight results are added, those of a group:
+//! at most 16·15·127 = 30,480. The sums are integers, so each gives the same.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
 use super::half::f16_to_f32;
+use super::headroom::Headroom;
 use crate::simd::{Level, level};
 
 /// The instructions that integer products use.
@@ -74,10 +81,10 @@ impl IntegerDot {
     }
 
     /// What is added to an activation before it is stored as a byte, for int8 weights.
-    pub(super) fn offset(self) -> u8 {
-        match self {
-            Self::Plain | Self::Maddubs => 0,
-            Self::AvxVnni | Self::Avx512Vnni => 128,
+    pub(super) fn offset(self, headroom: Headroom) -> u8 {
+        match (self, headroom) {
+            (Self::Plain, _) | (Self::Maddubs, Headroom::None) => 0,
+            (Self::Maddubs, Headroom::Quads) | (Self::AvxVnni | Self::Avx512Vnni, _) => 128,
         }
     }
 }
@@ -97,8 +104,12 @@ pub(super) trait Dot: Copy {
     type Int4: Copy;
     /// Four activations in every lane.
     type Activations: Copy;
+    /// Sums within a group of int4 weights.
+    type Group: Copy;
     /// A register of f32.
     type Floats: Copy;
+    /// Whether an addition of products has a latency that few sums cannot hide.
+    const SLOW_SUMS: bool;
 
     /// x in all lanes.
     unsafe fn splat(x: i32) -> Self;
@@ -110,18 +121,49 @@ pub(super) trait Dot: Copy {
     unsafe fn int4(at: *const u8) -> [Self::Int4; 2];
     /// self + a·w. With an offset, a is an activation plus 128.
     unsafe fn plus_int8(self, a: Self::Activations, w: Self::Int8) -> Self;
-    /// self + a·w.
-    unsafe fn plus_int4(self, a: Self::Activations, w: Self::Int4) -> Self;
-    /// self + other.
-    unsafe fn plus(self, other: Self) -> Self;
-    /// to = (self − shift) · (row · scale), as f32.
-    unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32);
+    /// Reads int4 weights plus 8 that have been unpacked to bytes.
+    unsafe fn unpacked_int4(at: *const u8) -> Self::Int4;
+    /// A sum of 0.
+    unsafe fn group() -> Self::Group;
+    /// group + a·w, for at most a group of each.
+    unsafe fn plus_int4(group: Self::Group, a: Self::Activations, w: Self::Int4) -> Self::Group;
+    /// self + group.
+    unsafe fn plus_group(self, group: Self::Group) -> Self;
+    /// What a sum of int8 products starts with: −128 times the sum of the weights, if activations
+    /// have the offset, otherwise 0.
+    unsafe fn start(weights: *const i16) -> Self;
+    /// Reads scales, which are f16.
+    unsafe fn scales(at: *const u16) -> Self::Floats;
+    /// sums + (self · scale) · row, rounded three times.
+    unsafe fn add_int8(self, scale: Self::Floats, row: f32, sums: Self::Floats) -> Self::Floats;
     /// Zeros.
     unsafe fn zeros() -> Self::Floats;
     /// sums + self · scale, rounded twice; `scale` are f16.
     unsafe fn add_scaled(self, scale: *const u16, sums: Self::Floats) -> Self::Floats;
     /// to = sums · row.
     unsafe fn store(sums: Self::Floats, row: f32, to: *mut f32);
+}
+
+/// Two fours at once, for int8 weights with [`Headroom::Quads`].
+///
+/// # Safety
+/// As for [`Dot`].
+#[cfg(target_arch = "x86_64")]
+pub(super) trait Quads: Dot {
+    /// self + a₀·w₀ + a₁·w₁.
+    unsafe fn plus_quads(self, a: [Self::Activations; 2], w: [Self::Int8; 2]) -> Self;
+}
+
+/// Asks for the cache line at an address, which need not exist.
+#[inline(always)]
+pub(super) fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, for any address; the instruction is part of every x86-64.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Sixteen sums in portable Rust.
@@ -141,7 +183,9 @@ impl Dot for Portable {
     type Int8 = [[i8; 4]; 16];
     type Int4 = [[i8; 4]; 16];
     type Activations = [i8; 4];
+    type Group = Self;
     type Floats = [f32; 16];
+    const SLOW_SUMS: bool = false;
 
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
@@ -168,19 +212,34 @@ impl Dot for Portable {
         self.plus_dot(a, w)
     }
     #[inline(always)]
-    unsafe fn plus_int4(self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
-        self.plus_dot(a, w)
+    unsafe fn unpacked_int4(at: *const u8) -> [[i8; 4]; 16] {
+        // SAFETY: the caller promises 64 bytes.
+        unsafe { Self::int8(at) }
     }
     #[inline(always)]
-    unsafe fn plus(self, other: Self) -> Self {
-        Self(std::array::from_fn(|j| self.0[j] + other.0[j]))
+    unsafe fn group() -> Self {
+        Self([0; 16])
     }
     #[inline(always)]
-    unsafe fn scale(self, _: *const i32, scale: *const f32, row: f32, to: *mut f32) {
-        for (j, sum) in self.0.into_iter().enumerate() {
-            // SAFETY: the caller promises 16 scales and results.
-            unsafe { *to.add(j) = sum as f32 * (row * *scale.add(j)) };
-        }
+    unsafe fn plus_int4(group: Self, a: [i8; 4], w: [[i8; 4]; 16]) -> Self {
+        group.plus_dot(a, w)
+    }
+    #[inline(always)]
+    unsafe fn plus_group(self, group: Self) -> Self {
+        Self(std::array::from_fn(|j| self.0[j] + group.0[j]))
+    }
+    #[inline(always)]
+    unsafe fn start(_: *const i16) -> Self {
+        Self([0; 16])
+    }
+    #[inline(always)]
+    unsafe fn scales(at: *const u16) -> [f32; 16] {
+        // SAFETY: the caller promises 16 scales.
+        std::array::from_fn(|j| f16_to_f32(unsafe { at.add(j).read_unaligned() }))
+    }
+    #[inline(always)]
+    unsafe fn add_int8(self, scale: [f32; 16], row: f32, sums: [f32; 16]) -> [f32; 16] {
+        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale[j] * row)
     }
     #[inline(always)]
     unsafe fn zeros() -> [f32; 16] {
@@ -189,8 +248,8 @@ impl Dot for Portable {
     #[inline(always)]
     unsafe fn add_scaled(self, scale: *const u16, sums: [f32; 16]) -> [f32; 16] {
         // SAFETY: the caller promises 16 scales.
-        let scale = |j: usize| f16_to_f32(unsafe { scale.add(j).read_unaligned() });
-        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale(j))
+        let scale = unsafe { Self::scales(scale) };
+        std::array::from_fn(|j| sums[j] + self.0[j] as f32 * scale[j])
     }
     #[inline(always)]
     unsafe fn store(sums: [f32; 16], row: f32, to: *mut f32) {
@@ -205,7 +264,7 @@ impl Dot for Portable {
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_dot {
     ($lanes:literal $ints:ty, $floats:ty; $splat:ident $load:ident $and:ident $shift:ident
-     $plus:ident $subtract:ident $convert:ident $splat_f32:ident $load_f32:ident $store_f32:ident
+     $subtract:ident $left:ident $widen:ident $convert:ident $splat_f32:ident $store_f32:ident
      $multiply:ident $add:ident $half:ident $load_half:ident) => {
         const LANES: usize = $lanes;
         type Int4 = $ints;
@@ -231,18 +290,31 @@ macro_rules! x86_dot {
             }
         }
         #[inline(always)]
-        unsafe fn plus(self, other: Self) -> Self {
-            // SAFETY: the caller promises the instruction set.
-            Self(unsafe { $plus(self.0, other.0) })
+        unsafe fn unpacked_int4(at: *const u8) -> $ints {
+            // SAFETY: the caller promises the instruction set and a register of bytes.
+            unsafe { $load(at.cast()) }
         }
         #[inline(always)]
-        unsafe fn scale(self, shift: *const i32, scale: *const f32, row: f32, to: *mut f32) {
-            // SAFETY: the caller promises the instruction set and a register of each.
+        unsafe fn start(weights: *const i16) -> Self {
+            // SAFETY: the caller promises the instruction set and a register of sums.
+            Self(unsafe {
+                match Self::SHIFTED {
+                    true => $subtract($splat(0), $left::<7>($widen($load_half(weights.cast())))),
+                    false => $splat(0),
+                }
+            })
+        }
+        #[inline(always)]
+        unsafe fn scales(at: *const u16) -> $floats {
+            // SAFETY: the caller promises the instruction set and a register of scales.
+            unsafe { $half($load_half(at.cast())) }
+        }
+        #[inline(always)]
+        unsafe fn add_int8(self, scale: $floats, row: f32, sums: $floats) -> $floats {
+            // SAFETY: the caller promises the instruction set.
             unsafe {
-                let sum =
-                    if Self::SHIFTED { $subtract(self.0, $load(shift.cast())) } else { self.0 };
-                let scale = $multiply($splat_f32(row), $load_f32(scale));
-                $store_f32(to, $multiply($convert(sum), scale));
+                let scaled = $multiply($convert(self.0), scale);
+                $add(sums, $multiply(scaled, $splat_f32(row)))
             }
         }
         #[inline(always)]
@@ -253,10 +325,7 @@ macro_rules! x86_dot {
         #[inline(always)]
         unsafe fn add_scaled(self, scale: *const u16, sums: $floats) -> $floats {
             // SAFETY: the caller promises the instruction set and a register of scales.
-            unsafe {
-                let scale = $half($load_half(scale.cast()));
-                $add(sums, $multiply($convert(self.0), scale))
-            }
+            unsafe { $add(sums, $multiply($convert(self.0), Self::scales(scale))) }
         }
         #[inline(always)]
         unsafe fn store(sums: $floats, row: f32, to: *mut f32) {
@@ -271,41 +340,66 @@ macro_rules! x86_dot {
 macro_rules! avx2_dot {
     () => {
         x86_dot!(8 __m256i, __m256; _mm256_set1_epi32 _mm256_loadu_si256 _mm256_and_si256
-            _mm256_srli_epi16 _mm256_add_epi32 _mm256_sub_epi32 _mm256_cvtepi32_ps
-            _mm256_set1_ps _mm256_loadu_ps
-            _mm256_storeu_ps _mm256_mul_ps _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
+            _mm256_srli_epi16 _mm256_sub_epi32 _mm256_slli_epi32 _mm256_cvtepi16_epi32
+            _mm256_cvtepi32_ps _mm256_set1_ps _mm256_storeu_ps _mm256_mul_ps
+            _mm256_add_ps _mm256_cvtph_ps _mm_loadu_si128);
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512Vnni, AvxVnni};
+pub(super) use x86::{Avx2, Avx2Quads, Avx512Vnni, AvxVnni};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
 
-    /// Eight sums, `vpmaddubsw`.
+    /// Adds neighbouring 16-bit sums to those of 32 bits.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    #[inline(always)]
+    unsafe fn plus_pairs(sums: __m256i, pairs: __m256i) -> __m256i {
+        // SAFETY: the caller promises the instruction set.
+        unsafe { _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))) }
+    }
+
+    /// int4 with `vpmaddubsw`: the sums of a group fit 16 bits.
+    macro_rules! maddubs_int4 {
+        () => {
+            type Group = __m256i;
+            const SLOW_SUMS: bool = false;
+
+            #[inline(always)]
+            unsafe fn group() -> __m256i {
+                // SAFETY: the caller promises the instruction set.
+                unsafe { _mm256_setzero_si256() }
+            }
+            #[inline(always)]
+            unsafe fn plus_int4(group: __m256i, a: __m256i, w: __m256i) -> __m256i {
+                // SAFETY: the caller promises the instruction set.
+                unsafe { _mm256_add_epi16(group, _mm256_maddubs_epi16(w, a)) }
+            }
+            #[inline(always)]
+            unsafe fn plus_group(self, group: __m256i) -> Self {
+                // SAFETY: the caller promises the instruction set.
+                Self(unsafe { plus_pairs(self.0, group) })
+            }
+        };
+    }
+
+    /// Eight sums, `vpmaddubsw` of magnitudes: any weights.
     #[derive(Clone, Copy)]
     pub(crate) struct Avx2(__m256i);
 
     impl Avx2 {
         const SHIFTED: bool = false;
-
-        /// self + Σ unsigned·signed; no pair of products may exceed 16 bits.
-        #[inline(always)]
-        unsafe fn plus_pairs(self, unsigned: __m256i, signed: __m256i) -> Self {
-            // SAFETY: the caller promises the instruction set.
-            unsafe {
-                let pairs = _mm256_maddubs_epi16(unsigned, signed);
-                Self(_mm256_add_epi32(self.0, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))))
-            }
-        }
     }
 
     impl Dot for Avx2 {
         /// w and |w|.
         type Int8 = (__m256i, __m256i);
         avx2_dot!();
+        maddubs_int4!();
 
         #[inline(always)]
         unsafe fn int8(at: *const u8) -> (__m256i, __m256i) {
@@ -318,13 +412,74 @@ mod x86 {
         #[inline(always)]
         unsafe fn plus_int8(self, a: __m256i, (w, magnitude): (__m256i, __m256i)) -> Self {
             // SAFETY: the caller promises the instruction set.
-            unsafe { self.plus_pairs(magnitude, _mm256_sign_epi8(a, w)) }
+            unsafe {
+                let pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));
+                Self(plus_pairs(self.0, pairs))
+            }
+        }
+    }
+
+    /// Eight sums, `vpmaddubsw` of weights with [`Headroom::Quads`].
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2Quads(__m256i);
+
+    impl Avx2Quads {
+        const SHIFTED: bool = true;
+    }
+
+    impl Quads for Avx2Quads {
+        #[inline(always)]
+        unsafe fn plus_quads(self, a: [__m256i; 2], w: [__m256i; 2]) -> Self {
+            // SAFETY: the caller promises the instruction set.
+            unsafe {
+                let pairs = _mm256_add_epi16(
+                    _mm256_maddubs_epi16(a[0], w[0]),
+                    _mm256_maddubs_epi16(a[1], w[1]),
+                );
+                Self(plus_pairs(self.0, pairs))
+            }
+        }
+    }
+
+    impl Dot for Avx2Quads {
+        type Int8 = __m256i;
+        avx2_dot!();
+        maddubs_int4!();
+
+        #[inline(always)]
+        unsafe fn int8(at: *const u8) -> __m256i {
+            // SAFETY: the caller promises the instruction set and 32 bytes.
+            unsafe { _mm256_loadu_si256(at.cast()) }
         }
         #[inline(always)]
-        unsafe fn plus_int4(self, a: __m256i, w: __m256i) -> Self {
+        unsafe fn plus_int8(self, a: __m256i, w: __m256i) -> Self {
             // SAFETY: the caller promises the instruction set.
-            unsafe { self.plus_pairs(w, a) }
+            Self(unsafe { plus_pairs(self.0, _mm256_maddubs_epi16(a, w)) })
         }
+    }
+
+    /// int4 with `vpdpbusd`: the sums of a group are those of a register.
+    macro_rules! vnni_int4 {
+        ($add:ident $dot:ident) => {
+            type Group = Self;
+            const SLOW_SUMS: bool = true;
+
+            #[inline(always)]
+            unsafe fn group() -> Self {
+                // SAFETY: the caller promises the instruction set.
+                unsafe { Self::splat(0) }
+            }
+            #[inline(always)]
+            unsafe fn plus_int4(group: Self, a: Self::Activations, w: Self::Int4) -> Self {
+                // SAFETY: the caller promises the instruction set.
+                Self(unsafe { $dot(group.0, w, a) })
+            }
+            #[inline(always)]
+            unsafe fn plus_group(self, group: Self) -> Self {
+                // SAFETY: the caller promises the instruction set.
+                Self(unsafe { $add(self.0, group.0) })
+            }
+        };
     }
 
     /// Eight sums, `vpdpbusd` of 256 bits.
@@ -338,6 +493,7 @@ mod x86 {
     impl Dot for AvxVnni {
         type Int8 = __m256i;
         avx2_dot!();
+        vnni_int4!(_mm256_add_epi32 _mm256_dpbusd_avx_epi32);
 
         #[inline(always)]
         unsafe fn int8(at: *const u8) -> __m256i {
@@ -348,11 +504,6 @@ mod x86 {
         unsafe fn plus_int8(self, a: __m256i, w: __m256i) -> Self {
             // SAFETY: the caller promises the instruction set.
             Self(unsafe { _mm256_dpbusd_avx_epi32(self.0, a, w) })
-        }
-        #[inline(always)]
-        unsafe fn plus_int4(self, a: __m256i, w: __m256i) -> Self {
-            // SAFETY: the caller promises the instruction set.
-            Self(unsafe { _mm256_dpbusd_avx_epi32(self.0, w, a) })
         }
     }
 
@@ -367,9 +518,10 @@ mod x86 {
     impl Dot for Avx512Vnni {
         type Int8 = __m512i;
         x86_dot!(16 __m512i, __m512; _mm512_set1_epi32 _mm512_loadu_si512 _mm512_and_si512
-            _mm512_srli_epi16 _mm512_add_epi32 _mm512_sub_epi32 _mm512_cvtepi32_ps
-            _mm512_set1_ps _mm512_loadu_ps
-            _mm512_storeu_ps _mm512_mul_ps _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
+            _mm512_srli_epi16 _mm512_sub_epi32 _mm512_slli_epi32 _mm512_cvtepi16_epi32
+            _mm512_cvtepi32_ps _mm512_set1_ps _mm512_storeu_ps _mm512_mul_ps
+            _mm512_add_ps _mm512_cvtph_ps _mm256_loadu_si256);
+        vnni_int4!(_mm512_add_epi32 _mm512_dpbusd_epi32);
 
         #[inline(always)]
         unsafe fn int8(at: *const u8) -> __m512i {
@@ -380,11 +532,6 @@ mod x86 {
         unsafe fn plus_int8(self, a: __m512i, w: __m512i) -> Self {
             // SAFETY: the caller promises the instruction set.
             Self(unsafe { _mm512_dpbusd_epi32(self.0, a, w) })
-        }
-        #[inline(always)]
-        unsafe fn plus_int4(self, a: __m512i, w: __m512i) -> Self {
-            // SAFETY: the caller promises the instruction set.
-            Self(unsafe { _mm512_dpbusd_epi32(self.0, w, a) })
         }
     }
 }

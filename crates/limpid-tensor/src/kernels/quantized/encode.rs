@@ -1,14 +1,20 @@
 //! From f32 weights to a quantised matrix.
 //!
 //! ```text
-//! int8   scale = max |w| / 127 of the channel,  q = round(w / scale)
+//! int8   scale = max |w| / 127 of the group as f16, or as much more as headroom needs,
+//!        q = round(w / scale)
 //! int4   scale: the f16 with the smallest squared error of the group among some near max |w| / 8
 //! bf16   the nearest
 //! ```
+//!
+//! Without VNNI, products of int8 add four products in 16 bits, which is 1.6 times as fast as two
+//! of them exactly ([`Headroom`]). For weights with a normal distribution that makes the scale of a
+//! group as large as that of a whole row would be without it, for those with outliers smaller.
 
+use super::PANEL;
 use super::half::{f16_to_f32, f32_to_bf16, f32_to_f16};
+use super::headroom::{Headroom, quad};
 use super::matrix::{Format, QuantizeError, QuantizedMatrix, check_shape};
-use super::{GROUP, PANEL};
 
 impl QuantizedMatrix {
     /// Quantises a row-major matrix (rows, cols) = (out, in).
@@ -36,15 +42,13 @@ impl QuantizedMatrix {
             let (panel, lane) = (row / PANEL, row % PANEL);
             let bytes = &mut weights[panel * panel_bytes..][..panel_bytes];
             match format {
-                Format::Int8 => {
-                    let scale = int8_row(bytes, w, lane);
-                    scales[4 * row..][..4].copy_from_slice(&scale.to_le_bytes());
-                }
-                Format::Int4 => {
-                    let groups = cols / GROUP;
-                    for (group, w) in w.chunks_exact(GROUP).enumerate() {
-                        let lines = &mut bytes[group * PANEL * GROUP / 2..];
-                        let scale = int4_group(lines, w, lane);
+                Format::Int8 | Format::Int4 => {
+                    let (groups, len) = (format.groups(cols), format.group_len());
+                    for (group, w) in w.chunks(len).enumerate() {
+                        let scale = match format {
+                            Format::Int8 => int8_group(&mut bytes[group * PANEL * len..], w, lane),
+                            _ => int4_group(&mut bytes[group * PANEL * len / 2..], w, lane),
+                        };
                         let at = 2 * ((panel * groups + group) * PANEL + lane);
                         scales[at..at + 2].copy_from_slice(&scale.to_le_bytes());
                     }
@@ -65,18 +69,43 @@ fn largest(w: &[f32]) -> f32 {
     w.iter().fold(0.0, |largest, w| w.abs().max(largest))
 }
 
-/// Writes a channel of a panel, and returns its scale.
-fn int8_row(panel: &mut [u8], w: &[f32], lane: usize) -> f32 {
-    let scale = largest(w) / 127.0;
-    // Weights this small would have a scale without full precision: they count as 0.
-    if scale < f32::MIN_POSITIVE {
-        return 0.0;
+/// Writes a group of a channel, and returns its scale as f16.
+fn int8_group(lines: &mut [u8], w: &[f32], lane: usize) -> u16 {
+    const LARGEST: u16 = 0x7bff;
+    let mut half = f32_to_f16(largest(w) / 127.0).min(LARGEST);
+    // Weights that are too small for a scale count as 0.
+    while half > 0 && half < LARGEST {
+        let (scale, most) = (f16_to_f32(half), Headroom::MOST);
+        let found = most_of_a_quad(w, scale);
+        if found <= most {
+            break;
+        }
+        let larger = f32_to_f16(scale * found as f32 / most as f32);
+        half = larger.clamp(half + 1, LARGEST);
     }
-    for (k, w) in w.iter().enumerate() {
-        let q = (w / scale).round_ties_even().clamp(-127.0, 127.0) as i8;
-        panel[4 * (k / 4 * PANEL + lane) + k % 4] = q as u8;
+    for (k, w) in w.iter().enumerate().filter(|_| half > 0) {
+        lines[4 * (k / 4 * PANEL + lane) + k % 4] = int8(*w, f16_to_f32(half)) as i8 as u8;
     }
-    scale
+    half
+}
+
+/// The nearest of −127 ..= 127.
+fn int8(w: f32, scale: f32) -> f32 {
+    (w / scale).round_ties_even().clamp(-127.0, 127.0)
+}
+
+/// The largest sum of the positive or of the negative parts of a quad.
+fn most_of_a_quad(w: &[f32], scale: f32) -> u32 {
+    let mut most = 0.0_f32;
+    for eight in w.chunks(8) {
+        let mut parts = [[0.0; 2]; 2];
+        for (k, w) in eight.iter().enumerate() {
+            let q = int8(*w, scale);
+            parts[quad(k)][usize::from(q < 0.0)] += q.abs();
+        }
+        most = parts.as_flattened().iter().fold(most, |most, part| most.max(*part));
+    }
+    most as u32
 }
 
 /// Writes a group of a channel, and returns its scale as f16.

@@ -11,18 +11,19 @@
 //! bf16   [o/16][i][16]           little-endian
 //! ```
 //!
-//! Scales: one f32 per channel (o) for int8, one f16 per channel and group (o/16, i/32, 16) for
-//! int4.
+//! Scales: one f16 per channel and group, (o/16, i/64, 16) for int8 and (o/16, i/32, 16) for int4;
+//! the last group of int8 may be shorter.
 
 use super::half::{bf16_to_f32, f16_to_f32};
-use super::{GROUP, PANEL};
-use crate::pool::Buffer;
+use super::headroom::{Headroom, group_sums, headroom};
+use super::{GROUP, INT8_GROUP, PANEL};
+use crate::arena::Bytes;
 use std::fmt;
 
 /// How the weights of a matrix are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
-    /// Signed bytes, with one f32 scale per output channel.
+    /// Signed bytes, with one f16 scale per output channel and group of 64 inputs.
     Int8,
     /// −8 ..= 7 in half a byte, with one f16 scale per output channel and group of 32 inputs.
     Int4,
@@ -62,13 +63,27 @@ impl Format {
         }
     }
 
-    /// Bytes of the scales of a matrix (rows, cols).
-    pub fn scale_bytes(self, rows: usize, cols: usize) -> usize {
+    /// Inputs that share a scale; of bf16 any number.
+    pub(super) fn group_len(self) -> usize {
         match self {
-            Self::Int8 => 4 * rows,
-            Self::Int4 => 2 * rows.next_multiple_of(PANEL) * cols.div_ceil(GROUP),
+            Self::Int8 => INT8_GROUP,
+            Self::Int4 => GROUP,
+            Self::Bf16 => usize::MAX,
+        }
+    }
+
+    /// Scales of an output channel with so many inputs.
+    pub fn groups(self, cols: usize) -> usize {
+        match self {
+            Self::Int8 => cols.div_ceil(INT8_GROUP),
+            Self::Int4 => cols.div_ceil(GROUP),
             Self::Bf16 => 0,
         }
+    }
+
+    /// Bytes of the scales of a matrix (rows, cols).
+    pub fn scale_bytes(self, rows: usize, cols: usize) -> usize {
+        2 * rows.next_multiple_of(PANEL) * self.groups(cols)
     }
 }
 
@@ -148,13 +163,13 @@ pub struct QuantizedMatrix {
     pub(super) format: Format,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    weights: Buffer,
-    /// Of int8, filled up with zeros to whole panels.
-    pub(super) channel_scales: Vec<f32>,
-    /// Of int4.
-    pub(super) group_scales: Vec<u16>,
-    /// 128 times the sum of each channel's weights, of int8.
-    pub(super) shifts: Vec<i32>,
+    weights: Bytes,
+    /// Of int8: how many products fit 16 bits.
+    pub(super) headroom: Headroom,
+    /// f16, by panel, group and channel.
+    pub(super) scales: Vec<u16>,
+    /// The sum of each group's weights, in the same order, of int8.
+    pub(super) sums: Vec<i16>,
 }
 
 impl QuantizedMatrix {
@@ -169,13 +184,28 @@ impl QuantizedMatrix {
     /// number of at least 0.
     pub fn from_parts(
         format: Format,
-        (rows, cols): (usize, usize),
+        shape: (usize, usize),
         weights: &[u8],
+        scales: &[u8],
+    ) -> Result<Self, QuantizeError> {
+        let fill = |to: &mut [u8]| to.copy_from_slice(weights);
+        Self::from_reader(format, shape, (weights.len(), fill), scales)
+    }
+
+    /// The same with a number of packed bytes that are written where they stay, without a copy
+    /// between.
+    ///
+    /// # Errors
+    /// Those of [`QuantizedMatrix::from_parts`].
+    pub fn from_reader(
+        format: Format,
+        (rows, cols): (usize, usize),
+        (len, fill): (usize, impl FnOnce(&mut [u8])),
         scales: &[u8],
     ) -> Result<Self, QuantizeError> {
         check_shape(format, cols)?;
         let lengths = [
-            ("weights", weights.len(), format.weight_bytes(rows, cols)),
+            ("weights", len, format.weight_bytes(rows, cols)),
             ("scales", scales.len(), format.scale_bytes(rows, cols)),
         ];
         for (part, found, expected) in lengths {
@@ -187,32 +217,21 @@ impl QuantizedMatrix {
             format,
             rows,
             cols,
-            weights: Buffer::zeroed(weights.len().div_ceil(4)),
-            channel_scales: Vec::new(),
-            group_scales: Vec::new(),
-            shifts: Vec::new(),
+            weights: Bytes::filled(len, fill),
+            headroom: Headroom::None,
+            scales: scales.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect(),
+            sums: Vec::new(),
         };
-        matrix.weights.as_bytes_mut()[..weights.len()].copy_from_slice(weights);
-        match format {
-            Format::Int8 => {
-                let floats = scales.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
-                matrix.channel_scales = floats.collect();
-                matrix.channel_scales.resize(rows.next_multiple_of(PANEL), 0.0);
-                matrix.shifts = shifts(weights, cols);
-            }
-            Format::Int4 => {
-                let halves = scales.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b));
-                matrix.group_scales = halves.collect();
-            }
-            Format::Bf16 => {}
+        if format == Format::Int8 {
+            matrix.sums = group_sums(&matrix.weights, cols);
+            matrix.headroom = headroom(&matrix.weights, cols);
         }
         matrix.check_scales()?;
         Ok(matrix)
     }
 
     fn check_scales(&self) -> Result<(), QuantizeError> {
-        let halves = self.group_scales.iter().map(|half| f16_to_f32(*half));
-        for (at, value) in self.channel_scales.iter().copied().chain(halves).enumerate() {
+        for (at, value) in self.scales.iter().map(|half| f16_to_f32(*half)).enumerate() {
             if !value.is_finite() || value < 0.0 {
                 return Err(QuantizeError::Scale { at, value });
             }
@@ -237,13 +256,12 @@ impl QuantizedMatrix {
 
     /// The packed weights.
     pub fn weights(&self) -> &[u8] {
-        &self.weights.as_bytes()[..self.format.weight_bytes(self.rows, self.cols)]
+        &self.weights
     }
 
     /// The scales, little-endian.
     pub fn scales(&self) -> Vec<u8> {
-        let floats = self.channel_scales.iter().take(self.rows).flat_map(|x| x.to_le_bytes());
-        floats.chain(self.group_scales.iter().flat_map(|x| x.to_le_bytes())).collect()
+        self.scales.iter().flat_map(|x| x.to_le_bytes()).collect()
     }
 
     /// The weights of an output channel as f32, as an embedding reads them.
@@ -263,8 +281,10 @@ impl QuantizedMatrix {
         let bytes = &self.weights()[panel * self.format.panel_bytes(self.cols)..];
         match self.format {
             Format::Int8 => {
-                let scale = self.channel_scales[row];
+                let groups = self.format.groups(self.cols);
                 for (four, to) in to.chunks_mut(4).enumerate() {
+                    let group = panel * groups + 4 * four / INT8_GROUP;
+                    let scale = f16_to_f32(self.scales[group * PANEL + lane]);
                     let weights = &bytes[4 * (four * PANEL + lane)..];
                     to.iter_mut()
                         .zip(weights)
@@ -275,7 +295,7 @@ impl QuantizedMatrix {
                 let groups = self.cols / GROUP;
                 for (line, to) in to.chunks_mut(8).enumerate() {
                     let scale = (panel * groups + line / 4) * PANEL + lane;
-                    let scale = f16_to_f32(self.group_scales[scale]);
+                    let scale = f16_to_f32(self.scales[scale]);
                     let weights = &bytes[4 * (line * PANEL + lane)..][..4];
                     let halves =
                         weights.iter().map(|w| w & 15).chain(weights.iter().map(|w| w >> 4));
@@ -310,18 +330,4 @@ pub(super) fn check_shape(format: Format, cols: usize) -> Result<(), QuantizeErr
         return Err(QuantizeError::Group { inputs: cols, group: GROUP });
     }
     Ok(())
-}
-
-/// 128 times the sum of each channel's int8 weights, of whole panels.
-fn shifts(weights: &[u8], cols: usize) -> Vec<i32> {
-    let panel_bytes = Format::Int8.panel_bytes(cols).max(1);
-    let mut shifts = vec![0; weights.len() / panel_bytes * PANEL];
-    for (panel, shifts) in weights.chunks_exact(panel_bytes).zip(shifts.chunks_exact_mut(PANEL)) {
-        for line in panel.as_chunks::<{ 4 * PANEL }>().0 {
-            for (shift, four) in shifts.iter_mut().zip(line.as_chunks::<4>().0) {
-                *shift += 128 * four.iter().map(|w| i32::from(*w as i8)).sum::<i32>();
-            }
-        }
-    }
-    shifts
 }

@@ -1,10 +1,12 @@
 //! Products with quantised weights: c = a·Wᵀ, where W (o, i) is packed as int8, int4 or bf16.
 //!
 //! ```text
-//! int8   c[r][j] = (Σ_k q[r][k] · w[j][k]) · (s[r] · t[j])          q: a as bytes, s: its scales
+//! int8   c[r][j] = Σ_groups (Σ_k q[r][k] · w[j][k]) · t[group][j] · s[r][group]
 //! int4   c[r][j] = (Σ_groups (Σ_k q[r][k] · w[j][k]) · t[group][j]) · s[r]
 //! bf16   c[r][j] = Σ_k a[r][k] · w[j][k]
 //! ```
+//!
+//! q is a as bytes and s their scales; groups are 64 k's of int8 and 32 of int4.
 //!
 //! ```
 //! use limpid_tensor::kernels::matmul::{Mat, MatMut};
@@ -17,7 +19,8 @@
 //! ```
 //!
 //! The formats are in [`matrix`], how weights become one in `encode`, activations in `rows`; `dot`
-//! has the instructions, `micro` the loops over k, this file the split into tasks.
+//! has the instructions, [`headroom`] what they need to know of int8 weights, `micro` the loops
+//! over k, this file the split into tasks.
 //!
 //! # Reproducibility
 //! Sums of products of integers are exact, and the f32 operations on them have one order: int8 and
@@ -29,6 +32,7 @@
 mod dot;
 mod encode;
 pub mod half;
+pub mod headroom;
 pub mod matrix;
 mod micro;
 mod rows;
@@ -36,9 +40,10 @@ mod rows;
 pub use dot::IntegerDot;
 pub use matrix::{Format, QuantizeError, QuantizedMatrix};
 
+use super::matmul::pack::{Purpose, with_scratch};
 use super::matmul::{Mat, MatMut};
 use crate::team;
-use micro::{Kernels, Tile};
+use micro::{Kernel, Kernels, Tile};
 use rows::{Rows, Sums, with_quantized_rows};
 use std::ops::Range;
 
@@ -46,13 +51,15 @@ use std::ops::Range;
 pub const PANEL: usize = 16;
 /// Inputs that share a scale in int4.
 pub const GROUP: usize = 32;
+/// Inputs that share a scale in int8, weights and activations.
+pub const INT8_GROUP: usize = 64;
 
 impl QuantizedMatrix {
     /// c = a·Wᵀ on the team, a (m, i), c (m, o). The epilogue `finish(row, first_column, part)` is
     /// called for each finished part of a row of c: every element is in exactly one part.
     ///
     /// # Panics
-    /// If the shapes do not fit, naming all three.
+    /// If the shapes do not fit, naming all three, or there are no inputs.
     #[track_caller]
     pub fn product_on_team(
         &self,
@@ -86,11 +93,12 @@ impl QuantizedMatrix {
             c.shape().1
         );
         assert!(dot == IntegerDot::current() || IntegerDot::available().contains(&dot));
+        assert!(i > 0, "product: a matrix without inputs");
         if a.rows() == 0 || o == 0 {
             return;
         }
         let (kernels, depth) = match self.format {
-            Format::Int8 => (micro::int8_kernels(dot), i.div_ceil(4)),
+            Format::Int8 => (micro::int8_kernels(dot, self.headroom), i.div_ceil(4)),
             Format::Int4 => (micro::int4_kernels(dot), i / GROUP),
             Format::Bf16 => (micro::bf16_kernels(dot.level()), i),
         };
@@ -101,12 +109,16 @@ impl QuantizedMatrix {
             product.on_team();
         };
         match self.format {
-            Format::Int8 => with_quantized_rows(a, dot.offset(), 4, Sums::None, product),
-            Format::Int4 => with_quantized_rows(a, 0, GROUP, Sums::Groups, product),
+            Format::Int8 => {
+                let offset = dot.offset(self.headroom);
+                with_quantized_rows(a, offset, (4, INT8_GROUP), Sums::None, product)
+            }
+            Format::Int4 => with_quantized_rows(a, 0, (GROUP, i), Sums::Groups, product),
             Format::Bf16 => product(Rows {
                 bytes: a.start().cast(),
                 stride: 4 * a.contiguous_rows().expect("checked above"),
                 scales: std::ptr::null(),
+                groups: 0,
                 sums: std::ptr::null(),
             }),
         }
@@ -128,7 +140,7 @@ struct Product<'a> {
 // SAFETY: the weights and rows are only read, and tasks write different parts of c.
 unsafe impl Sync for Product<'_> {}
 
-/// Columns of the widest tile.
+/// Columns of the widest tile of any instruction set.
 const STRIP: usize = 4 * PANEL;
 /// Rows of the highest tile.
 const MOST_ROWS: usize = 6;
@@ -155,12 +167,9 @@ impl Product<'_> {
 
     /// Rows `rows` of columns `cols` of c; the first column is that of a panel.
     fn block(&self, rows: Range<usize>, cols: Range<usize>) {
-        // The panels of a tile stay in the cache for all rows.
-        for first in cols.clone().step_by(STRIP) {
-            for row in rows.clone().step_by(self.kernels.rows()) {
-                let tile_rows = row..rows.end.min(row + self.kernels.rows());
-                self.strip(tile_rows, first..cols.end.min(first + STRIP));
-            }
+        match self.kernels.for_unpacked(rows.len()) {
+            Some(kernels) => self.unpacked(kernels, rows.clone(), cols.clone()),
+            None => self.packed(rows.clone(), cols.clone()),
         }
         for row in rows {
             // SAFETY: these columns of the row lie in c and belong to this task alone.
@@ -172,6 +181,39 @@ impl Product<'_> {
         }
     }
 
+    /// Block by block of panels as they are stored.
+    fn packed(&self, rows: Range<usize>, cols: Range<usize>) {
+        // The panels of a tile stay in the cache for all rows.
+        let strip = self.kernels.strip();
+        for first in cols.clone().step_by(strip) {
+            for row in rows.clone().step_by(self.kernels.rows()) {
+                let tile_rows = row..rows.end.min(row + self.kernels.rows());
+                self.strip(tile_rows, first..cols.end.min(first + strip));
+            }
+        }
+    }
+
+    /// Panel by panel, unpacked for all rows.
+    fn unpacked(&self, kernels: Kernels, rows: Range<usize>, cols: Range<usize>) {
+        let packed_bytes = self.w.format.panel_bytes(self.w.cols);
+        with_scratch(Purpose::Unpacked, |scratch| {
+            let start = scratch.at_least(2 * packed_bytes / 4);
+            // SAFETY: the scratch has room for twice the bytes of a panel, initialized.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(start.cast(), 2 * packed_bytes) };
+            for col in cols.clone().step_by(PANEL) {
+                let panel = col / PANEL;
+                micro::unpack(bytes, &self.w.weights()[panel * packed_bytes..][..packed_bytes]);
+                let width = (cols.end - col).min(PANEL);
+                for row in rows.clone().step_by(kernels.rows()) {
+                    let count = kernels.rows().min(rows.end - row);
+                    let kernel = kernels.tile(count, 1).0;
+                    let w = Some(bytes.as_ptr());
+                    self.write(kernel, row..row + count, col..col + width, w);
+                }
+            }
+        });
+    }
+
     /// One tile's rows of at most [`STRIP`] columns.
     fn strip(&self, rows: Range<usize>, cols: Range<usize>) {
         let mut col = cols.start;
@@ -179,23 +221,31 @@ impl Product<'_> {
             let left = (cols.end - col).div_ceil(PANEL);
             let (kernel, panels) = self.kernels.tile(rows.len(), left);
             let width = (cols.end - col).min(panels * PANEL);
-            // SAFETY: the rows and columns exist in c and belong to this task alone.
-            let c = unsafe { self.c.add(rows.start * self.c_stride + col) };
-            let mut edge = [0.0; MOST_ROWS * STRIP];
-            let whole = width == panels * PANEL;
-            let (to, stride) = if whole { (c, self.c_stride) } else { (edge.as_mut_ptr(), STRIP) };
-            // SAFETY: the CPU has the kernel's instructions; its rows lie in a, its panels, the
-            // last of them filled up, in the matrix, and whole panels fit `to`.
-            unsafe { kernel(&self.tile(rows.start, col / PANEL, (to, stride))) };
-            if !whole {
-                for (r, edge) in edge.chunks_exact(STRIP).take(rows.len()).enumerate() {
-                    // SAFETY: as for `c`.
-                    let to = unsafe { c.add(r * self.c_stride) };
-                    // SAFETY: `width` columns exist in this row of c.
-                    unsafe { std::ptr::copy_nonoverlapping(edge.as_ptr(), to, width) };
-                }
-            }
+            self.write(kernel, rows.clone(), col..col + width, None);
             col += panels * PANEL;
+        }
+    }
+
+    /// One tile: whole panels, but for the last columns of c. `w` are its weights if they have been
+    /// unpacked.
+    fn write(&self, kernel: Kernel, rows: Range<usize>, cols: Range<usize>, w: Option<*const u8>) {
+        // SAFETY: the rows and columns exist in c and belong to this task alone.
+        let c = unsafe { self.c.add(rows.start * self.c_stride + cols.start) };
+        let mut edge = [0.0; MOST_ROWS * STRIP];
+        let whole = cols.len().is_multiple_of(PANEL);
+        let (to, stride) = if whole { (c, self.c_stride) } else { (edge.as_mut_ptr(), STRIP) };
+        let tile = self.tile(rows.start, cols.start / PANEL, (to, stride));
+        let tile = Tile { w: w.unwrap_or(tile.w), ..tile };
+        // SAFETY: the CPU has the kernel's instructions; its rows lie in a, its panels, the last of
+        // them filled up, in the matrix, and whole panels fit `to`.
+        unsafe { kernel(&tile) };
+        if !whole {
+            for (r, edge) in edge.chunks_exact(STRIP).take(rows.len()).enumerate() {
+                // SAFETY: as for `c`.
+                let to = unsafe { c.add(r * self.c_stride) };
+                // SAFETY: these columns exist in this row of c.
+                unsafe { std::ptr::copy_nonoverlapping(edge.as_ptr(), to, cols.len()) };
+            }
         }
     }
 
@@ -203,25 +253,23 @@ impl Product<'_> {
     fn tile(&self, row: usize, panel: usize, (c, c_stride): (*mut f32, usize)) -> Tile {
         let panel_bytes = self.w.format.panel_bytes(self.w.cols);
         let integers = self.w.format != Format::Bf16;
-        let scale_bytes = match self.w.format {
-            Format::Int8 => self.w.channel_scales[panel * PANEL..].as_ptr().cast(),
-            Format::Int4 => self.w.group_scales[panel * self.depth * PANEL..].as_ptr().cast(),
-            Format::Bf16 => std::ptr::null(),
-        };
-        let shifts = match self.w.format {
-            Format::Int8 => self.w.shifts[panel * PANEL..].as_ptr(),
-            Format::Int4 | Format::Bf16 => std::ptr::null(),
+        let first = panel * self.w.format.groups(self.w.cols) * PANEL;
+        let (scales, sums) = match self.w.format {
+            Format::Int8 => (self.w.scales[first..].as_ptr(), self.w.sums[first..].as_ptr()),
+            Format::Int4 => (self.w.scales[first..].as_ptr(), std::ptr::null()),
+            Format::Bf16 => (std::ptr::null(), std::ptr::null()),
         };
         Tile {
             depth: self.depth,
             a: self.rows.bytes.wrapping_add(row * self.rows.stride),
             a_stride: self.rows.stride,
-            a_scales: self.rows.scales.wrapping_add(if integers { row } else { 0 }),
+            a_scales: self.rows.scales.wrapping_add(row * self.rows.groups),
+            a_groups: self.rows.groups,
             a_sums: self.rows.sums.wrapping_add(if integers { row * self.depth } else { 0 }),
             w: self.w.weights()[panel * panel_bytes..].as_ptr(),
             panel_bytes,
-            scales: scale_bytes,
-            shifts,
+            scales,
+            sums,
             c,
             c_stride,
         }

@@ -1,6 +1,7 @@
 //! Quantised products against naive references, on every instruction set.
 
 use super::half::{bf16_to_f32, f16_to_f32};
+use super::headroom::Headroom;
 use super::*;
 use crate::rng::Stream;
 
@@ -33,31 +34,31 @@ fn reference(w: &QuantizedMatrix, a: &[f32]) -> Vec<f32> {
     let ((o, i), plain) = (w.shape(), dequantized(w));
     let mut c = Vec::new();
     for x in a.chunks_exact(i) {
-        let largest = x.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
-        let (row_scale, inverse) = (largest / 127.0, 127.0 / largest);
-        let q: Vec<f32> = x.iter().map(|x| (x * inverse).round_ties_even()).collect();
+        let scaled = if w.format() == Format::Int8 { INT8_GROUP } else { i };
+        let largest = |x: &[f32]| x.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+        let row_scales: Vec<f32> = x.chunks(scaled).map(|x| largest(x) / 127.0).collect();
+        let quantized = |x: &[f32]| {
+            let inverse = 127.0 / largest(x);
+            x.iter().map(|x| (x * inverse).round_ties_even()).collect::<Vec<f32>>()
+        };
+        let q: Vec<f32> = x.chunks(scaled).flat_map(quantized).collect();
         for (j, weights) in plain.chunks_exact(i).enumerate() {
             let integers = |scale: f32, at: Range<usize>| -> f32 {
                 // A weight is an integer times its scale, which division gives back.
                 let integer = |k: usize| if scale == 0.0 { 0.0 } else { weights[k] / scale };
                 at.map(|k| (integer(k).round() as i32) * q[k] as i32).sum::<i32>() as f32
             };
-            c.push(match w.format() {
-                Format::Int8 => {
-                    let scale = w.channel_scales[j];
-                    integers(scale, 0..i) * (row_scale * scale)
-                }
-                Format::Int4 => {
-                    let mut sum = 0.0;
-                    for group in 0..i / GROUP {
-                        let at = (j / PANEL * (i / GROUP) + group) * PANEL + j % PANEL;
-                        let scale = f16_to_f32(w.group_scales[at]);
-                        sum += integers(scale, group * GROUP..(group + 1) * GROUP) * scale;
-                    }
-                    sum * row_scale
-                }
-                Format::Bf16 => unreachable!("bf16 has no integers"),
-            });
+            let (groups, len) = (w.format().groups(i), w.format().group_len());
+            let is_int8 = w.format() == Format::Int8;
+            let row_scale = |group: usize| if is_int8 { row_scales[group] } else { 1.0 };
+            let mut sum = 0.0;
+            for group in 0..groups {
+                let at = (j / PANEL * groups + group) * PANEL + j % PANEL;
+                let scale = f16_to_f32(w.scales[at]);
+                let part = integers(scale, group * len..i.min((group + 1) * len)) * scale;
+                sum += part * row_scale(group);
+            }
+            c.push(if is_int8 { sum } else { sum * row_scales[0] });
         }
     }
     assert_eq!(c.len(), a.len() / i * o);
@@ -97,7 +98,7 @@ fn the_extremes_of_the_bytes_do_not_overflow() {
     // The largest sums there are: every product is ±127·128, over the most inputs.
     for i in [4, QuantizedMatrix::MOST_INPUTS] {
         let weights = vec![0x80; Format::Int8.weight_bytes(1, i)]; // −128
-        let scales = 1.0_f32.to_le_bytes();
+        let scales = 0x3c00_u16.to_le_bytes().repeat(Format::Int8.scale_bytes(1, i) / 2);
         let w = QuantizedMatrix::from_parts(Format::Int8, (1, i), &weights, &scales).unwrap();
         let nibbles = vec![0; Format::Int4.weight_bytes(1, i.max(32))]; // −8
         let ones = 0x3c00_u16.to_le_bytes().repeat(Format::Int4.scale_bytes(1, i.max(32)) / 2);
@@ -112,6 +113,113 @@ fn the_extremes_of_the_bytes_do_not_overflow() {
             }
         }
     }
+}
+
+/// An int8 matrix of these rows of weights, with scales of 1.
+fn of_integers(rows: &[Vec<i8>]) -> QuantizedMatrix {
+    let (o, i) = (rows.len(), rows[0].len());
+    let mut weights = vec![0; Format::Int8.weight_bytes(o, i)];
+    for (row, w) in rows.iter().enumerate() {
+        for (k, w) in w.iter().enumerate() {
+            let four = row / PANEL * i.div_ceil(4) + k / 4;
+            weights[4 * (four * PANEL + row % PANEL) + k % 4] = *w as u8;
+        }
+    }
+    let scales = 0x3c00_u16.to_le_bytes().repeat(Format::Int8.scale_bytes(o, i) / 2);
+    QuantizedMatrix::from_parts(Format::Int8, (o, i), &weights, &scales).unwrap()
+}
+
+/// Checks every instruction set against sums of 64 bits. Groups whose largest activation is 127
+/// are their own bytes.
+fn assert_exact(rows: &[Vec<i8>], activations: &[Vec<i8>]) {
+    let w = of_integers(rows);
+    let a: Vec<f32> = activations.concat().into_iter().map(f32::from).collect();
+    for dot in IntegerDot::available() {
+        let c = product(&w, dot, &a);
+        for (r, x) in activations.iter().enumerate() {
+            for (j, w) in rows.iter().enumerate() {
+                let products = x.iter().zip(w).map(|(x, w)| i64::from(*x) * i64::from(*w));
+                assert_eq!(c[r * rows.len() + j], products.sum::<i64>() as f32, "{dot:?} {r} {j}");
+            }
+        }
+    }
+}
+
+/// Rows of the extreme activations, in all patterns of signs of eight.
+fn extreme_activations(i: usize) -> Vec<Vec<i8>> {
+    let sign = |pattern: usize, k: usize| if pattern >> (k % 8) & 1 == 1 { -127 } else { 127 };
+    (0..256).map(|pattern| (0..i).map(|k| sign(pattern, k)).collect()).collect()
+}
+
+#[test]
+fn quads_at_their_limit_do_not_overflow_and_those_beyond_it_are_exact_too() {
+    let quads: [[i8; 4]; 9] = [
+        [127, 1, 0, 0],
+        [32, 32, 32, 32],
+        [64, 0, 64, 0],
+        [0, 1, 0, 127],
+        [-127, -1, 0, 0],
+        [-32, -32, -32, -32],
+        [-128, 0, 0, 0],
+        [100, -100, 28, -28],
+        [-1, 127, -127, 1],
+    ];
+    for (more, expected) in [(0, Headroom::Quads), (1, Headroom::None)] {
+        // One quad of one channel is `more` beyond the limit.
+        let rows: Vec<Vec<i8>> = (0..19)
+            .map(|row| {
+                let mut w = vec![0_i8; 44];
+                for (k, w) in w.iter_mut().enumerate() {
+                    let place = k / 4 % 2 * 2 + k % 2;
+                    *w = quads[(row + headroom::quad(k)) % quads.len()][place];
+                }
+                let first = (0..44).find(|k| row == 7 && w[*k] == 32);
+                first.into_iter().for_each(|k| w[k] += more);
+                w
+            })
+            .collect();
+        assert_eq!(of_integers(&rows).headroom, expected);
+        assert_exact(&rows, &extreme_activations(44));
+    }
+}
+
+#[test]
+fn any_bytes_are_multiplied_exactly() {
+    let mut rng = Stream::new(3, 1);
+    let mut byte = |low: i32| (rng.below((128 - low) as usize) as i32 + low) as i8;
+    let rows: Vec<Vec<i8>> = (0..40).map(|_| (0..70).map(|_| byte(-128)).collect()).collect();
+    let mut activations: Vec<Vec<i8>> =
+        (0..9).map(|_| (0..70).map(|_| byte(-127)).collect()).collect();
+    activations.iter_mut().for_each(|row| (row[3], row[67]) = (127, 127));
+    assert_eq!(of_integers(&rows).headroom, Headroom::None);
+    assert_exact(&rows, &activations);
+}
+
+#[test]
+fn quantised_weights_have_headroom_whatever_their_distribution() {
+    let i = 203;
+    let equal = vec![0.7; i];
+    let rising: Vec<f32> = (0..i).map(|k| k as f32).collect();
+    let outlier: Vec<f32> = (0..i).map(|k| if k == 77 { -50.0 } else { 0.01 }).collect();
+    for row in [equal, rising, outlier, random(i, 5)] {
+        let w = QuantizedMatrix::quantize(Format::Int8, &row, (1, i)).unwrap();
+        assert_eq!(w.headroom, Headroom::Quads);
+        let all = dequantized(&w);
+        let groups = row.chunks(INT8_GROUP).zip(all.chunks(INT8_GROUP));
+        for (group, (row, got)) in groups.enumerate() {
+            let scale = f16_to_f32(w.scales[group * PANEL]);
+            let near = |(got, want): (&f32, &f32)| (got - want).abs() <= 0.51 * scale;
+            assert!(got.iter().zip(row).all(near), "{scale}");
+            // Four equal weights are the worst there is.
+            let largest = row.iter().fold(0.0_f32, |m, w| m.max(w.abs()));
+            assert!(scale <= 1.02 * largest / 32.0);
+        }
+    }
+    // An outlier that stands alone costs nothing.
+    let outlier: Vec<f32> = (0..i).map(|k| if k == 77 { -50.0 } else { 0.01 }).collect();
+    let w = QuantizedMatrix::quantize(Format::Int8, &outlier, (1, i)).unwrap();
+    let scale = f16_to_f32(w.scales[77 / INT8_GROUP * PANEL]);
+    assert!((scale * 127.0 / 50.0 - 1.0).abs() < 1e-3, "{scale}");
 }
 
 #[test]
@@ -187,15 +295,15 @@ fn a_dequantised_weight_is_within_half_a_step_of_the_original() {
         for (at, (got, want)) in dequantized(&w).iter().zip(&original).enumerate() {
             let (row, col) = (at / i, at % i);
             let step = match format {
-                Format::Int8 => w.channel_scales[row],
-                Format::Int4 => {
-                    let group = row / PANEL * (i / GROUP) + col / GROUP;
-                    f16_to_f32(w.group_scales[group * PANEL + row % PANEL])
+                Format::Int8 | Format::Int4 => {
+                    let len = format.group_len();
+                    let group = row / PANEL * format.groups(i) + col / len;
+                    f16_to_f32(w.scales[group * PANEL + row % PANEL])
                 }
                 Format::Bf16 => want.abs() / 128.0,
             };
             // The largest weight of an int4 group may be clipped, by at most one and a bit.
-            let most = if format == Format::Int4 { 2.1 } else { 0.5001 };
+            let most = if format == Format::Int4 { 2.1 } else { 0.51 };
             assert!((got - want).abs() <= most * step, "{format} {got} for {want}, step {step}");
         }
     }
@@ -239,7 +347,7 @@ fn parts_that_do_not_fit_are_refused_with_what_was_expected() {
         refused(Format::Int4, (20, 64), w.weights(), &[]),
         QuantizeError::Length { part: "scales", found: 0, expected: 128 }
     );
-    let nan = [[0; 4], f32::NAN.to_le_bytes()].concat();
+    let nan = [0_u16, 0x7e00, 0, 0].map(u16::to_le_bytes).concat().repeat(4);
     let weights = vec![0; Format::Int8.weight_bytes(2, 3)];
     let error = refused(Format::Int8, (2, 3), &weights, &nan);
     assert!(matches!(error, QuantizeError::Scale { at: 1, value } if value.is_nan()));

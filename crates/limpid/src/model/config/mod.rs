@@ -60,6 +60,17 @@ impl StackConfig {
         }
     }
 
+    /// The labels of a sequence classifier.
+    pub fn labels(&self) -> Option<&Labels> {
+        match self {
+            StackConfig::Decoder(config) => config.labels(),
+            StackConfig::Encoder(EncoderConfig {
+                head: EncoderHead::Classifier(labels), ..
+            }) => Some(labels),
+            _ => None,
+        }
+    }
+
     /// Checks sizes and options.
     /// # Errors
     /// [`crate::error::ModelConfigError`], if no such model can be built.

@@ -1,13 +1,14 @@
 //! From a configuration to what it describes: tokenizer and model.
 
 use super::{
-    BertTask, ClassifyTask, Pretrained, RecurrentModel, RunConfig, Task, TaskKind, TokenizerConfig,
-    TransformerModel, TransformerSizes, TranslatorModel, Unit,
+    AnswerTask, BertTask, ClassifyTask, Pretrained, RecurrentModel, RunConfig, TagTask, Task,
+    TaskKind, TokenizerConfig, TransformerModel, TransformerSizes, TranslatorModel, Unit,
 };
 use crate::error::{PretrainedError, Result, TokenizerOrigin};
 use crate::model::Model;
 use crate::model::config::{
-    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, RecurrentConfig, StackConfig,
+    DecoderConfig, DecoderHead, EncoderConfig, EncoderDecoderConfig, EncoderHead, Labels,
+    RecurrentConfig, StackConfig,
 };
 use crate::nn::LayerVariant;
 use crate::text::train::{Shortage, TokenizerSpec};
@@ -25,7 +26,9 @@ impl TokenizerConfig {
         let purpose = match task {
             TaskKind::Gpt => Purpose::LanguageModel,
             TaskKind::Translate => Purpose::Translation,
-            TaskKind::Bert | TaskKind::Classify => Purpose::Encoder,
+            TaskKind::Bert | TaskKind::Classify | TaskKind::Tag | TaskKind::Answer => {
+                Purpose::Encoder
+            }
         };
         let shortage = if vocab_size.is_some() { Shortage::Refuse } else { Shortage::Accept };
         let vocab_size = vocab_size.or(is_subword.then_some(VOCAB_SIZE));
@@ -111,7 +114,19 @@ impl RunConfig {
         let mut stack = Pretrained::read(folder, self.kind())?.stack;
         let (context_length, new_dropout, _) = self.task.context_dropout_bias();
         let (dropout, embeddings) = match &mut stack {
-            StackConfig::Decoder(c) => (&mut c.dropout, c.vocab_size),
+            StackConfig::Decoder(c) => {
+                c.head = match self.labels(labels) {
+                    Some(labels) => {
+                        let own = match c.head {
+                            DecoderHead::Classifier { pad_token_id, .. } => pad_token_id,
+                            DecoderHead::LanguageModel => None,
+                        };
+                        DecoderHead::Classifier { labels, pad_token_id: own }
+                    }
+                    None => DecoderHead::LanguageModel,
+                };
+                (&mut c.dropout, c.vocab_size)
+            }
             StackConfig::Encoder(c) => {
                 c.head = self.head(labels);
                 (&mut c.dropout, c.vocab_size)
@@ -145,7 +160,10 @@ impl RunConfig {
                 TranslatorModel::Transformer(model) => model.encoder_decoder(vocab_size).into(),
                 TranslatorModel::Recurrent(model) => model.encoder_decoder(vocab_size).into(),
             },
-            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
+            Task::Bert(BertTask { model, .. })
+            | Task::Classify(ClassifyTask { model, .. })
+            | Task::Tag(TagTask { model, .. })
+            | Task::Answer(AnswerTask { model, .. }) => {
                 model.encoder(vocab_size, self.head(labels)).into()
             }
         }
@@ -153,17 +171,33 @@ impl RunConfig {
 
     /// The head of an encoder; `labels` are those of a classifier.
     fn head(&self, labels: &[String]) -> EncoderHead {
-        match (self.kind(), self.unit()) {
-            (TaskKind::Classify, _) => EncoderHead::Classifier(labels.to_vec().into()),
-            (_, Unit::Pairs) => EncoderHead::PreTraining,
+        match (&self.task, self.labels(labels)) {
+            (_, Some(labels)) => EncoderHead::Classifier(labels),
+            (Task::Tag(_), _) => EncoderHead::TokenClassifier(labels.to_vec()),
+            (Task::Answer(_), _) => EncoderHead::QuestionAnswering,
+            _ if self.unit() == Unit::Pairs => EncoderHead::PreTraining,
             _ => EncoderHead::MaskedLm,
         }
     }
 
+    /// The labels of a sequence classifier.
+    fn labels(&self, names: &[String]) -> Option<Labels> {
+        let Task::Classify(task) = &self.task else { return None };
+        Some(Labels { names: names.to_vec(), problem_type: Some(task.problem) })
+    }
+
     /// The same for a tokenizer. An encoder-decoder has its ids for the end of a sentence and for
-    /// padding, which is also the decoder's start token; a pretrained one keeps its own.
+    /// padding, which is also the decoder's start token; a pretrained one keeps its own. So does a
+    /// decoder that classifies with its padding token.
     fn stack_for(&self, tokenizer: &Tokenizer, labels: &[String]) -> Result<StackConfig> {
         let mut stack = self.stack(tokenizer.vocab_size(), labels)?;
+        if let StackConfig::Decoder(DecoderConfig {
+            head: DecoderHead::Classifier { pad_token_id, .. },
+            ..
+        }) = &mut stack
+        {
+            *pad_token_id = pad_token_id.or(tokenizer.pad_id());
+        }
         let Some([eos, padding, start]) = special_tokens(&mut stack) else { return Ok(stack) };
         let missing = |token| PretrainedError::MissingToken { token };
         let end = tokenizer.eos_id().ok_or(missing("end-of-sentence (</s>)"))?;

@@ -150,13 +150,25 @@ impl RunConfig {
     }
 
     fn check_model(&self) -> Result<()> {
-        let is_encoder = matches!(self.task, Task::Bert(_) | Task::Classify(_));
+        let is_encoder = !matches!(self.task, Task::Gpt(_) | Task::Translate(_));
         let context_length = self.context_length();
         if is_encoder && context_length < 4 {
             return Err(SettingError::OutOfRange {
                 key: "model.context_length".into(),
                 found: context_length.to_string(),
                 expected: "at least 4: [CLS] and [SEP] take two or three positions".into(),
+            }
+            .into());
+        }
+        if let Task::Answer(task) = &self.task
+            && task.doc_stride() + 4 >= context_length
+        {
+            return Err(SettingError::Mismatch {
+                key: "data.doc_stride".into(),
+                found: task.doc_stride().to_string(),
+                other: "model.context_length".into(),
+                bound: context_length.to_string(),
+                reason: "windows share fewer tokens than they have",
             }
             .into());
         }

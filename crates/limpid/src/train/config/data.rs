@@ -4,15 +4,16 @@ use super::TaskKind;
 use super::section::{Keys, Section, section};
 use super::settings::Settings;
 use crate::data::clean::Duplicates;
-use crate::data::labelled::TableSpec;
+use crate::data::labelled::{LabelKind, TableSpec};
 use crate::data::parallel::PairFiles;
 use crate::data::table::{Column, Header, TableFormat};
 use crate::error::{Result, SettingError};
+use crate::model::config::ProblemType;
 use crate::nn::named;
 use std::path::{Path, PathBuf};
 
 /// The share of the data that is held out where no validation files are given.
-const VALIDATION_SPLIT: f64 = 0.1;
+pub(super) const VALIDATION_SPLIT: f64 = 0.1;
 
 /// What a sequence of a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +93,14 @@ section! {
         validation_split: Option<f64>,
         /// What happens to duplicates.
         duplicates: Duplicates,
+        /// What the label is: `model.problem_type` says so, and `data.label_separator` stands
+        /// between several.
+        labels: LabelKind,
     }
 }
 
 impl LabelledData {
-    pub(super) fn read_keys(s: &mut Settings) -> Result<Self> {
+    pub(super) fn read_keys(s: &mut Settings, problem: ProblemType) -> Result<Self> {
         let data = Self {
             text: texts(s, "a classifier is trained on tables of labelled texts")?,
             validation_text: Vec::new(),
@@ -106,6 +110,11 @@ impl LabelledData {
             header: true,
             validation_split: Some(VALIDATION_SPLIT),
             duplicates: Duplicates::Keep,
+            labels: match problem {
+                ProblemType::SingleLabel => LabelKind::One,
+                ProblemType::Regression => LabelKind::Number,
+                ProblemType::MultiLabel => LabelKind::Several { separator: ',' },
+            },
         };
         let data = data.read(s)?;
         match data.text_columns.len() {
@@ -126,6 +135,7 @@ impl LabelledData {
             header: if self.header { Header::First } else { Header::Missing },
             texts: self.text_columns.clone(),
             label: self.label_column.clone(),
+            labels: self.labels,
         }
     }
 }
@@ -134,6 +144,9 @@ impl Section for LabelledData {
     fn keys(&mut self, keys: &mut Keys) -> Result<()> {
         self.own_keys(keys)?;
         keys.key_if(has_header(self.format), "data.header", &mut self.header)?;
+        if let LabelKind::Several { separator } = &mut self.labels {
+            keys.key("data.label_separator", separator)?;
+        }
         keys.key("data.drop_duplicates", &mut self.duplicates)?;
         split_key(keys, &mut self.validation_split, !self.validation_text.is_empty())
     }
@@ -331,7 +344,7 @@ impl Section for PairData {
 }
 
 /// `data.text`, which must name a file.
-fn texts(s: &mut Settings, needs: &'static str) -> Result<Vec<PathBuf>> {
+pub(super) fn texts(s: &mut Settings, needs: &'static str) -> Result<Vec<PathBuf>> {
     match s.get("data.text")? {
         Some(files) if !Vec::is_empty(&files) => Ok(files),
         _ => Err(SettingError::Missing { key: "data.text", needs }.into()),
@@ -339,7 +352,7 @@ fn texts(s: &mut Settings, needs: &'static str) -> Result<Vec<PathBuf>> {
 }
 
 /// The share that is held out, unless files for validation are given.
-fn split_key(keys: &mut Keys, split: &mut Option<f64>, has_files: bool) -> Result<()> {
+pub(super) fn split_key(keys: &mut Keys, split: &mut Option<f64>, has_files: bool) -> Result<()> {
     if has_files {
         *split = None;
         return Ok(());

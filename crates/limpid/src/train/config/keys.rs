@@ -15,9 +15,10 @@ macro_rules! keys {
 pub(super) const KEYS: &[&str] = keys! {
     data: text, validation_text, source, target, pairs, validation_source, validation_target,
         validation_pairs, test_source, test_target, test_pairs, unit, format, header, text_columns,
-        label_column, source_column, target_column, validation_split, max_tokens, drop_duplicates;
+        label_column, label_separator, word_column, doc_stride, source_column, target_column,
+        validation_split, max_tokens, drop_duplicates;
     tokenizer: from, kind, vocab_size, lowercase;
-    model: from, arch, layers, heads, hidden_size, intermediate_size, embedding_size,
+    model: from, arch, problem_type, layers, heads, hidden_size, intermediate_size, embedding_size,
         context_length, dropout, norm, positions, normalization, residual, scaling, feed_forward,
         kv_heads, activation, bias, cell, attention, bidirectional;
     masking: probability, whole_words;
@@ -38,31 +39,13 @@ pub(in crate::train) const PATHS: &[&str] = keys! {
     model: from;
 };
 
-/// Edits after which a key is no longer taken for a misspelling of another.
-const MOST_EDITS: usize = 3;
-
 /// The key that is most like an unknown one: of the same name in another section, or the nearest
 /// by edits.
 pub(super) fn nearest(unknown: &str) -> Option<String> {
     let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_string();
     let same = KEYS.iter().find(|key| name(key) == name(unknown));
-    let distance = |key: &&&str| edits(unknown, key);
-    let near = || KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= MOST_EDITS);
-    same.or_else(near).map(|key| key.to_string())
-}
-
-/// Insertions, deletions and replacements of bytes from `a` to `b` (Levenshtein distance).
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let near = || crate::text::nearest(unknown, KEYS.iter().copied());
+    same.copied().or_else(near).map(|key| key.to_string())
 }
 
 impl RunConfig {
@@ -98,8 +81,17 @@ impl RunConfig {
             "drop_duplicates" => {
                 "windows and pairs of lines are not deduplicated; data.unit = \"lines\" is"
             }
+            "word_column" => "only tag reads words with labels",
+            "doc_stride" => "only answer reads contexts in windows",
+            "label_separator" => {
+                "only several labels are separated: \
+                 model.problem_type = \"multi_label_classification\""
+            }
             "text_columns" | "label_column" if kind == TaskKind::Translate => {
                 "the columns of pairs are data.source_column and data.target_column"
+            }
+            "text_columns" | "header" if kind == TaskKind::Tag => {
+                "the columns of labelled words are data.word_column and data.label_column"
             }
             "source_column" | "target_column" if kind == TaskKind::Classify => {
                 "the columns of labelled texts are data.text_columns and data.label_column"
@@ -107,6 +99,10 @@ impl RunConfig {
             "format" | "header" | "text_columns" | "label_column" | "source_column"
             | "target_column" => match &self.task {
                 Task::Gpt(_) | Task::Bert(_) => "plain text has no columns",
+                Task::Tag(_) => {
+                    "the columns of labelled words are data.word_column and data.label_column"
+                }
+                Task::Answer(_) => "questions, contexts and answers have fixed names",
                 Task::Translate(task) if !task.data.has_table() => {
                     "parallel files have no columns; data.pairs has"
                 }
@@ -123,6 +119,10 @@ impl RunConfig {
     fn reason_model(&self, key: &str) -> &'static str {
         match (key, &self.task) {
             ("arch", _) => "only translate has two architectures",
+            ("problem_type", _) => "only classify has labels of texts",
+            (_, Task::Classify(_)) if self.pretrained.is_some() => {
+                "it belongs to another kind of model than the pretrained one"
+            }
             ("feed_forward" | "kv_heads", _) => {
                 "only a language model has gated feed-forward layers and shared key-value heads"
             }
@@ -149,6 +149,7 @@ impl RunConfig {
                 Unit::Windows => "a batch is a number of windows: train.batch_size",
                 _ => "a batch is a number of pairs of lines: train.batch_size",
             },
+            "label_smoothing" => "the loss is no cross-entropy over labels or tokens",
             "best_metric" => "the best model is the one with the lowest validation loss",
             "min_lr" => "a constant schedule stays at train.lr",
             _ => "another key has set it",
@@ -166,13 +167,5 @@ mod tests {
         assert_eq!(nearest("train.dropout").as_deref(), Some("model.dropout"));
         assert_eq!(nearest("lr").as_deref(), Some("train.lr"));
         assert_eq!(nearest("train.hubris"), None);
-    }
-
-    #[test]
-    fn edits_are_counted_as_levenshtein_did() {
-        assert_eq!(
-            (edits("kitten", "sitting"), edits("", "abc"), edits("same", "same")),
-            (3, 3, 0)
-        );
     }
 }

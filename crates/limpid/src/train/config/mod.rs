@@ -20,6 +20,7 @@
 mod build;
 mod check;
 mod data;
+mod head_data;
 mod keys;
 mod lora;
 mod model;
@@ -32,6 +33,7 @@ mod training;
 mod value;
 
 pub use data::{LabelledData, PairData, PairSource, PairTable, TextData, Unit};
+pub use head_data::{QuestionData, TaggedData};
 pub(in crate::train) use keys::PATHS;
 pub(in crate::train) use model::{CONTEXT_LENGTH, Pretrained};
 pub use model::{
@@ -39,18 +41,22 @@ pub use model::{
 };
 pub use settings::Settings;
 pub use show::Entries;
+use training::Start;
 pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
 
 use crate::data::masking::MaskUnit;
-use crate::error::Result;
+use crate::error::{Result, SettingError};
 use crate::hub::AdapterConfig;
-use crate::nn::named;
+use crate::model::config::{Labels, ProblemType};
+use crate::nn::{Named, named};
 use crate::text::{Casing, TokenizerKind};
 use section::{Keys, Section, section};
 use std::path::{Path, PathBuf};
 
-/// A classifier's key.
+/// Keys that some tasks have.
 const BEST_METRIC: &str = "train.best_metric";
+const LABEL_SMOOTHING: &str = "train.label_smoothing";
+const PROBLEM_TYPE: &str = "model.problem_type";
 
 /// The configuration of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +84,10 @@ pub enum Task {
     Bert(BertTask),
     /// A classifier of texts.
     Classify(ClassifyTask),
+    /// A classifier of tokens.
+    Tag(TagTask),
+    /// Extractive question answering.
+    Answer(AnswerTask),
 }
 
 /// The name of a task.
@@ -91,10 +101,21 @@ pub enum TaskKind {
     Bert,
     /// [`Task::Classify`].
     Classify,
+    /// [`Task::Tag`].
+    Tag,
+    /// [`Task::Answer`].
+    Answer,
+}
+
+impl TaskKind {
+    /// Whether it fine-tunes a head on labelled data.
+    pub(super) fn has_labels(self) -> bool {
+        matches!(self, TaskKind::Classify | TaskKind::Tag | TaskKind::Answer)
+    }
 }
 
 named!(TaskKind, "task", "gpt" => Gpt, "translate" => Translate, "bert" => Bert,
-    "classify" => Classify);
+    "classify" => Classify, "tag" => Tag, "answer" => Answer);
 
 /// A language model on plain text.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,8 +153,36 @@ pub struct BertTask {
 pub struct ClassifyTask {
     /// The labelled texts.
     pub data: LabelledData,
-    /// The encoder below the classification head.
+    /// The encoder or decoder below the classification head.
     pub model: TransformerSizes,
+    /// What the labels are (`model.problem_type`).
+    pub problem: ProblemType,
+}
+
+/// A token classifier on sentences with labelled words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TagTask {
+    /// The sentences.
+    pub data: TaggedData,
+    /// The encoder below the head.
+    pub model: TransformerSizes,
+}
+
+/// Extractive question answering.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerTask {
+    /// Questions, contexts and answers.
+    pub data: QuestionData,
+    /// The encoder below the head.
+    pub model: TransformerSizes,
+}
+
+impl AnswerTask {
+    /// Tokens that neighbouring windows of a context share: 128 unless set, or half of a shorter
+    /// window.
+    pub fn doc_stride(&self) -> usize {
+        self.data.doc_stride.unwrap_or((self.model.context_length / 2).min(128))
+    }
 }
 
 /// How text becomes tokens.
@@ -245,10 +294,15 @@ impl RunConfig {
         let (kind, is_pretrained) = (s.task(), folder.is_some());
         let task = Task::read(s, pretrained)?;
         let tokenizer = TokenizerConfig::read_for(s, kind, is_pretrained)?;
-        let mut train = TrainConfig::defaults(kind, task.unit(), is_pretrained).read(s)?;
-        let is_classifier = kind == TaskKind::Classify;
-        Keys::Read(s).key_if(is_classifier, BEST_METRIC, &mut train.best_metric)?;
         let lora = if is_pretrained { lora::read(s)? } else { None };
+        let start = match (is_pretrained, &lora) {
+            (false, _) => Start::Scratch,
+            (true, None) => Start::Pretrained,
+            (true, Some(_)) => Start::Adapters,
+        };
+        let mut train = TrainConfig::defaults(kind, task.unit(), start).read(s)?;
+        train.best_metric = task.metrics()[0];
+        task.train_keys(&mut Keys::Read(s), &mut train)?;
         let config = Self { task, tokenizer, pretrained: folder, lora, train };
         s.finish(|key| config.reason(key))?;
         config.validate()?;
@@ -262,6 +316,8 @@ impl RunConfig {
             Task::Translate(_) => TaskKind::Translate,
             Task::Bert(_) => TaskKind::Bert,
             Task::Classify(_) => TaskKind::Classify,
+            Task::Tag(_) => TaskKind::Tag,
+            Task::Answer(_) => TaskKind::Answer,
         }
     }
 
@@ -328,21 +384,25 @@ impl RunConfig {
 
 impl Section for RunConfig {
     fn keys(&mut self, keys: &mut Keys) -> Result<()> {
-        let kind = self.kind();
         let sections: Vec<&mut dyn Section> = match &mut self.task {
             Task::Gpt(GptTask { data, model }) => vec![data, model],
             Task::Translate(TranslateTask { data, model, score }) => vec![data, model, score],
             Task::Bert(BertTask { data, model, masking }) => vec![data, model, masking],
-            Task::Classify(ClassifyTask { data, model }) => vec![data, model],
+            Task::Classify(ClassifyTask { data, model, .. }) => vec![data, model],
+            Task::Tag(TagTask { data, model }) => vec![data, model],
+            Task::Answer(AnswerTask { data, model }) => vec![data, model],
         };
         sections.into_iter().try_for_each(|section| section.keys(keys))?;
+        if let Task::Classify(task) = &mut self.task {
+            keys.key(PROBLEM_TYPE, &mut task.problem)?;
+        }
         self.tokenizer.keys(keys)?;
         keys.key("model.from", &mut self.pretrained)?;
         if let Some(lora) = &mut self.lora {
             lora.keys(keys)?;
         }
         self.train.keys(keys)?;
-        keys.key_if(kind == TaskKind::Classify, BEST_METRIC, &mut self.train.best_metric)
+        self.task.train_keys(keys, &mut self.train)
     }
 }
 
@@ -360,23 +420,73 @@ impl Task {
             }),
             TaskKind::Bert => {
                 let data = TextData::read_for(s, TaskKind::Bert)?;
-                let model = TransformerSizes::read_encoder(s, from, data.unit == Unit::Pairs)?;
+                let model = TransformerSizes::read_encoder(s, from)?;
                 let masking = MaskingConfig::default().read(s)?;
                 Task::Bert(BertTask { data, model, masking })
             }
             TaskKind::Classify => {
-                let data = LabelledData::read_keys(s)?;
-                let pairs = data.text_columns.len() > 1;
-                let model = TransformerSizes::read_encoder(s, from, pairs)?;
-                Task::Classify(ClassifyTask { data, model })
+                let own = from.and_then(|from| from.stack.labels()).map(Labels::problem);
+                let problem = s.get(PROBLEM_TYPE)?.or(own).unwrap_or(ProblemType::SingleLabel);
+                let data = LabelledData::read_keys(s, problem)?;
+                let model = TransformerSizes::read_encoder(s, from)?;
+                Task::Classify(ClassifyTask { data, model, problem })
             }
+            TaskKind::Tag => Task::Tag(TagTask {
+                data: TaggedData::read_keys(s)?,
+                model: TransformerSizes::read_encoder(s, from)?,
+            }),
+            TaskKind::Answer => Task::Answer(AnswerTask {
+                data: QuestionData::read_keys(s)?,
+                model: TransformerSizes::read_encoder(s, from)?,
+            }),
         })
+    }
+
+    /// The metrics that can choose the best model, the default first.
+    fn metrics(&self) -> &'static [BestMetric] {
+        use BestMetric::{Accuracy, ExactMatch, F1, Loss, MicroF1, Pearson, Spearman};
+        match self {
+            Task::Gpt(_) | Task::Translate(_) | Task::Bert(_) => &[Loss],
+            Task::Classify(task) => match task.problem {
+                ProblemType::SingleLabel => &[Accuracy, Loss, F1],
+                ProblemType::Regression => &[Loss, Pearson, Spearman],
+                ProblemType::MultiLabel => &[MicroF1, Loss, Accuracy, F1],
+            },
+            Task::Tag(_) => &[F1, Loss, Accuracy],
+            Task::Answer(_) => &[F1, Loss, ExactMatch],
+        }
+    }
+
+    /// Whether the loss is a cross-entropy over labels or tokens, which can be smoothed.
+    fn has_label_smoothing(&self) -> bool {
+        match self {
+            Task::Classify(task) => task.problem == ProblemType::SingleLabel,
+            Task::Answer(_) => false,
+            _ => true,
+        }
+    }
+
+    /// The keys of `[train]` that only some tasks have.
+    fn train_keys(&self, keys: &mut Keys, train: &mut TrainConfig) -> Result<()> {
+        keys.key_if(self.has_label_smoothing(), LABEL_SMOOTHING, &mut train.label_smoothing)?;
+        let metrics = self.metrics();
+        keys.key_if(metrics.len() > 1, BEST_METRIC, &mut train.best_metric)?;
+        if metrics.contains(&train.best_metric) {
+            return Ok(());
+        }
+        let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+        Err(SettingError::Invalid {
+            key: BEST_METRIC.into(),
+            found: train.best_metric.name().into(),
+            expected: format!("one of {} for this task", names.join(", ")),
+        }
+        .into())
     }
 
     fn unit(&self) -> Unit {
         match self {
             Task::Gpt(GptTask { data, .. }) | Task::Bert(BertTask { data, .. }) => data.unit,
-            Task::Translate(_) | Task::Classify(_) => Unit::Lines,
+            Task::Translate(_) | Task::Classify(_) | Task::Tag(_) | Task::Answer(_) => Unit::Lines,
         }
     }
 
@@ -384,9 +494,10 @@ impl Task {
     fn context_dropout_bias(&self) -> (usize, f32, bool) {
         let sizes = match self {
             Task::Gpt(task) => &task.model.sizes,
-            Task::Bert(BertTask { model, .. }) | Task::Classify(ClassifyTask { model, .. }) => {
-                model
-            }
+            Task::Bert(BertTask { model, .. })
+            | Task::Classify(ClassifyTask { model, .. })
+            | Task::Tag(TagTask { model, .. })
+            | Task::Answer(AnswerTask { model, .. }) => model,
             Task::Translate(task) => match &task.model {
                 TranslatorModel::Transformer(model) => &model.sizes,
                 TranslatorModel::Recurrent(model) => {
@@ -404,6 +515,8 @@ impl Task {
                 [&data.text, &data.validation_text]
             }
             Task::Classify(ClassifyTask { data, .. }) => [&data.text, &data.validation_text],
+            Task::Tag(TagTask { data, .. }) => [&data.text, &data.validation_text],
+            Task::Answer(AnswerTask { data, .. }) => [&data.text, &data.validation_text],
             Task::Translate(TranslateTask { data, .. }) => {
                 let validation = data.validation_pairs().map(|pairs| pairs.files());
                 return [data.training_pairs().files(), validation.unwrap_or_default()];
@@ -424,7 +537,9 @@ impl TokenizerConfig {
         let kind = match task {
             TaskKind::Gpt => TokenizerKind::Character,
             TaskKind::Translate => TokenizerKind::Bpe,
-            TaskKind::Bert | TaskKind::Classify => TokenizerKind::WordPiece,
+            TaskKind::Bert | TaskKind::Classify | TaskKind::Tag | TaskKind::Answer => {
+                TokenizerKind::WordPiece
+            }
         };
         Self::Train { kind, vocab_size: None, casing: Casing::Cased }.read(s)
     }

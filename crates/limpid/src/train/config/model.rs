@@ -7,7 +7,7 @@ use super::{Entries, TaskKind};
 use crate::error::{Error, ModelError, PretrainedError, Result};
 use crate::hub::{self, StackConfig};
 use crate::model::config::{
-    Cell, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
+    Cell, DecoderConfig, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
 use crate::nn::{FeedForwardKind, LayerOptions, Named, NormPlacement, Positions, named};
 use limpid_tensor::kernels::activation::Activation;
@@ -16,6 +16,9 @@ use toml::Value;
 
 /// The longest sequence unless set.
 pub(in crate::train) const CONTEXT_LENGTH: usize = 128;
+
+/// That of a question and its context, as in the examples of `transformers`.
+const ANSWER_CONTEXT_LENGTH: usize = 384;
 
 section! {
     /// The sizes of a Transformer, and all that a run chooses of an encoder: it is BERT's, with
@@ -131,12 +134,14 @@ impl Pretrained {
         let expected = match (task, &stack) {
             (TaskKind::Gpt, StackConfig::Decoder(_))
             | (TaskKind::Translate, StackConfig::EncoderDecoder(_) | StackConfig::Recurrent(_))
-            | (TaskKind::Bert | TaskKind::Classify, StackConfig::Encoder(_)) => {
+            | (TaskKind::Bert | TaskKind::Tag | TaskKind::Answer, StackConfig::Encoder(_))
+            | (TaskKind::Classify, StackConfig::Encoder(_) | StackConfig::Decoder(_)) => {
                 return Ok(Self { folder, stack });
             }
             (TaskKind::Gpt, _) => "a decoder",
             (TaskKind::Translate, _) => "an encoder-decoder",
-            (TaskKind::Bert | TaskKind::Classify, _) => "an encoder",
+            (TaskKind::Bert | TaskKind::Tag | TaskKind::Answer, _) => "an encoder",
+            (TaskKind::Classify, _) => "an encoder or a decoder",
         };
         Err(PretrainedError::WrongStack { folder, task: task.name(), expected }.into())
     }
@@ -207,29 +212,44 @@ impl TransformerSizes {
         Ok(Self { intermediate_size: hidden_size.saturating_mul(4), ..self })
     }
 
-    /// An encoder: from scratch, or of the pretrained model's sizes. `pairs` says whether it is
-    /// given pairs of texts.
-    pub(super) fn read_encoder(
-        s: &mut Settings,
-        from: Option<&Pretrained>,
-        pairs: bool,
-    ) -> Result<Self> {
-        let small = Self::small(4, 4, 128);
+    /// An encoder: from scratch, or of the sizes of the pretrained model, which may be a decoder
+    /// for classification.
+    pub(super) fn read_encoder(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
+        let context_length = match s.task() {
+            TaskKind::Answer => ANSWER_CONTEXT_LENGTH,
+            _ => CONTEXT_LENGTH,
+        };
+        let small = Self { context_length, ..Self::small(4, 4, 128) };
         let Some(from) = from else { return small.following_hidden_size(s)?.read(s) };
-        let StackConfig::Encoder(c) = &from.stack else { unreachable!("checked when it was read") };
-        if pairs && !c.has_token_type(1) {
-            return Err(PretrainedError::OneTokenType { folder: from.folder.clone() }.into());
-        }
-        let own = Self {
+        let (own, positions) = match &from.stack {
+            StackConfig::Encoder(c) => {
+                let own = Self {
+                    layers: c.num_hidden_layers,
+                    heads: c.num_attention_heads,
+                    hidden_size: c.hidden_size,
+                    intermediate_size: c.intermediate_size,
+                    context_length: context_length.min(c.max_position_embeddings),
+                    activation: c.hidden_act,
+                    ..small
+                };
+                (own, c.max_position_embeddings)
+            }
+            StackConfig::Decoder(c) => (Self::of_decoder(c), c.max_position_embeddings),
+            _ => unreachable!("checked when it was read"),
+        };
+        from.read_keys(s, own.clone(), &[own], positions)
+    }
+
+    fn of_decoder(c: &DecoderConfig) -> Self {
+        Self {
             layers: c.num_hidden_layers,
             heads: c.num_attention_heads,
             hidden_size: c.hidden_size,
             intermediate_size: c.intermediate_size,
             context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
-            activation: c.hidden_act,
-            ..small
-        };
-        from.read_keys(s, own.clone(), &[own], c.max_position_embeddings)
+            activation: c.activation_function,
+            ..TransformerModel::DECODER.sizes
+        }
     }
 }
 
@@ -261,15 +281,7 @@ impl TransformerModel {
     pub(super) fn read_decoder(s: &mut Settings, from: Option<&Pretrained>) -> Result<Self> {
         let Some(from) = from else { return Self::DECODER.read_scratch(s) };
         let StackConfig::Decoder(c) = &from.stack else { unreachable!("checked when it was read") };
-        let sizes = TransformerSizes {
-            layers: c.num_hidden_layers,
-            heads: c.num_attention_heads,
-            hidden_size: c.hidden_size,
-            intermediate_size: c.intermediate_size,
-            context_length: CONTEXT_LENGTH.min(c.max_position_embeddings),
-            activation: c.activation_function,
-            ..Self::DECODER.sizes
-        };
+        let sizes = TransformerSizes::of_decoder(c);
         let decoder = Some(DecoderOptions {
             feed_forward: c.variant.feed_forward,
             kv_heads: c.variant.attention.kv_heads,

@@ -111,7 +111,7 @@ impl Settings {
         }
         settings.task = task.ok_or(SettingError::Missing {
             key: "task",
-            needs: "it says what is trained: gpt, translate, bert or classify",
+            needs: "it says what is trained: gpt, translate, bert, classify, tag or answer",
         })?;
         Ok(settings)
     }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 const GPT: &str = "task = \"gpt\"\n[data]\ntext = [\"a.txt\"]\n";
 const TRANSLATE: &str = "task = \"translate\"\n[data]\nsource = \"a.fr\"\ntarget = \"a.en\"\n";
 const BERT: &str = "task = \"bert\"\n[data]\ntext = \"a.txt\"\n";
+const TAG: &str = "task = \"tag\"\n[data]\ntext = \"a.conll\"\n";
+const ANSWER: &str = "task = \"answer\"\n[data]\ntext = \"a.json\"\n";
 const CLASSIFY: &str = "task = \"classify\"\n[data]\ntext = \"a.tsv\"\n";
 
 fn parse(text: &str, set: &[&str]) -> Result<RunConfig> {
@@ -43,6 +45,13 @@ fn a_saved_configuration_reads_back_as_it_was() {
         parse(BERT, &["data.unit=pairs", "masking.whole_words=true", "tokenizer.from=folder"]),
         parse(CLASSIFY, &["data.text_columns=[\"a\", 2]", "train.best_metric=f1"]),
         parse(CLASSIFY, &["data.format=jsonl", "data.validation_text=b.jsonl"]),
+        parse(CLASSIFY, &["model.problem_type=regression", "train.best_metric=spearman"]),
+        parse(
+            CLASSIFY,
+            &["model.problem_type=multi_label_classification", "data.label_separator=|"],
+        ),
+        parse(TAG, &["data.format=conll", "data.word_column=2", "data.label_column=4"]),
+        parse(ANSWER, &["data.doc_stride=64", "train.best_metric=exact_match"]),
     ];
     for config in runs {
         let config = config.unwrap();
@@ -81,6 +90,19 @@ fn a_key_without_effect_is_refused_with_the_one_that_has_it() {
         (CLASSIFY, "train.batch_size=4", "classify", "train.batch_tokens"),
         (CLASSIFY, "data.source_column=1", "classify", "data.text_columns"),
         (CLASSIFY, "data.format=label-first data.header=false", "classify", "label-first"),
+        (CLASSIFY, "data.label_separator=|", "classify", "multi_label"),
+        (
+            CLASSIFY,
+            "model.problem_type=regression train.label_smoothing=0.1",
+            "classify",
+            "cross-entropy",
+        ),
+        (GPT, "model.problem_type=regression", "gpt", "classify"),
+        (TAG, "data.text_columns=x", "tag", "data.word_column"),
+        (TAG, "data.doc_stride=3", "tag", "answer"),
+        (TAG, "train.batch_size=3", "tag", "train.batch_tokens"),
+        (ANSWER, "data.label_column=x", "answer", "fixed names"),
+        (ANSWER, "train.label_smoothing=0.1", "answer", "cross-entropy"),
     ];
     for (text, set, expected, words) in cases {
         match error(text, set) {
@@ -251,6 +273,9 @@ fn every_key_is_in_the_documentation_and_belongs_to_a_task() {
         (BERT, &[]),
         (CLASSIFY, &[]),
         (CLASSIFY, &["model.from=../../reference/fixtures/bert-mlm", "lora.rank=2"]),
+        (CLASSIFY, &["model.problem_type=multi_label_classification"]),
+        (TAG, &[]),
+        (ANSWER, &[]),
     ];
     let mut asked: BTreeSet<&str> = BTreeSet::new();
     for (text, set) in runs {
@@ -350,7 +375,10 @@ fn fine_tuning_has_defaults_of_its_own_and_the_models_sizes() {
     let Task::Classify(task) = &config.task else { panic!("another task") };
     assert_eq!((task.model.layers, task.model.hidden_size, task.model.context_length), (2, 16, 32));
     let train = &config.train;
-    assert_eq!((train.lr, train.weight_decay), (5e-5, 0.01));
+    assert_eq!((train.lr, train.weight_decay, train.beta2), (5e-5, 0.01, 0.999));
+    let adapters = parse(CLASSIFY, &[&from, "lora.rank=2"]).unwrap();
+    assert_eq!((adapters.train.lr, adapters.train.length), (5e-4, train.length));
+    assert_eq!(RunConfig::parse_saved(&adapters.to_toml()).unwrap(), adapters);
     assert_eq!((train.length, train.warmup), (Length::Epochs(Epochs::Auto), Warmup::Ratio(0.1)));
     assert_eq!(config.tokenizer, TokenizerConfig::Pretrained);
     assert_eq!(RunConfig::parse_saved(&config.to_toml()).unwrap(), config);

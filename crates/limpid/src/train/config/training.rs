@@ -27,8 +27,6 @@ section! {
         weight_decay: f32,
         /// Gradients with a larger norm are scaled down to it; 0 for no limit.
         max_grad_norm: f32,
-        /// Probability that label smoothing spreads over the vocabulary.
-        label_smoothing: f32,
         /// Seed of initial weights, data order, dropout and splits.
         seed: u64,
         /// Steps between lines of `metrics.jsonl`.
@@ -66,8 +64,11 @@ section! {
         warmup: Warmup,
         /// The learning rate that a schedule other than constant does not fall below.
         min_lr: f32,
-        /// Which validation metric chooses the best model; a classifier's is a key.
+        /// Which validation metric chooses the best model; a key of tasks with several.
         best_metric: BestMetric,
+        /// Probability that label smoothing spreads over the vocabulary or the labels; a key of
+        /// tasks whose loss is a cross-entropy.
+        label_smoothing: f32,
     }
 }
 
@@ -216,23 +217,37 @@ impl Section for Warmup {
 pub enum BestMetric {
     /// The lowest loss.
     Loss,
-    /// The highest accuracy, of a classifier.
+    /// The highest accuracy: of texts, or of tokens.
     Accuracy,
-    /// The highest macro F1, of a classifier.
+    /// The highest F1: macro-averaged over labels, of entities, or of the words of answers.
     F1,
+    /// The highest micro-averaged F1, where several labels may apply.
+    MicroF1,
+    /// The most answers that match exactly, of question answering.
+    ExactMatch,
+    /// The highest Pearson correlation, of a regression.
+    Pearson,
+    /// The highest Spearman correlation, of a regression.
+    Spearman,
 }
 
-named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1);
+named!(BestMetric, "metric", "loss" => Loss, "accuracy" => Accuracy, "f1" => F1,
+    "micro_f1" => MicroF1, "exact_match" => ExactMatch, "pearson" => Pearson,
+    "spearman" => Spearman);
 
 impl TrainConfig {
     /// The defaults of a task: from scratch, or of fine-tuning. A batch is measured by what a
     /// sequence is.
-    pub(super) fn defaults(task: TaskKind, unit: Unit, is_pretrained: bool) -> Self {
+    pub(super) fn defaults(task: TaskKind, unit: Unit, start: Start) -> Self {
+        let is_pretrained = start != Start::Scratch;
         let batch = match unit {
             Unit::Lines => BatchSize::Tokens {
                 // About 32 sentences for fine-tuning a classifier, as in the field: a few hundred
                 // small steps do better than a few dozen large ones.
-                tokens: if task == TaskKind::Classify && is_pretrained { 1_024 } else { 4_096 },
+                tokens: match task {
+                    TaskKind::Classify | TaskKind::Tag if is_pretrained => 1_024,
+                    _ => 4_096,
+                },
                 bucketing: Bucketing::Mixed,
             },
             // These are of about one length.
@@ -276,20 +291,24 @@ impl TrainConfig {
                 ..from_scratch
             },
             TaskKind::Bert => Self { weight_decay: 0.01, ..from_scratch },
-            TaskKind::Classify => {
-                Self { weight_decay: 0.01, best_metric: BestMetric::Accuracy, ..from_scratch }
+            TaskKind::Classify | TaskKind::Tag | TaskKind::Answer => {
+                Self { weight_decay: 0.01, ..from_scratch }
             }
         };
-        match (task, is_pretrained) {
-            (_, false) => of_task,
-            (TaskKind::Classify, true) => Self {
-                lr: FINE_TUNING_LR,
+        let lr = match start {
+            Start::Scratch => return of_task,
+            Start::Pretrained => FINE_TUNING_LR,
+            Start::Adapters => ADAPTER_LR,
+        };
+        let fine_tuning = Self { lr, beta2: FINE_TUNING_BETA2, ..of_task };
+        match task {
+            task if task.has_labels() => Self {
                 length: Length::Epochs(Epochs::Auto),
                 warmup: Warmup::Ratio(0.1),
                 schedule: Schedule::Linear,
-                ..of_task
+                ..fine_tuning
             },
-            (_, true) => Self { lr: FINE_TUNING_LR, ..of_task },
+            _ => fine_tuning,
         }
     }
 
@@ -322,8 +341,23 @@ impl Section for TrainConfig {
     }
 }
 
-/// As `transformers` has it.
+/// What training starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Random weights.
+    Scratch,
+    /// Pretrained weights, which are trained.
+    Pretrained,
+    /// Pretrained weights with new adapters, which are trained instead.
+    Adapters,
+}
+
+/// As `transformers` has them.
 const FINE_TUNING_LR: f32 = 5e-5;
+const FINE_TUNING_BETA2: f32 = 0.999;
+
+/// Adapters start at zero and need more: about what Hu et al. 2021 take for encoders.
+const ADAPTER_LR: f32 = 5e-4;
 
 #[cfg(test)]
 mod tests {

@@ -108,6 +108,20 @@ impl Setting for String {
     }
 }
 
+impl Setting for char {
+    fn parse(value: &Value) -> Result<Self, String> {
+        let mut characters = value.as_str().unwrap_or_default().chars();
+        match (characters.next(), characters.next()) {
+            (Some(one), None) => Ok(one),
+            _ => Err("one character between quotation marks".into()),
+        }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
 /// A number is a column's number, a text its name; so is a number in quotes.
 impl Setting for Column {
     fn parse(value: &Value) -> Result<Self, String> {
@@ -121,7 +135,7 @@ impl Setting for Column {
     fn to_value(&self) -> Option<Value> {
         Some(match self {
             Column::Number(number) => Value::Integer(*number as i64),
-            Column::Name(name) => Value::String(name.clone()),
+            Column::Name(name) | Column::List(name) => Value::String(name.clone()),
         })
     }
 }

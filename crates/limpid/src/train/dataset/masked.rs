@@ -13,6 +13,7 @@ use crate::data::template::EncoderTemplate;
 use crate::error::{DatasetError, Result, SplitName};
 use crate::report::thousands;
 use crate::train::config::{BertTask, TextData, Unit};
+use crate::train::pretrained::check_pairs;
 use limpid_tensor::rng::Stream;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,9 +81,11 @@ impl MaskedExamples {
             (&task.data, task.model.context_length, reader.config.train.seed);
         let (probability, unit) = (task.masking.probability, task.masking.whole_words);
         let masking = Masking::new(reader.tokenizer, probability, unit, seed)?;
-        let template = EncoderTemplate::new(reader.tokenizer)?;
-        // Without [CLS] and [SEP].
-        let longest = context - 2;
+        let texts = if data.unit == Unit::Pairs { 2 } else { 1 };
+        let template = check_pairs(reader.config, reader.tokenizer, texts)?;
+        // Without special tokens.
+        let added = template.added(1);
+        let longest = context.saturating_sub(added).max(1);
         let (splits, unit, lines) = match data.unit {
             Unit::Windows => {
                 let splits = Windows::read(reader, data, None)?;
@@ -112,7 +115,7 @@ impl MaskedExamples {
                 reader.random(windows.len() - longest + 1, counts[0], 1)
             }
             MaskedSplit::Lines(lines) => {
-                reader.shuffled(lines.lengths().map(|tokens| tokens + 2))?
+                reader.shuffled(lines.lengths().map(|tokens| tokens + added))?
             }
             MaskedSplit::Pairs(_) => reader.random(counts[0], counts[0], 1),
         };
@@ -154,6 +157,11 @@ impl MaskedExamples {
         masked.into_iter().map(Batch::Masked).collect()
     }
 
+    /// Tokens of the longest sequence without its special ones.
+    fn inner(&self) -> usize {
+        self.context.saturating_sub(self.template.added(1)).max(1)
+    }
+
     /// Sequences with special tokens, and the labels of next-sentence prediction if they are pairs.
     /// A window is chosen by its first token.
     fn encode(
@@ -162,7 +170,7 @@ impl MaskedExamples {
         chosen: &[usize],
         rng: impl FnOnce() -> Stream,
     ) -> (Vec<EncodedText>, Option<Vec<u32>>) {
-        let (template, inner) = (self.template, self.context - 2);
+        let (template, inner) = (&self.template, self.inner());
         let single = |ids: Vec<u32>| template.single(&ids);
         match split {
             MaskedSplit::Windows(windows) => {
@@ -182,7 +190,7 @@ impl MaskedExamples {
 
     /// The validation split in batches; the same tokens are masked every time.
     pub(in crate::train) fn validation_batches(&self) -> impl Iterator<Item = MaskedBatch> + '_ {
-        let inner = self.context - 2;
+        let inner = self.inner();
         let at_a_time = (VALIDATION_TOKENS / self.context).max(1);
         // Windows side by side.
         let stride = if let MaskedSplit::Windows(_) = self.validation { inner } else { 1 };

@@ -19,7 +19,9 @@ mod masked;
 mod memory;
 mod order;
 mod pairs;
+pub mod questions;
 mod reader;
+pub mod tagged;
 mod text;
 mod windows;
 
@@ -28,6 +30,8 @@ pub use labelled::LabelledExamples;
 pub use masked::MaskedExamples;
 pub use memory::{Batching, InMemoryDataset};
 pub use pairs::PairExamples;
+pub use questions::QuestionExamples;
+pub use tagged::TaggedExamples;
 pub use text::TextExamples;
 pub(super) use text::TextSplit;
 
@@ -71,6 +75,17 @@ pub enum Examples {
     Masked(MaskedExamples),
     /// Labelled texts for a classifier.
     Labelled(LabelledExamples),
+    /// Sentences with labelled words for a token classifier.
+    Tagged(TaggedExamples),
+    /// Questions about texts.
+    Questions(QuestionExamples),
+}
+
+impl Examples {
+    /// Whether tokens are predicted, so that the loss has a perplexity.
+    pub(super) fn is_language(&self) -> bool {
+        matches!(self, Examples::Text(_) | Examples::Pairs(_) | Examples::Masked(_))
+    }
 }
 
 /// The tokenized examples of one split.
@@ -87,6 +102,8 @@ impl Dataset for RunDataset {
             Examples::Pairs(pairs) => chosen.iter().map(|chosen| pairs.batch(chosen)).collect(),
             Examples::Masked(masked) => masked.batches(step, &chosen),
             Examples::Labelled(texts) => chosen.iter().map(|chosen| texts.batch(chosen)).collect(),
+            Examples::Tagged(words) => chosen.iter().map(|chosen| words.batch(chosen)).collect(),
+            Examples::Questions(all) => chosen.iter().map(|chosen| all.batch(chosen)).collect(),
         }
     }
 }
@@ -124,6 +141,12 @@ impl RunDataset {
             Task::Classify(task) => {
                 Self::new(LabelledExamples::read(&mut reader, task)?, Examples::Labelled)
             }
+            Task::Tag(task) => {
+                Self::new(TaggedExamples::read(&mut reader, task)?, Examples::Tagged)
+            }
+            Task::Answer(task) => {
+                Self::new(QuestionExamples::read(&mut reader, task)?, Examples::Questions)
+            }
         }
     }
 
@@ -149,6 +172,8 @@ impl RunDataset {
             Examples::Pairs(pairs) => [&pairs.train, &pairs.validation],
             Examples::Masked(masked) => [&masked.train, &masked.validation],
             Examples::Labelled(labelled) => [&labelled.train, &labelled.validation],
+            Examples::Tagged(tagged) => [&tagged.train, &tagged.validation],
+            Examples::Questions(questions) => [&questions.train, &questions.validation],
         };
         splits.map(|split| {
             let mut found = (0, 0);
@@ -165,10 +190,11 @@ impl RunDataset {
         &self.description
     }
 
-    /// The labels of a classifier by index; none of other tasks.
+    /// The labels of a classifier of texts or tokens by index; none of other tasks.
     pub fn labels(&self) -> &[String] {
         match &self.examples {
             Examples::Labelled(labelled) => labelled.labels(),
+            Examples::Tagged(tagged) => tagged.labels(),
             _ => &[],
         }
     }

@@ -4,7 +4,7 @@ use super::reader::{Read, Reader, Records, SplitFiles, describe_splits};
 use super::{Batch, Split};
 use crate::data::batch::PairBatch;
 use crate::data::clean::{Cleaning, Duplicates};
-use crate::data::pairs::{TokenPair, with_end};
+use crate::data::pairs::TokenPair;
 use crate::data::parallel::PairFiles;
 use crate::data::sequence_file::{Recipe, SequenceFile, select_cleaned};
 use crate::error::{DatasetError, Result, SplitName};
@@ -143,14 +143,15 @@ fn token_pairs(
 ) -> Result<SequenceFile> {
     let tokenizer = reader.tokenizer;
     let id_limit = tokenizer.vocab_size().max(tokenizer.target_vocab_size());
-    let processing = format!("{}, {end} behind each", files.how());
+    let [before, behind] = tokenizer.source_affixes(end)?;
+    let processing = match before.is_empty() && behind == [end] {
+        true => format!("{}, {end} behind each", files.how()),
+        false => format!("{}, {before:?} and {behind:?} around sources", files.how()),
+    };
     let recipe =
         Recipe { files: &files.files(), processing, tokenizer, id_limit, clean: Some(policy) };
     let tokenize = |(source, target): &(String, String)| {
-        Ok(vec![
-            with_end(tokenizer.encode(source)?, end),
-            with_end(tokenizer.encode_target(target)?, end),
-        ])
+        Ok(vec![tokenizer.source_sentence(source, end)?, tokenizer.target_sentence(target, end)?])
     };
     reader.tokenize(name, &recipe, || files.pairs(), tokenize)
 }

@@ -4,32 +4,28 @@ use crate::report::Validation;
 use crate::train::config::BestMetric;
 
 impl BestMetric {
-    /// Its name: `loss`, `accuracy` or `f1`.
-    pub fn name(self) -> &'static str {
-        match self {
-            BestMetric::Loss => "loss",
-            BestMetric::Accuracy => "accuracy",
-            BestMetric::F1 => "f1",
-        }
-    }
-
-    /// Its value in a validation.
+    /// Its value in a validation. A correlation that is not defined counts as the worst.
     ///
     /// # Panics
     /// If the task of the validation does not have it.
     pub fn value(self, found: &Validation) -> f64 {
+        let of_task = |value: Option<f64>| value.expect("the task has this metric");
         match self {
             BestMetric::Loss => found.loss,
-            BestMetric::Accuracy => found.accuracy.expect("a classifier has an accuracy"),
-            BestMetric::F1 => found.macro_f1.expect("a classifier has an F1"),
+            BestMetric::Accuracy => of_task(found.accuracy),
+            BestMetric::F1 => of_task(found.macro_f1.or(found.f1)),
+            BestMetric::MicroF1 => of_task(found.micro_f1),
+            BestMetric::ExactMatch => of_task(found.exact_match),
+            BestMetric::Pearson => found.pearson.unwrap_or(-1.0),
+            BestMetric::Spearman => found.spearman.unwrap_or(-1.0),
         }
     }
 
-    /// Whether `value` is better than `best`: a lower loss, a higher accuracy or F1.
+    /// Whether `value` is better than `best`: a lower loss, a higher value of another metric.
     pub fn is_better(self, value: f64, best: f64) -> bool {
         match self {
             BestMetric::Loss => value < best,
-            BestMetric::Accuracy | BestMetric::F1 => value > best,
+            _ => value > best,
         }
     }
 }

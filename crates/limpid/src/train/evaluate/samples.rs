@@ -1,18 +1,24 @@
 //! Samples: what a model makes of the first validation examples, for people.
 
 use crate::data::batch::MaskedBatch;
+use crate::data::questions::Question;
+use crate::data::tagged::Sentence;
+use crate::encode::{Answer, TextEncoder, Truncation, answers};
 use crate::error::Result;
 use crate::generate::sampling::SamplingFilter;
 use crate::generate::{
     ContextOverflow, DecodingConfig, GenerateOptions, Sampling, Strategy, Trace, argmax, generate,
     translate,
 };
+use crate::model::config::ProblemType;
 use crate::model::{Decoder, Encoder, Model, Stack};
 use crate::report::Sample;
 use crate::text::{Tokenizer, TokenizerKind};
 use crate::train::dataset::{
-    Examples, LabelledExamples, MaskedExamples, PairExamples, RunDataset, TextExamples,
+    Examples, LabelledExamples, MaskedExamples, PairExamples, QuestionExamples, RunDataset,
+    TaggedExamples, TextExamples,
 };
+use limpid_tensor::kernels::cross_entropy::IGNORE;
 use limpid_tensor::params::Params;
 use limpid_tensor::tape::Tape;
 
@@ -44,8 +50,12 @@ pub(in crate::train) fn samples(
         (Examples::Masked(masked), Stack::Encoder(bert)) => {
             filled_masks(masked, (bert, &model.params), tokenizer, count)
         }
-        (Examples::Labelled(labelled), Stack::Encoder(bert)) => {
-            Ok(predicted_labels(labelled, (bert, &model.params)))
+        (Examples::Labelled(labelled), _) => Ok(predicted_labels(labelled, model)),
+        (Examples::Tagged(tagged), Stack::Encoder(bert)) => {
+            Ok(predicted_tags(tagged, (bert, &model.params)))
+        }
+        (Examples::Questions(questions), Stack::Encoder(bert)) => {
+            predicted_answers(questions, (bert, &model.params), tokenizer, count)
         }
         _ => panic!("the dataset is of another task than the model"),
     }?;
@@ -140,16 +150,72 @@ fn filled_masks(
         .collect()
 }
 
-/// The first validation texts with their predicted and their true label.
-fn predicted_labels(labelled: &LabelledExamples, (bert, params): (&Encoder, &Params)) -> Vec<Made> {
+/// The first validation texts with their predicted and their true labels.
+fn predicted_labels(labelled: &LabelledExamples, model: &Model) -> Vec<Made> {
     let Some((examples, batch)) = labelled.validation_samples() else { return Vec::new() };
-    let mut tape = Tape::inference(params);
-    let hidden = bert.hidden(&mut tape, &batch.input);
-    let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
-    let labels = labelled.labels();
+    let mut tape = Tape::inference(&model.params);
+    let logits = model.stack.class_logits(&mut tape, &batch.input);
+    let (labels, problem) = (labelled.labels(), labelled.problem());
     let made = |(i, example): (usize, &crate::data::labelled::Example)| {
-        let predicted = labels[argmax(logits.value().row(i))].clone();
-        (example.texts.join(" | "), predicted, Some(example.label.clone()))
+        let row = logits.value().row(i);
+        let (predicted, expected) = match problem {
+            ProblemType::SingleLabel => (labels[argmax(row)].clone(), example.label.clone()),
+            ProblemType::Regression => (format!("{:.3}", row[0]), example.label.clone()),
+            ProblemType::MultiLabel => {
+                let likely = labels.iter().zip(row).filter(|(_, logit)| **logit > 0.0);
+                let likely: Vec<&str> = likely.map(|(label, _)| label.as_str()).collect();
+                (likely.join(", "), example.names().join(", "))
+            }
+        };
+        (example.texts.join(" | "), predicted, Some(expected))
     };
     examples.iter().enumerate().map(made).collect()
+}
+
+/// The first validation sentences with predicted and true labels behind their words; those of
+/// label `O` are words alone.
+fn predicted_tags(tagged: &TaggedExamples, (bert, params): (&Encoder, &Params)) -> Vec<Made> {
+    let Some((sentences, batch)) = tagged.validation_samples() else { return Vec::new() };
+    let mut tape = Tape::inference(params);
+    let hidden = bert.hidden(&mut tape, &batch.input);
+    let logits = bert.token_logits(&mut tape, &hidden);
+    let made = |(i, sentence): (usize, &Sentence)| {
+        let span = batch.input.tokens.spans[i];
+        let rows = (span.start..span.start + span.len).filter(|row| batch.labels[*row] != IGNORE);
+        let label = |row| tagged.labels()[argmax(logits.value().row(row))].as_str();
+        let predicted: Vec<&str> = rows.map(label).collect();
+        let correct: Vec<&str> = sentence.labels().iter().map(String::as_str).collect();
+        let with = |labels: &[&str]| {
+            // A sentence that was truncated has labels for its first words.
+            let labels = labels.iter().copied().chain(std::iter::repeat("O"));
+            let word = |(word, label): (&str, &str)| match label {
+                "O" => word.to_string(),
+                label => format!("{word}/{label}"),
+            };
+            sentence.words().zip(labels).map(word).collect::<Vec<_>>().join(" ")
+        };
+        (sentence.text().to_string(), with(&predicted), Some(with(&correct)))
+    };
+    sentences.iter().enumerate().map(made).collect()
+}
+
+/// The first validation questions with the best answer.
+fn predicted_answers(
+    questions: &QuestionExamples,
+    (model, params): (&Encoder, &Params),
+    tokenizer: &Tokenizer,
+    count: usize,
+) -> Result<Vec<Made>> {
+    let truncation = Truncation::Error;
+    let encoder = TextEncoder { model, weights: params.into(), tokenizer, truncation };
+    let chosen = &questions.questions()[..count.min(questions.questions().len())];
+    let texts: Vec<(&str, &str)> =
+        chosen.iter().map(|one| (one.question.as_str(), &*one.context)).collect();
+    let found = answers(&encoder, &texts, questions.options())?;
+    let made = |(question, found): (&Question, Vec<Answer>)| {
+        let best = found.into_iter().next().map_or(String::new(), |answer| answer.answer);
+        let correct = question.answers().first().map(|(text, _)| text.clone());
+        (question.question.clone(), best, Some(correct.unwrap_or_default()))
+    };
+    Ok(chosen.iter().zip(found).map(made).collect())
 }

@@ -7,9 +7,10 @@ use crate::eval::translator::TranslatorScores;
 use crate::files::write_atomic;
 use crate::hub;
 use crate::model::Model;
+use crate::nn::Named;
 use crate::report;
 use crate::train::checkpoint::{self, Checkpoint};
-use crate::train::dataset::{Examples, RunDataset};
+use crate::train::dataset::RunDataset;
 use crate::train::evaluate::{TestScores, score, scored_pairs, validate};
 use crate::train::trainer::{Outcome, Trainer};
 use crate::train::warning::RunWarning;
@@ -48,7 +49,7 @@ impl Run {
         };
         let mut saved = Saved::Best;
         if count > 1 && session.average_checkpoints(trainer, count, on_event)? {
-            let mut found = validate(trainer.dataset(), trainer.model())?;
+            let mut found = validate(trainer.dataset(), trainer.model(), &session.tokenizer)?;
             found.best = session.is_best(&found);
             found.checkpoints_averaged = Some(count);
             session.write_validation(found.clone(), on_event)?;
@@ -117,7 +118,7 @@ impl Session {
             return Ok(None);
         }
         let (model, _) = hub::load_mapped(&self.model_folder())?;
-        let loss = validate(dataset, &model)?.loss;
+        let loss = validate(dataset, &model, &self.tokenizer)?.loss;
         let (folder, step) = (self.model_folder(), self.state.best_step);
         on_event(TrainEvent::Warning(RunWarning::OtherWeights { folder, step, loss }));
         Ok(Some(loss))
@@ -150,7 +151,7 @@ impl Session {
             },
             "threads": team::threads(),
         });
-        if !matches!(trainer.dataset().examples, Examples::Labelled(_)) {
+        if trainer.dataset().examples.is_language() {
             summary["validation_perplexity"] = loss.map(f64::exp).into();
         }
         if !matches!(saved, Saved::Other(_)) {
@@ -159,7 +160,7 @@ impl Session {
         Ok(summary)
     }
 
-    /// Accuracy and F1 of the saved model, from the metrics.
+    /// Metrics of the saved model besides its loss.
     fn add_best_metrics(&self, summary: &mut Value) -> Result<()> {
         let metrics = report::Run::read(&self.folder)?;
         let is_saved = |line: &&report::Validation| {
@@ -169,6 +170,11 @@ impl Session {
         let found = [
             ("validation_accuracy", line.accuracy),
             ("validation_macro_f1", line.macro_f1),
+            ("validation_micro_f1", line.micro_f1),
+            ("validation_f1", line.f1),
+            ("validation_exact_match", line.exact_match),
+            ("validation_pearson", line.pearson),
+            ("validation_spearman", line.spearman),
             ("validation_pair_accuracy", line.pair_accuracy),
         ];
         for (key, value) in found {

@@ -98,7 +98,8 @@ impl Session {
         trainer: &mut Trainer<RunDataset>,
         on_event: &mut OnEvent,
     ) -> Result<()> {
-        let mut found = trainer.with_ema(|t| validate(t.dataset(), t.model()))?;
+        let tokenizer = &self.tokenizer;
+        let mut found = trainer.with_ema(|t| validate(t.dataset(), t.model(), tokenizer))?;
         let step = self.state.step;
         if !found.loss.is_finite() {
             let (quantity, value, lr) =

@@ -1,0 +1,191 @@
+//! Languages of multilingual translators: mBART, NLLB and M2M-100 mark the language of a text with
+//! a token of its own.
+//!
+//! ```text
+//! mBART               text </s> de_DE
+//! mBART-50, NLLB      de_DE text </s>        deu_Latn text </s>
+//! M2M-100             __de__ text </s>
+//! ```
+
+use super::nearest::nearest;
+use super::slots::Slot;
+use super::tokenizer::Tokenizer;
+use crate::error::{Result, TokenizerError};
+
+/// The languages of the sides of a translator, as the ids of their tokens; `None`: as the folder
+/// has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Languages {
+    /// What is translated from.
+    pub source: Option<u32>,
+    /// What is translated into.
+    pub target: Option<u32>,
+}
+
+/// The code of a language token: `de_DE`, `deu_Latn`, or `de` for `__de__`.
+fn code(token: &str) -> Option<&str> {
+    let is = |text: &str, case: fn(&char) -> bool| text.chars().all(|c| case(&c));
+    if let Some(inner) = token.strip_prefix("__").and_then(|rest| rest.strip_suffix("__")) {
+        return ((2..=3).contains(&inner.len()) && is(inner, char::is_ascii_lowercase))
+            .then_some(inner);
+    }
+    let (language, place) = token.split_once('_').filter(|_| token.is_ascii())?;
+    let is_language = (2..=3).contains(&language.len()) && is(language, char::is_ascii_lowercase);
+    let is_place = match place.len() {
+        2 => is(place, char::is_ascii_uppercase),
+        4 => is(&place[..1], char::is_ascii_uppercase) && is(&place[1..], char::is_ascii_lowercase),
+        _ => false,
+    };
+    (is_language && is_place).then_some(token)
+}
+
+impl Tokenizer {
+    /// The codes of the languages that a multilingual translator has, with the ids of their tokens;
+    /// none of other models.
+    pub fn languages(&self) -> Vec<(String, u32)> {
+        let special = self.special_tokens().into_iter();
+        special.filter_map(|(id, token)| Some((code(&token)?.to_string(), id))).collect()
+    }
+
+    /// Sets the languages of a multilingual translator by their codes, and returns their tokens.
+    /// # Errors
+    /// [`TokenizerError::NoLanguages`] for another model, [`TokenizerError::LacksLanguage`] for a
+    /// language that it does not have.
+    pub fn set_languages(
+        &mut self,
+        source: Option<&str>,
+        target: Option<&str>,
+    ) -> Result<Languages> {
+        let known = self.languages();
+        let id = |language: &str| -> Result<u32, TokenizerError> {
+            if known.is_empty() {
+                return Err(TokenizerError::NoLanguages { language: language.into() });
+            }
+            let found = known.iter().find(|(code, _)| code == language).map(|(_, id)| *id);
+            found.ok_or_else(|| {
+                let known: Vec<String> = known.iter().map(|(code, _)| code.clone()).collect();
+                let nearest = nearest_code(language, &known);
+                TokenizerError::LacksLanguage { language: language.into(), nearest, known }
+            })
+        };
+        let languages =
+            Languages { source: source.map(id).transpose()?, target: target.map(id).transpose()? };
+        self.languages = languages;
+        Ok(languages)
+    }
+
+    /// The token of the target language, if one was set.
+    pub fn target_language(&self) -> Option<u32> {
+        self.languages.target
+    }
+
+    /// What stands before and behind the source text of a translator: its end token, and in a
+    /// multilingual one the token of its language.
+    /// # Errors
+    /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
+    pub fn source_affixes(&self, end: u32) -> Result<[Vec<u32>; 2]> {
+        self.affixes(end, self.languages.source, Missing::AsInTheFile)
+    }
+
+    /// The same of its target text; without a target language, only the end token.
+    /// # Errors
+    /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
+    pub fn target_affixes(&self, end: u32) -> Result<[Vec<u32>; 2]> {
+        self.affixes(end, self.languages.target, Missing::LeftOut)
+    }
+
+    fn affixes(&self, end: u32, language: Option<u32>, missing: Missing) -> Result<[Vec<u32>; 2]> {
+        let slots = self.slots(1)?;
+        let is_language = |id: u32| code(&self.token(id)).is_some();
+        let has_language =
+            slots.iter().any(|slot| matches!(slot, Slot::Special { id, .. } if is_language(*id)));
+        if !has_language || (language.is_none() && missing == Missing::LeftOut) {
+            return Ok([Vec::new(), vec![end]]);
+        }
+        let mut affixes = [Vec::new(), Vec::new()];
+        let mut side = 0;
+        for slot in slots {
+            match slot {
+                Slot::Text { .. } => side = 1,
+                Slot::Special { id, .. } if is_language(id) => {
+                    affixes[side].push(language.unwrap_or(id));
+                }
+                Slot::Special { id, .. } => affixes[side].push(id),
+            }
+        }
+        Ok(affixes)
+    }
+
+    /// The token ids of a text of the source language, as a translator reads it.
+    /// # Errors
+    /// If the text cannot be tokenized.
+    pub fn source_sentence(&self, text: &str, end: u32) -> Result<Vec<u32>> {
+        let [before, behind] = self.source_affixes(end)?;
+        Ok([before, self.encode(text)?, behind].concat())
+    }
+
+    /// The token ids of a text of the target language, as a translator is trained to generate it.
+    /// # Errors
+    /// If the text cannot be tokenized.
+    pub fn target_sentence(&self, text: &str, end: u32) -> Result<Vec<u32>> {
+        let [before, behind] = self.target_affixes(end)?;
+        Ok([before, self.encode_target(text)?, behind].concat())
+    }
+}
+
+/// What stands for a language that is not set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// That of the tokenizer's files.
+    AsInTheFile,
+    /// Nothing.
+    LeftOut,
+}
+
+/// The code that was probably meant: of the same language, or the nearest by edits.
+fn nearest_code(language: &str, known: &[String]) -> Option<String> {
+    let begins = |code: &&String| {
+        let plain = language.to_lowercase();
+        let own = code.split('_').next().unwrap_or_default();
+        own == plain.split(['_', '-']).next().unwrap_or_default()
+            || (plain.len() == 2 && own.len() == 3 && own.starts_with(&plain))
+    };
+    let same = known.iter().find(begins).cloned();
+    same.or_else(|| nearest(language, known.iter().map(String::as_str)).map(String::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_languages_are_told_from_other_special_tokens() {
+        for (token, expected) in [
+            ("de_DE", Some("de_DE")),
+            ("en_XX", Some("en_XX")),
+            ("deu_Latn", Some("deu_Latn")),
+            ("__de__", Some("de")),
+            ("__ceb__", Some("ceb")),
+            ("<mask>", None),
+            ("__madeup__", None),
+            ("a_b", None),
+            ("DE_de", None),
+            ("de_Déu", None),
+        ] {
+            assert_eq!(code(token), expected, "{token}");
+        }
+    }
+
+    #[test]
+    fn a_language_that_is_missing_is_answered_with_the_nearest() {
+        let known = ["deu_Latn", "eng_Latn", "fra_Latn"].map(String::from);
+        let near = |language| nearest_code(language, &known);
+        assert_eq!(near("en").as_deref(), Some("eng_Latn"));
+        assert_eq!(near("deu-Latn").as_deref(), Some("deu_Latn"));
+        assert_eq!(near("fre_Latn").as_deref(), Some("fra_Latn"));
+        assert_eq!(near("klingon"), None);
+        let known = ["de_DE", "en_XX"].map(String::from);
+        assert_eq!(nearest_code("de", &known).as_deref(), Some("de_DE"));
+        assert_eq!(nearest_code("en_GB", &known).as_deref(), Some("en_XX"));
+    }
+}
