@@ -58,11 +58,11 @@ pub enum Operation {
     Add { a: Tensor, b: Tensor },
     /// y = factor·x.
     Scale { x: Tensor, factor: f32 },
-    /// y[i] = scale·table[ids[i]].
+    /// `y[i] = scale·table[ids[i]]`.
     Embedding { ids: Arc<[u32]>, table: ParamId, scale: f32 },
-    /// y[i] = x[rows[i]].
+    /// `y[i] = x[rows[i]]`.
     Rows { x: Tensor, rows: Arc<[u32]> },
-    /// y[i] = x[i] + table[positions[i]].
+    /// `y[i] = x[i] + table[positions[i]]`.
     Positions { x: Tensor, positions: Arc<[u32]>, table: TracedTable },
     /// y = φ(x·Wᵀ + b).
     Linear { x: Tensor, w: ParamId, b: Option<ParamId>, phi: Activation },
