@@ -234,44 +234,4 @@ mod tests {
             }
         }
     }
-
-    /// `cargo test --release -p limpid --lib sampler -- --ignored --nocapture`
-    #[test]
-    #[ignore = "prints times"]
-    fn time_of_a_token_from_a_vocabulary_of_150_000() {
-        let (v, rounds) = (150_000, 50);
-        let mut rng = Stream::new(1, 1);
-        let logits: Vec<f32> = (0..v).map(|_| 3.0 * rng.normal()).collect();
-        let best = argmax(&logits);
-        let time = |work: &dyn Fn(&mut [f32]) -> usize| {
-            let mut row = logits.clone();
-            let mut times: Vec<f64> = (0..rounds)
-                .map(|_| {
-                    row.copy_from_slice(&logits);
-                    let start = std::time::Instant::now();
-                    std::hint::black_box(work(&mut row));
-                    start.elapsed().as_secs_f64() * 1e6
-                })
-                .collect();
-            times.sort_by(f64::total_cmp);
-            times[rounds / 2]
-        };
-        let all = SamplingFilter::default();
-        for filter in [
-            SamplingFilter { temperature: 0.8, ..all },
-            SamplingFilter { temperature: 0.8, top_k: Some(50), ..all },
-            SamplingFilter { temperature: 0.8, top_p: 0.9, ..all },
-            SamplingFilter { temperature: 0.8, top_k: Some(50), top_p: 0.9 },
-        ] {
-            let by_definition = time(&|row| {
-                filter.apply(row);
-                sample_categorical(&probabilities(row), 0.5)
-            });
-            let fast = time(&|row| filter.sample(row, best, 0.5));
-            println!("{filter:?}: {by_definition:.0} µs by the definition, {fast:.0} µs");
-        }
-        let check = crate::generate::logits_processor::check_logits;
-        let checked = time(&|row| check(row, 0).unwrap());
-        println!("greedy, and the check before sampling: {checked:.0} µs");
-    }
 }
