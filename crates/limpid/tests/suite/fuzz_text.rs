@@ -1,8 +1,6 @@
 //! Mutated text files, tables, token caches and tokenizers: refused or accepted, never a panic.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::data::parallel::parallel;
 use limpid::data::table::{Column, Header, Row, TableFormat, rows_of};
 use limpid::data::tokens::TokenFile;

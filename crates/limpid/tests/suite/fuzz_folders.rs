@@ -2,9 +2,7 @@
 //! tokenizer files, sentence-transformers settings, weights of other formats. Refused or accepted,
 //! never a panic, never long, never much memory.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::hub;
 use limpid::text::Tokenizer;
 use std::fs;

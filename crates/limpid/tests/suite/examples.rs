@@ -2,19 +2,19 @@
 // inspect_attention trains its model with train_translator, which is a module here, too.
 #![allow(clippy::duplicate_mod)]
 
-#[path = "../examples/embed_and_search.rs"]
+#[path = "../../examples/embed_and_search.rs"]
 #[allow(dead_code)]
 mod embed_and_search;
-#[path = "../examples/fine_tune_classifier.rs"]
+#[path = "../../examples/fine_tune_classifier.rs"]
 #[allow(dead_code)]
 mod fine_tune_classifier;
-#[path = "../examples/inspect_attention.rs"]
+#[path = "../../examples/inspect_attention.rs"]
 #[allow(dead_code)]
 mod inspect_attention;
-#[path = "../examples/stream_tokens.rs"]
+#[path = "../../examples/stream_tokens.rs"]
 #[allow(dead_code)]
 mod stream_tokens;
-#[path = "../examples/train_translator.rs"]
+#[path = "../../examples/train_translator.rs"]
 #[allow(dead_code)]
 mod train_translator;
 

@@ -15,7 +15,7 @@ use limpid::eval::{
 };
 use serde_json::Value;
 
-const CASES: &str = include_str!("../../../reference/fixtures/score/cases.json");
+const CASES: &str = include_str!("../../../../reference/fixtures/score/cases.json");
 
 fn cases() -> Value {
     serde_json::from_str(CASES).expect("cases.json is JSON")
@@ -339,7 +339,7 @@ fn a_large_difference_is_significant_and_a_small_one_is_not() {
 
 /// What SciPy, scikit-learn, seqeval and torchmetrics make of predictions of heads
 /// (`reference/make_metric_cases.py`).
-const HEADS: &str = include_str!("../../../reference/fixtures/score/heads.json");
+const HEADS: &str = include_str!("../../../../reference/fixtures/score/heads.json");
 
 fn head_cases(key: &str) -> Vec<Value> {
     let all: Value = serde_json::from_str(HEADS).expect("heads.json is JSON");

@@ -1,8 +1,6 @@
 //! Mutated SentencePiece models: refused or accepted, never a panic, and what is accepted encodes.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::text::Tokenizer;
 use limpid::text::sentencepiece::SentencePiece;
 use std::fs;

@@ -1,8 +1,6 @@
 //! Mutated run configurations, checkpoints and model folders: refused or accepted, never a panic.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::hub;
 use limpid::model::Model;
 use limpid::model::config::{

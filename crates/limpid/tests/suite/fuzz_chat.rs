@@ -1,9 +1,7 @@
 //! Mutated chat templates, of ten in the style of published ones and of some that mean harm:
 //! rendered or refused, never a panic, never long, never much memory.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::generate::chat::{ChatTemplate, Message, RenderOptions};
 use std::fs;
 

@@ -4,11 +4,8 @@
 //! Logits agree within 1e-5 of the largest of their row, gradients within 1e-4 of the largest of
 //! their tensor.
 
-#[path = "parity/beams.rs"]
 mod beams;
-#[path = "parity/encoder.rs"]
 mod encoder;
-#[path = "parity/heads.rs"]
 mod heads;
 
 use limpid::data::batch::{LmBatch, Packed, PairBatch};

@@ -3,7 +3,7 @@
 //!
 //! A harness is a list of valid seeds and a function that parses bytes:
 //! ```text
-//! mod fuzz;
+//! use crate::fuzz;
 //! fuzz::never_panics("config.json", &[valid], 10_000, |bytes| drop(read_config(bytes)));
 //! ```
 

@@ -1,9 +1,7 @@
 //! Mutated metrics, summaries, settings, charts, and what sentence-transformers leaves beside a
 //! model: refused or accepted, never a panic.
 
-mod fuzz;
-
-use fuzz::{never_panics, scratch};
+use crate::fuzz::{never_panics, scratch};
 use limpid::hub;
 use limpid::report::{Chart, Run, all_figures, compare, html};
 use std::fs;

@@ -3,7 +3,7 @@
 use limpid::eval::{Bleu, BleuTokenizer, Case, EvalError, words};
 use serde_json::Value;
 
-const CASES: &str = include_str!("../../../reference/fixtures/bleu/cases.json");
+const CASES: &str = include_str!("../../../../reference/fixtures/bleu/cases.json");
 
 fn cases(table: &str) -> Vec<Value> {
     let cases: Value = serde_json::from_str(CASES).expect("cases.json is JSON");
