@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes fixtures/score/languages.json: how `transformers` surrounds texts of multilingual
-translators with the tokens of their languages. With --check, compares instead."""
+"""Writes fixtures/score/languages.json: how `transformers` surrounds sources and targets of
+encoder-decoders with special tokens, in multilingual ones with the tokens of their languages. With
+--check, compares instead."""
 
 import argparse
 import json
@@ -10,7 +11,13 @@ from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from transformers import M2M100Tokenizer, MBartTokenizer
+from transformers import (
+    BartTokenizer,
+    M2M100Tokenizer,
+    MarianTokenizer,
+    MBartTokenizer,
+    T5Tokenizer,
+)
 
 TOKENIZERS = Path(__file__).parent / "fixtures" / "tokenizers"
 CASES = Path(__file__).parent / "fixtures" / "score" / "languages.json"
@@ -19,6 +26,8 @@ FAMILIES = {
     "mbart": (MBartTokenizer, ["de_DE", "fr_XX", "ro_RO"]),
     "m2m_100": (M2M100Tokenizer, ["de", "fr", "ceb"]),
 }
+# BART has RoBERTa's files.
+OTHERS = {"roberta": BartTokenizer, "marian": MarianTokenizer, "t5": T5Tokenizer}
 
 
 def cases(name, family, languages):
@@ -38,12 +47,19 @@ def cases(name, family, languages):
     return rows
 
 
+def other(name, family):
+    tokenizer = family.from_pretrained(TOKENIZERS / name)
+    ids = {"source_ids": tokenizer(TEXT), "target_ids": tokenizer(text_target=TEXT)}
+    return {"name": name, **{key: found.input_ids for key, found in ids.items()}}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     found = {name: cases(name, *family) for name, family in FAMILIES.items()}
-    text = json.dumps({"text": TEXT, "families": found}) + "\n"
+    others = [other(*item) for item in OTHERS.items()]
+    text = json.dumps({"text": TEXT, "families": found, "others": others}) + "\n"
     if not args.check:
         CASES.write_text(text, encoding="utf-8")
     elif CASES.read_text(encoding="utf-8") != text:

@@ -79,19 +79,26 @@ impl Tokenizer {
         self.languages.target
     }
 
-    /// What stands before and behind the source text of a translator: its end token, and in a
-    /// multilingual one the token of its language.
+    /// What stands before and behind the source text of a translator: the special tokens of the
+    /// tokenizer's files (the end token if they name none), in a multilingual one with the token of
+    /// its language.
     /// # Errors
     /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
     pub fn source_affixes(&self, end: u32) -> Result<[Vec<u32>; 2]> {
         self.affixes(end, self.languages.source, Missing::AsInTheFile)
     }
 
-    /// The same of its target text; without a target language, only the end token.
+    /// The same of its target text, which always ends with the end token or a language; only that
+    /// token in a multilingual model without a target language.
     /// # Errors
     /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
     pub fn target_affixes(&self, end: u32) -> Result<[Vec<u32>; 2]> {
-        self.affixes(end, self.languages.target, Missing::LeftOut)
+        let [before, mut behind] = self.affixes(end, self.languages.target, Missing::LeftOut)?;
+        // Without it a model would never learn to stop.
+        if !behind.contains(&end) {
+            behind.push(end);
+        }
+        Ok([before, behind])
     }
 
     fn affixes(&self, end: u32, language: Option<u32>, missing: Missing) -> Result<[Vec<u32>; 2]> {
@@ -99,7 +106,8 @@ impl Tokenizer {
         let is_language = |id: u32| code(&self.token(id)).is_some();
         let has_language =
             slots.iter().any(|slot| matches!(slot, Slot::Special { id, .. } if is_language(*id)));
-        if !has_language || (language.is_none() && missing == Missing::LeftOut) {
+        let left_out = has_language && language.is_none() && missing == Missing::LeftOut;
+        if left_out || !slots.iter().any(|slot| matches!(slot, Slot::Special { .. })) {
             return Ok([Vec::new(), vec![end]]);
         }
         let mut affixes = [Vec::new(), Vec::new()];

@@ -298,6 +298,15 @@ fn texts_of_multilingual_translators_have_the_tokens_of_their_languages() {
         };
         assert!(known.len() > 20, "{known:?}");
     }
+    for case in all["others"].as_array().unwrap() {
+        let name = text(case, "name");
+        let tokenizer = hub::load_tokenizer(&fixtures("tokenizers").join(name)).unwrap();
+        let end = tokenizer.id("</s>").unwrap();
+        let found = tokenizer.source_sentence(text(&all, "text"), end).unwrap();
+        assert_eq!(found, ids(&case["source_ids"]), "{name}: source");
+        let found = tokenizer.target_sentence(text(&all, "text"), end).unwrap();
+        assert_eq!(found, ids(&case["target_ids"]), "{name}: target");
+    }
     let mut other = hub::load_tokenizer(&fixtures("tokenizers/marian")).unwrap();
     let error = other.set_languages(None, Some("de")).unwrap_err();
     assert!(matches!(error, Error::Tokenizer(TokenizerError::NoLanguages { .. })), "{error}");
