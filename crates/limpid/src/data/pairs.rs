@@ -5,9 +5,10 @@
 //! use limpid::text::word_tokenizer;
 //!
 //! let tokenizer = word_tokenizer(["Il dort.", "He sleeps."])?;
-//! let pairs = tokenize_pairs(&tokenizer, [("Il dort.", "He sleeps.")], 0)?;
+//! let end = tokenizer.eos_id().expect("a translator has an end token");
+//! let pairs = tokenize_pairs(&tokenizer, [("Il dort.", "He sleeps.")], end)?;
 //! let (source, target) = &pairs[0];
-//! assert_eq!((source.last(), target.last()), (Some(&0), Some(&0)));
+//! assert_eq!((source.last(), target.last()), (Some(&end), Some(&end)));
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 
