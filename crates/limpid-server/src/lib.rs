@@ -8,12 +8,14 @@
 //! | [`models`] | the models, loaded once |
 //! | [`http`] | keys, hosts, bodies, problems, the accept loop |
 //! | [`metrics`] | what Prometheus reads |
+//! | [`load`] | clients that load a server and check its answers |
 #![forbid(unsafe_code)]
 
 mod api;
 pub mod engine;
 pub mod error;
 pub mod http;
+pub mod load;
 pub mod metrics;
 pub mod models;
 pub mod scheduler;

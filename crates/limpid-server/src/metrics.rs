@@ -41,6 +41,8 @@ pub struct Metrics {
     queued_tokens: Gauge,
     running: Gauge,
     memory: Gauge,
+    prefixes: Gauge,
+    reused: Counter,
 }
 
 impl Default for Metrics {
@@ -66,6 +68,8 @@ impl Metrics {
             queued_tokens: Gauge::default(),
             running: Gauge::default(),
             memory: Gauge::default(),
+            prefixes: Gauge::default(),
+            reused: Counter::default(),
         };
         metrics.register();
         metrics
@@ -87,6 +91,10 @@ impl Metrics {
         r.register("running_generations", "Generations that run", self.running.clone());
         let help = "Reserved for keys and values";
         r.register_with_unit("kv", help, Unit::Bytes, self.memory.clone());
+        let help = "Keys and values of beginnings of prompts";
+        r.register_with_unit("prefix_cache", help, Unit::Bytes, self.prefixes.clone());
+        let help = "Tokens of prompts that were known, and not computed";
+        r.register("prefix_reused_tokens", help, self.reused.clone());
     }
 
     /// A request ended.
@@ -104,11 +112,17 @@ impl Metrics {
     }
 
     /// A step of the engine ended.
-    pub fn step(&self, elapsed: Duration, plan: &Plan) {
+    pub fn step(&self, elapsed: Duration, plan: &Plan, prefix_bytes: u64) {
         self.steps.inc();
+        self.prefixes.set(prefix_bytes as i64);
         self.step_seconds.observe(elapsed.as_secs_f64());
         let advances = plan.work.iter().filter(|work| matches!(work.what, What::Advance(_)));
         self.decoded_rows.observe(advances.count() as f64);
+    }
+
+    /// So many tokens of a prompt were known.
+    pub fn reused(&self, tokens: usize) {
+        self.reused.inc_by(tokens as u64);
     }
 
     /// The text that Prometheus reads.

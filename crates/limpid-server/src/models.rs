@@ -2,7 +2,8 @@
 
 use crate::engine::{JobError, Pass, PassOutput};
 use crate::error::ServeError;
-use limpid::encode::Normalization;
+use limpid::data::batch::EncodedText;
+use limpid::encode::{Normalization, TextEncoder, Truncation};
 use limpid::generate::chat::ChatTemplate;
 use limpid::hash::{hash_bytes, hash_file};
 use limpid::model::Stack;
@@ -32,6 +33,10 @@ pub enum ServedTask {
     FillMask,
     /// `text-classification`
     TextClassification,
+    /// `token-classification`
+    TokenClassification,
+    /// `question-answering`
+    QuestionAnswering,
 }
 
 impl ServedTask {
@@ -43,6 +48,8 @@ impl ServedTask {
             Self::FeatureExtraction => "feature-extraction",
             Self::FillMask => "fill-mask",
             Self::TextClassification => "text-classification",
+            Self::TokenClassification => "token-classification",
+            Self::QuestionAnswering => "question-answering",
         }
     }
 }
@@ -109,8 +116,27 @@ impl ServedModel {
             Pipeline::Classifier(_) => ServedTask::TextClassification,
             Pipeline::Encoder { fill_mask: Some(_), .. } => ServedTask::FillMask,
             Pipeline::Encoder { classifier: Some(_), .. } => ServedTask::TextClassification,
+            Pipeline::Encoder { tagger: Some(_), .. } => ServedTask::TokenClassification,
+            Pipeline::Encoder { answerer: Some(_), .. } => ServedTask::QuestionAnswering,
             Pipeline::Encoder { .. } => ServedTask::FeatureExtraction,
         }
+    }
+
+    /// The token ids of a text or a pair, as its encoder reads them.
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, text: &str, second: Option<&str>) -> limpid::error::Result<EncodedText> {
+        let model = self.pipeline.model();
+        let Stack::Encoder(encoder) = &model.stack else {
+            return Ok((self.pipeline.tokenizer().encode(text)?, Vec::new()));
+        };
+        let encoder = TextEncoder {
+            model: encoder,
+            weights: self.pipeline.weights(),
+            tokenizer: self.pipeline.tokenizer(),
+            truncation: Truncation::Error,
+        };
+        encoder.tokenize(0, text, second)
     }
 
     /// The answers of passes of one kind, in their order.
@@ -128,12 +154,12 @@ impl ServedModel {
     }
 
     fn compute_all(&self, passes: Vec<Pass>) -> limpid::error::Result<Vec<PassOutput>> {
-        let (embedder, fill_mask, classifier) = match &self.pipeline {
-            Pipeline::Encoder { embedder, fill_mask, classifier } => {
-                (Some(embedder), fill_mask.as_ref(), classifier.as_ref())
+        let (embedder, fill_mask, classifier, reranker) = match &self.pipeline {
+            Pipeline::Encoder { embedder, fill_mask, classifier, reranker, .. } => {
+                (Some(embedder), fill_mask.as_ref(), classifier.as_ref(), reranker.as_ref())
             }
-            Pipeline::Classifier(classifier) => (None, None, Some(classifier)),
-            _ => (None, None, None),
+            Pipeline::Classifier(classifier) => (None, None, Some(classifier), None),
+            _ => (None, None, None, None),
         };
         let (mut encoded, mut texts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         let mut kind = None;
@@ -149,6 +175,10 @@ impl ServedModel {
                 }
                 Pass::Classify(text) => {
                     kind = Some(Encoding::Classify);
+                    encoded.push(text);
+                }
+                Pass::Rerank(text) => {
+                    kind = Some(Encoding::Rerank);
                     encoded.push(text);
                 }
                 Pass::FillMask { text, encoded: ids, top } => {
@@ -169,6 +199,10 @@ impl ServedModel {
             }
             (Some(Encoding::Classify), _, Some(model), _) => {
                 model.classify_tokens(&encoded)?.into_iter().map(PassOutput::Labels).collect()
+            }
+            (Some(Encoding::Rerank), ..) => {
+                let model = reranker.expect("the handler chose a reranker");
+                model.score_tokens(&encoded)?.into_iter().map(PassOutput::Relevance).collect()
             }
             (Some(Encoding::FillMask(top)), _, _, Some(model)) => {
                 let found = model.fill_tokens(&texts, &encoded, top)?;
@@ -197,6 +231,7 @@ enum Encoding {
     Embed(Normalization),
     HiddenStates,
     Classify,
+    Rerank,
     FillMask(usize),
 }
 

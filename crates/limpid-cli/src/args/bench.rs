@@ -15,6 +15,8 @@ pub enum Bench {
     Encode(BenchEncode),
     /// Translation or embedding of the lines of a file with a model
     Texts(BenchTexts),
+    /// Load on an HTTP server: latency, throughput, and whether every answer is right
+    Serve(BenchServe),
     /// Limits of this machine: multiply-adds, memory bandwidth, matrix products
     Machine(BenchMachine),
     /// Plot measurements as an SVG
@@ -29,6 +31,37 @@ pub struct BenchChart {
     /// SVG file to write
     #[arg(long, value_name = "FILE.svg")]
     pub out: PathBuf,
+}
+
+#[derive(ClapArgs)]
+pub struct BenchServe {
+    /// Host and port of the server
+    #[arg(value_name = "HOST:PORT")]
+    pub address: String,
+    /// Requests, one JSON object per line: `path`, `body`, and `expect` with `pointer` and `value`
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub requests: PathBuf,
+    /// Clients that each send a request when they have the answer to the last
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub clients: u32,
+    /// Requests per second that arrive at random, instead of --clients
+    #[arg(long, value_name = "N", conflicts_with = "clients")]
+    pub rate: Option<f64>,
+    /// Fraction of the requests whose clients leave before the answer; needs --rate
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, requires = "rate")]
+    pub leaving: f64,
+    /// Fraction of the requests whose answers are read slowly; needs --rate
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, requires = "rate")]
+    pub slow: f64,
+    /// Connections that send a request a byte at a time (slowloris)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub dripping: usize,
+    /// Duration of the measurement in seconds
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Seed of arrivals and of who leaves
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(ClapArgs)]

@@ -44,6 +44,9 @@ pub struct Serve {
     /// Memory for keys and values, such as 512MB or 2GB
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = size)]
     pub memory: u64,
+    /// Memory for keys and values of beginnings that prompts share, for each model; 0 for none
+    #[arg(long, value_name = "SIZE", default_value = "128MB", value_parser = size_or_none)]
+    pub prefix_cache: u64,
     /// Generations at once
     #[arg(long, value_name = "N", default_value_t = 64,
         value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -70,6 +73,11 @@ pub struct Serve {
     /// Serve the models of `limpid demo --all` in limpid-demo, trained first if they are not there
     #[arg(long)]
     pub demo: bool,
+}
+
+/// A number of bytes, or 0.
+fn size_or_none(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { size(text) }
 }
 
 /// A number of bytes: `1500`, `512MB`, `2GB`.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Threads for requests that are tokenized, beside those of generations.
-const TOKENIZING_THREADS: usize = 16;
+/// Threads that tokenize requests beside the event loop.
+const TOKENIZING_THREADS: usize = 4;
 
 /// Models of `limpid demo --all`, under `limpid-demo`.
 const DEMO_MODELS: [&str; 3] = ["fr-en", "story-gpt", "story-bert"];
@@ -32,7 +32,7 @@ pub fn run(args: Serve) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(usize::from(args.max_running) + TOKENIZING_THREADS)
+        .max_blocking_threads(TOKENIZING_THREADS)
         .enable_all()
         .build()
         .map_err(ServeError::from)?;
@@ -103,6 +103,7 @@ fn settings(args: &Serve) -> Result<Settings> {
             running: usize::from(args.max_running),
             ..defaults.limits
         },
+        prefix_cache: args.prefix_cache,
         body_limit: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         connections: args.max_connections as usize,
         request_timeout: Duration::from_secs(args.timeout),

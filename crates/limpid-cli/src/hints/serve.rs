@@ -8,9 +8,9 @@ pub fn hint(error: &E) -> Option<String> {
         E::Library(error) => super::hint(error),
         E::NoModels => Some("name a model folder, or use --demo".into()),
         E::SameName { .. } => Some("give one of them another name: NAME=FOLDER".into()),
-        E::Bind { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
-            Some("another program listens there; choose another --port, or 0 for any".into())
-        }
+        E::Bind { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => Some(
+            "another program listens there; choose another --port (0 for any), or --unix".into(),
+        ),
         E::Bind { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
             Some("choose a --port above 1023".into())
         }

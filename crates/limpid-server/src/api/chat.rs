@@ -153,7 +153,9 @@ pub async fn create(
     neutral("response_format", request.response_format.as_ref().is_none_or(text))?;
     let max_tokens = request.max_completion_tokens.or(request.max_tokens);
     let mut spec = request.sampling.spec(max_tokens, top)?;
+    spec.streams = request.sampling.streams();
     if let Some(inspect) = &request.inspect {
+        inspect.check(app.models.get(model))?;
         spec.trace = inspect.tracing(spec.trace)?;
         neutral("inspect", !request.sampling.streams())?;
     }
@@ -242,7 +244,7 @@ impl Answer {
         let choices = finished.texts.iter().enumerate().map(choice).collect();
         let usage = self.count(finished.prompt_tokens, Finished::completion_tokens(&finished));
         let mut completion = self.completion("chat.completion", choices, Some(usage));
-        if let Some(inspect) = self.request.inspect {
+        if let Some(inspect) = &self.request.inspect {
             let inside = inspect.open(&self.app, self.caller, self.model, &finished, None).await?;
             completion.inspect = Some(inside);
         }

@@ -3,7 +3,8 @@
 use super::generation::{self, Finished, Running, finish_reason};
 use super::inputs::{Item, TextOrTokens, check_range};
 use super::inspect::{Inspect, Inspection};
-use super::logprobs::Logprobs;
+use super::logprobs::{Logprobs, PromptScores};
+use super::passes;
 use super::sampling::{Sampling, Usage, neutral};
 use super::sse::{self, Frames, Left};
 use super::{App, Caller, reply};
@@ -14,6 +15,8 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
+use limpid::inspect::prompt_scores;
+use limpid::model::Stack;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -99,10 +102,12 @@ pub async fn create(
     spec.default_new_tokens = Some(DEFAULT_NEW_TOKENS);
     request.check()?;
     if let Some(inspect) = &request.inspect {
+        inspect.check(app.models.get(model))?;
         spec.trace = inspect.tracing(spec.trace)?;
         neutral("inspect", !request.sampling.streams())?;
     }
     neutral("logprobs", request.logprobs.is_none() || !request.sampling.streams())?;
+    spec.streams = request.sampling.streams();
     let running = generation::start(&app, caller, model, items, spec).await?;
     let answer = Answer { app, caller, model, id: format!("cmpl-{}", caller.id), request };
     match answer.request.sampling.streams() {
@@ -115,9 +120,7 @@ impl CompletionRequest {
     fn check(&self) -> Result<(), Problem> {
         check_range("logprobs", self.logprobs.unwrap_or(0), 0..=MAX_LOGPROBS)?;
         neutral("best_of", self.best_of.is_none_or(|best| best == self.sampling.texts()))?;
-        neutral("suffix", self.suffix.as_ref().is_none_or(String::is_empty))?;
-        // The scores of a prompt would need all of its rows.
-        neutral("echo", self.echo != Some(true) || self.logprobs.is_none())
+        neutral("suffix", self.suffix.as_ref().is_none_or(String::is_empty))
     }
 }
 
@@ -165,11 +168,12 @@ impl Answer {
         let mut choices = Vec::new();
         for (i, found) in finished.iter().enumerate() {
             let echo = self.echo(&prompts[i], items.get(i))?;
-            choices.extend(self.choices(i, &echo, found));
+            let scores = self.prompt_scores(&prompts[i]).await?;
+            choices.extend(self.choices(i, &echo, scores.as_ref(), found));
         }
         let usage = self.count(&finished);
         let mut completion = self.completion(choices, Some(usage));
-        if let Some(inspect) = self.request.inspect {
+        if let Some(inspect) = &self.request.inspect {
             for found in &finished {
                 let inside = inspect.open(&self.app, self.caller, self.model, found, None).await?;
                 completion.inspect.push(inside);
@@ -185,14 +189,37 @@ impl Answer {
         Usage::new(read, generated)
     }
 
-    fn choices(&self, i: usize, echo: &str, found: &Finished) -> Vec<CompletionChoice> {
+    /// The scores of a prompt that is part of the text, if log-probabilities are asked for.
+    async fn prompt_scores(&self, prompt: &[u32]) -> Result<Option<PromptScores>, Problem> {
+        let (Some(true), Some(top)) = (self.request.echo, self.request.logprobs) else {
+            return Ok(None);
+        };
+        let ids = prompt.to_vec();
+        let scored = passes::call(&self.app, self.caller, self.model, ids.len(), move |served| {
+            let Stack::Decoder(decoder) = &served.pipeline.model().stack else {
+                return Ok(Vec::new());
+            };
+            let scores = prompt_scores((decoder, served.pipeline.weights()), &ids, top);
+            let scores = [None].into_iter().chain(scores.into_iter().map(Some));
+            Ok(ids.into_iter().zip(scores).collect())
+        });
+        Ok(Some(scored.await?))
+    }
+
+    fn choices(
+        &self,
+        i: usize,
+        echo: &str,
+        prompt: Option<&PromptScores>,
+        found: &Finished,
+    ) -> Vec<CompletionChoice> {
         let tokenizer = self.served().pipeline.tokenizer();
         let choice = |(sample, text): (usize, &limpid::generate::Generated)| CompletionChoice {
             index: i * self.request.sampling.texts() + sample,
             text: format!("{echo}{}", text.text),
             logprobs: self.request.logprobs.map(|top| {
                 let steps = found.steps.get(sample).map_or(&[][..], Vec::as_slice);
-                Logprobs::new(tokenizer, steps, text.tokens.len(), top)
+                Logprobs::new(tokenizer, prompt, (steps, text.tokens.len()), top)
             }),
             finish_reason: Some(finish_reason(text.finish_reason)),
         };

@@ -1,6 +1,7 @@
 //! `POST /v1/embeddings`: OpenAI's embeddings.
 
 use super::inputs::{Item, TextOrTokens, check_range};
+use super::inspect::{Inspect, Inspection};
 use super::passes::{self, embedder, embeds, mixed_up};
 use super::{App, Caller, reply};
 use crate::engine::{Pass, PassOutput};
@@ -39,6 +40,8 @@ pub struct EmbeddingRequest {
     pub encoding_format: Option<EncodingFormat>,
     /// Keep so many of the first components, scaled to length 1 again.
     pub dimensions: Option<usize>,
+    /// What the answer is to be opened to.
+    pub inspect: Option<Inspect>,
 }
 
 /// The numbers of an embedding.
@@ -82,6 +85,9 @@ pub struct Embeddings {
     pub model: String,
     /// Tokens.
     pub usage: EmbeddingUsage,
+    /// What was found inside, for each text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inspect: Option<Vec<Inspection>>,
 }
 
 /// Embeds texts.
@@ -95,6 +101,9 @@ pub async fn create(
     let request: EmbeddingRequest = app.payload(request).await?.json()?;
     let model = app.model(caller, request.model.as_deref(), embeds, "produce embeddings")?;
     let dimensions = check_dimensions(app.models.get(model), request.dimensions)?;
+    if let Some(inspect) = &request.inspect {
+        inspect.check(app.models.get(model))?;
+    }
     let items = request.input.items("input")?;
     let passed = passes::run(&app, caller, model, items, tokenize).await?;
     let format = request.encoding_format.unwrap_or_default();
@@ -107,8 +116,12 @@ pub async fn create(
     };
     let data = passed.outputs.into_iter().enumerate().map(embedding).collect::<Result<_, _>>()?;
     let usage = EmbeddingUsage { prompt_tokens: passed.tokens, total_tokens: passed.tokens };
+    let inspect = match request.inspect {
+        Some(inspect) => Some(inspect.open_texts(&app, caller, model, passed.read).await?),
+        None => None,
+    };
     let model = app.models.get(model).name.clone();
-    Ok(reply(&Embeddings { object: "list", data, model, usage }))
+    Ok(reply(&Embeddings { object: "list", data, model, usage, inspect }))
 }
 
 fn tokenize(served: &ServedModel, item: Item) -> passes::Tokenized {

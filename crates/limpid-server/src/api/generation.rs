@@ -3,12 +3,12 @@
 use super::inputs::Item;
 use super::inspect::Timing;
 use super::{App, Caller};
-use crate::engine::{EventSender, Generate, GenerationEvent, Generations};
+use crate::engine::{GenerationEvent, Generations, Listening};
 use crate::http::{Problem, ProblemKind};
-use crate::models::Models;
+use crate::models::{Models, ServedModel};
 use limpid::generate::{
-    BeamStep, ContextOverflow, Cost, DecodingConfig, Event, FinishReason, GenerateOptions,
-    Generated, GenerationOptions, Prompt, Step, Trace, TranslateOptions,
+    BeamStep, ContextOverflow, DecodingConfig, FinishReason, GenerateOptions, Generated,
+    GenerationOptions, PreparedGeneration, Prompt, Step, Trace, TranslateOptions,
 };
 use limpid::pipeline::Pipeline;
 use std::sync::Arc;
@@ -25,10 +25,14 @@ pub struct Spec {
     pub trace: Trace,
     /// Text that a translation begins with.
     pub prefix: String,
+    /// Whether text is sent as it appears.
+    pub streams: bool,
 }
 
 /// A finished generation.
 pub struct Finished {
+    /// Its prompt as token ids; of a translation, its start tokens.
+    pub prompt: Vec<u32>,
     /// Tokens that were read.
     pub prompt_tokens: usize,
     /// Its texts.
@@ -53,7 +57,7 @@ pub struct Running {
     pub generations: Generations,
     /// Tokens that each reads.
     pub prompt_tokens: Vec<usize>,
-    /// The prompt of each as token ids; empty for a translation.
+    /// The prompt of each as token ids; of a translation, its start tokens.
     pub prompts: Vec<Vec<u32>>,
     /// When the request began, and when it was admitted.
     begun: (Instant, Instant),
@@ -69,14 +73,19 @@ pub async fn start(
 ) -> Result<Running, Problem> {
     let begun = Instant::now();
     let models = Arc::clone(&app.models);
+    let listening = match spec.streams || spec.trace != Trace::Off {
+        true => Listening::Events,
+        false => Listening::End,
+    };
     let prepared = blocking(move || prepare(&models, model, items, &spec)).await??;
-    let (mut jobs, mut prompts, mut prompt_tokens) = (Vec::new(), Vec::new(), Vec::new());
-    for (cost, prompt, generate) in prepared {
-        prompt_tokens.push(cost.source + if cost.source == 0 { cost.prompt } else { 0 });
-        prompts.push(prompt);
-        jobs.push((cost, generate));
+    let translates = matches!(app.models.get(model).pipeline, Pipeline::Translator(_));
+    let (mut prompts, mut prompt_tokens) = (Vec::new(), Vec::new());
+    for prepared in &prepared {
+        let cost = prepared.cost();
+        prompt_tokens.push(if translates { cost.source } else { cost.prompt });
+        prompts.push(prepared.prompt().to_vec());
     }
-    let generations = app.engine.generate(app.origin(caller, model), jobs)?;
+    let generations = app.engine.generate(app.origin(caller, model), prepared, listening)?;
     Ok(Running { generations, prompt_tokens, prompts, begun: (begun, Instant::now()) })
 }
 
@@ -88,19 +97,17 @@ pub async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 
-type Prepared = (Cost, Vec<u32>, Generate);
-
 fn prepare(
-    models: &Arc<Models>,
+    models: &Models,
     model: usize,
     items: Vec<Item>,
     spec: &Spec,
-) -> Result<Vec<Prepared>, Problem> {
-    let count = items.len();
+) -> Result<Vec<PreparedGeneration>, Problem> {
+    let (served, count) = (models.get(model), items.len());
     let prepare = |(i, item): (usize, Item)| {
-        let prepared = match &models.get(model).pipeline {
-            Pipeline::Generator(_) => continuation(models, model, item, spec),
-            _ => translation(models, model, item, spec),
+        let prepared = match &served.pipeline {
+            Pipeline::Generator(_) => continuation(served, &item, spec),
+            _ => translation(served, &item, spec),
         };
         prepared.map_err(|problem| at(problem, i, count))
     };
@@ -122,41 +129,30 @@ fn with_default(mut config: DecodingConfig, spec: &Spec) -> DecodingConfig {
 
 /// A continuation of a prompt by a language model.
 fn continuation(
-    models: &Arc<Models>,
-    model: usize,
-    item: Item,
+    served: &ServedModel,
+    item: &Item,
     spec: &Spec,
-) -> Result<Prepared, Problem> {
-    let Pipeline::Generator(generator) = &models.get(model).pipeline else {
+) -> Result<PreparedGeneration, Problem> {
+    let Pipeline::Generator(generator) = &served.pipeline else {
         unreachable!("the handler chose a language model")
     };
     let config = with_default(generator.decoding_config(&spec.options)?, spec);
     let options =
         GenerateOptions { trace: spec.trace, ..generator.generate_options(ContextOverflow::Error) };
-    let prompt = match &item {
+    let prompt = match item {
         Item::Text(text) => Prompt::Text(text),
         Item::Tokens(ids) => Prompt::Tokens(ids),
     };
-    let (ids, cost) = generator.cost(prompt, &config, &options)?;
-    let (models, prompt) = (Arc::clone(models), ids.clone());
-    let generate: Generate = Box::new(move |sessions, events| {
-        let Pipeline::Generator(generator) = &models.get(model).pipeline else { return };
-        let prompts = [Prompt::Tokens(&ids)];
-        let mut on_event = |event: Event| forward(event, events);
-        let found = generator.run_in(sessions, &prompts, &config, &options, &mut on_event);
-        done(found, events);
-    });
-    Ok((cost, prompt, generate))
+    Ok(generator.prepare(prompt, &config, &options)?)
 }
 
 /// A translation of a text.
 fn translation(
-    models: &Arc<Models>,
-    model: usize,
-    item: Item,
+    served: &ServedModel,
+    item: &Item,
     spec: &Spec,
-) -> Result<Prepared, Problem> {
-    let Pipeline::Translator(translator) = &models.get(model).pipeline else {
+) -> Result<PreparedGeneration, Problem> {
+    let Pipeline::Translator(translator) = &served.pipeline else {
         unreachable!("the handler chose a translator")
     };
     let Item::Text(text) = item else {
@@ -164,35 +160,7 @@ fn translation(
     };
     let config = with_default(translator.decoding_config(&spec.options)?, spec);
     let options = TranslateOptions { prefix: spec.prefix.clone(), trace: spec.trace };
-    let cost = translator.cost(&text, &config, &options)?;
-    let models = Arc::clone(models);
-    let generate: Generate = Box::new(move |sessions, events| {
-        let Pipeline::Translator(translator) = &models.get(model).pipeline else { return };
-        let mut on_event = |event: Event| forward(event, events);
-        let texts = [text];
-        let found = translator.run_in(sessions, &texts, &config, &options, &mut on_event);
-        done(found, events);
-    });
-    Ok((cost, Vec::new(), generate))
-}
-
-/// Hands an event on; an error if nobody listens any more, which ends the generation.
-fn forward(event: Event, events: &EventSender) -> limpid::error::Result<()> {
-    let sent = match event {
-        Event::Text { sample, text, .. } => {
-            events.send(GenerationEvent::Text { sample, text: text.to_string() })
-        }
-        Event::Step { sample, step, .. } => {
-            events.send(GenerationEvent::Step { sample, step: step.clone() })
-        }
-        Event::BeamStep { step, .. } => events.send(GenerationEvent::BeamStep(step.clone())),
-    };
-    sent.map_err(|_| limpid::error::Error::Interrupted)
-}
-
-fn done(found: limpid::error::Result<Vec<Vec<Generated>>>, events: &EventSender) {
-    let texts = found.map(|mut texts| texts.swap_remove(0)).map_err(Into::into);
-    let _ = events.send(GenerationEvent::Done(texts));
+    Ok(translator.prepare(text, &config, &options)?)
 }
 
 impl Running {
@@ -200,9 +168,10 @@ impl Running {
     /// # Errors
     /// The first [`Problem`]; the others are cancelled then.
     pub async fn collect(self) -> Result<Vec<Finished>, Problem> {
-        let Self { mut generations, prompt_tokens, begun: (begun, admitted), .. } = self;
+        let Self { mut generations, prompt_tokens, prompts, begun: (begun, admitted) } = self;
         let mut finished = Vec::new();
-        for (events, prompt_tokens) in generations.events.iter_mut().zip(prompt_tokens) {
+        let read = prompt_tokens.into_iter().zip(prompts);
+        for (events, (prompt_tokens, prompt)) in generations.events.iter_mut().zip(read) {
             let (mut steps, mut beam_steps) = (Vec::<Vec<Step>>::new(), Vec::new());
             let mut started = admitted;
             let texts = loop {
@@ -218,13 +187,9 @@ impl Running {
                     None => return Err(crate::engine::JobError::Internal.into()),
                 }
             };
-            let milliseconds = |from: Instant, to: Instant| (to - from).as_secs_f64() * 1e3;
-            let timing = Timing {
-                prepare_ms: milliseconds(begun, admitted),
-                queue_ms: milliseconds(admitted, started),
-                compute_ms: milliseconds(started, Instant::now()),
-            };
-            finished.push(Finished { prompt_tokens, texts, steps, beam_steps, timing });
+            let timing = Timing::new(begun, admitted, started);
+            let found = Finished { prompt, prompt_tokens, texts, steps, beam_steps, timing };
+            finished.push(found);
         }
         Ok(finished)
     }

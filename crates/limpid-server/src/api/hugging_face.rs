@@ -1,26 +1,23 @@
 //! Hugging Face's inference routes: `POST /models/{id}`, `POST /models/{id}/pipeline/{task}`.
 
-use super::generation::{self, Finished, Spec};
-use super::inputs::{Item, check_count, check_range};
-use super::passes::{self, Tokenized, classifies, embeds, fill_mask, fills, mixed_up};
+use super::generation::Spec;
+use super::inputs::{check_count, check_range};
+use super::inspect::Inspect;
+use super::passes::{answerer, classifies, embeds, fills, tagger};
 use super::sampling::neutral;
+use super::tasks::Asked;
 use super::tei::{self, SimilarityInputs};
-use super::{App, Caller, reply};
-use crate::engine::{Pass, PassOutput};
+use super::{App, Caller};
 use crate::http::{Problem, ProblemKind, TeiProblem};
 use crate::models::{ServedModel, ServedTask};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Request, Response};
-use limpid::encode::{FilledMask, MaskPredictions, Normalization};
 use limpid::generate::GenerationOptions;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
-
-/// Tokens for a mask, at most.
-const MAX_TOP_K: usize = 1_000;
 
 /// Inputs of any task.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -32,6 +29,17 @@ pub enum Inputs {
     Many(Vec<String>),
     /// Texts to compare with another.
     Similarity(SimilarityInputs),
+    /// A question about a text.
+    Question(QuestionInputs),
+}
+
+/// A question about a text.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct QuestionInputs {
+    /// The question.
+    pub question: String,
+    /// The text that the answer is a part of.
+    pub context: String,
 }
 
 /// Options of any task; those of another task have no effect.
@@ -65,6 +73,19 @@ pub struct Parameters {
     pub normalize: Option<bool>,
     /// The prompt of the model's folder that stands before each text.
     pub prompt_name: Option<String>,
+    /// How tokens of an entity are joined: `none`, `simple` (the default), `first`, `average` or
+    /// `max`.
+    pub aggregation_strategy: Option<String>,
+    /// Labels that are left out of the entities, beside `O`.
+    pub ignore_labels: Option<Vec<String>>,
+    /// Tokens of an answer, at most.
+    pub max_answer_len: Option<usize>,
+    /// Tokens of question and context that are read at once.
+    pub max_seq_len: Option<usize>,
+    /// Tokens that neighbouring parts of a long context share.
+    pub doc_stride: Option<usize>,
+    /// Whether there may be no answer.
+    pub handle_impossible_answer: Option<bool>,
     /// The same for a translator, as some clients send them.
     pub generate_parameters: Option<GenerateParameters>,
 }
@@ -87,6 +108,43 @@ pub struct InferenceRequest {
     pub parameters: Option<Parameters>,
     /// Only false: `/v1/completions` streams.
     pub stream: Option<bool>,
+    /// What the answer is to be opened to; it is then `{"output", "inspect"}`.
+    pub inspect: Option<Inspect>,
+}
+
+/// A labelled part of a text.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct EntityOutput {
+    /// The label of joined tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_group: Option<String>,
+    /// The label of one token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// The token's index, special tokens included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// Its probability.
+    pub score: f32,
+    /// The tokens as text.
+    pub word: String,
+    /// The first character.
+    pub start: usize,
+    /// One past the last character.
+    pub end: usize,
+}
+
+/// A part of a text that answers a question.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AnswerOutput {
+    /// Its text; empty where there is no answer.
+    pub answer: String,
+    /// Its probability.
+    pub score: f32,
+    /// The first character.
+    pub start: usize,
+    /// One past the last character.
+    pub end: usize,
 }
 
 /// A token for a mask.
@@ -118,7 +176,7 @@ pub enum Output {
 
 /// The tasks of these routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Task {
+pub enum Task {
     FillMask,
     Classification,
     Translation,
@@ -127,6 +185,8 @@ enum Task {
     Generation,
     FeatureExtraction,
     Similarity,
+    Tagging,
+    Answering,
 }
 
 impl Task {
@@ -140,6 +200,8 @@ impl Task {
             "text-generation" => Self::Generation,
             "feature-extraction" => Self::FeatureExtraction,
             "sentence-similarity" => Self::Similarity,
+            "token-classification" | "ner" => Self::Tagging,
+            "question-answering" => Self::Answering,
             _ => return None,
         })
     }
@@ -152,6 +214,8 @@ impl Task {
             (ServedTask::Translation, _) => Self::Translation,
             (ServedTask::TextGeneration, _) => Self::Generation,
             (ServedTask::FeatureExtraction, _) => Self::FeatureExtraction,
+            (ServedTask::TokenClassification, _) => Self::Tagging,
+            (ServedTask::QuestionAnswering, _) => Self::Answering,
         }
     }
 
@@ -161,6 +225,8 @@ impl Task {
             Self::Classification => classifies(model),
             Self::FeatureExtraction | Self::Similarity => embeds(model),
             Self::Generation => model.task() == ServedTask::TextGeneration,
+            Self::Tagging => tagger(model).is_some(),
+            Self::Answering => answerer(model).is_some(),
             Self::Translation | Self::Summarization | Self::Text2Text => {
                 model.task() == ServedTask::Translation
             }
@@ -176,6 +242,8 @@ impl Task {
             Self::Translation => "translate",
             Self::Summarization => "summarize",
             Self::Text2Text => "generate text from text",
+            Self::Tagging => "label tokens",
+            Self::Answering => "answer questions",
         }
     }
 }
@@ -207,7 +275,8 @@ pub async fn pipeline(
     let task = Task::parse(&task).ok_or_else(|| {
         let message = format!(
             "no task {task:?}: expected fill-mask, text-classification, translation, \
-             summarization, text-generation, feature-extraction or sentence-similarity"
+             summarization, text-generation, feature-extraction, sentence-similarity, \
+             token-classification or question-answering"
         );
         Problem::new(ProblemKind::NotFound, message)
     })?;
@@ -223,134 +292,36 @@ async fn run(
 ) -> Result<Response<Body>, Problem> {
     neutral("stream", request.stream != Some(true))?;
     let model = app.model(caller, None, |model| task.suits(model), task.verb())?;
+    let inspect = tei::check_inspect(app, model, &request.inspect)?;
     let parameters = request.parameters.unwrap_or_default();
+    let asked = Asked { app, caller, model, parameters, inspect };
     let (texts, one) = match (request.inputs, task) {
-        (Inputs::Similarity(inputs), Task::Similarity) => {
-            let SimilarityInputs { source_sentence: source, sentences } = inputs;
-            let options = (parameters.prompt_name, parameters.truncate);
-            let found = tei::similarities(app, caller, model, source, sentences, options).await?;
-            return Ok(reply(&found));
-        }
-        (Inputs::One(text), _) if task != Task::Similarity => (vec![text], true),
-        (Inputs::Many(texts), _) if task != Task::Similarity => (texts, false),
-        _ => {
-            let message = "inputs: a similarity has source_sentence and sentences, others texts";
+        (Inputs::Similarity(inputs), Task::Similarity) => return asked.compare(inputs).await,
+        (Inputs::Question(inputs), Task::Answering) => return asked.answer(inputs).await,
+        (_, Task::Similarity | Task::Answering)
+        | (Inputs::Similarity(_) | Inputs::Question(_), _) => {
+            let message = "inputs: a similarity has source_sentence and sentences, a question has \
+                           question and context, other tasks have texts";
             return Err(Problem::invalid(message));
         }
+        (Inputs::One(text), _) => (vec![text], true),
+        (Inputs::Many(texts), _) => (texts, false),
     };
     check_count(texts.len(), "inputs")?;
     match task {
-        Task::FillMask => fill(app, caller, model, texts, &parameters, one).await,
-        Task::Classification => {
-            let pairs = texts.into_iter().map(|text| (text, None)).collect();
-            let mut found = tei::classify(app, caller, model, pairs, parameters.truncate).await?;
-            if let Some(top) = parameters.top_k {
-                found.iter_mut().for_each(|labels| labels.truncate(top));
-            }
-            // Nested also for one text: clients take the first element for its labels.
-            Ok(reply(&found))
-        }
-        Task::FeatureExtraction => embed(app, caller, model, texts, parameters, one).await,
-        _ => generate(app, caller, model, texts, &parameters, task).await,
+        Task::FillMask => asked.fill(texts, one).await,
+        Task::Classification => asked.classify(texts).await,
+        Task::FeatureExtraction => asked.embed(texts, one).await,
+        Task::Tagging => asked.tag(texts, one).await,
+        _ => asked.generate(texts, task).await,
     }
-}
-
-async fn embed(
-    app: &Arc<App>,
-    caller: Caller,
-    model: usize,
-    texts: Vec<String>,
-    parameters: Parameters,
-    one: bool,
-) -> Result<Response<Body>, Problem> {
-    let normalization = match parameters.normalize {
-        Some(false) => Normalization::None,
-        _ => Normalization::UnitLength,
-    };
-    let passed = passes::run(app, caller, model, texts, move |served, text: String| {
-        let prompt_name = parameters.prompt_name.as_deref();
-        let encoded = tei::tokenize(served, &text, prompt_name, parameters.truncate)?;
-        Ok(Pass::Embed(encoded, normalization))
-    });
-    let mut vectors = tei::vectors(passed.await?.outputs)?;
-    Ok(if one { reply(&vectors.swap_remove(0)) } else { reply(&vectors) })
-}
-
-async fn fill(
-    app: &Arc<App>,
-    caller: Caller,
-    model: usize,
-    texts: Vec<String>,
-    parameters: &Parameters,
-    one: bool,
-) -> Result<Response<Body>, Problem> {
-    let top = check_range("top_k", parameters.top_k.unwrap_or(5), 1..=MAX_TOP_K)?;
-    let tokenize = move |served: &ServedModel, text: String| -> Tokenized {
-        let model = fill_mask(served).expect("the handler chose a masked language model");
-        let encoded = model.tokenize(&text)?;
-        Ok(Pass::FillMask { text, encoded, top })
-    };
-    let passed = passes::run(app, caller, model, texts, tokenize).await?;
-    let tokenizer = app.models.get(model).pipeline.tokenizer();
-    let fill = |found: FilledMask| Fill {
-        score: found.probability,
-        token: found.id,
-        token_str: tokenizer
-            .decode(&[found.id])
-            .ok()
-            .filter(|text| !text.is_empty())
-            .unwrap_or(found.token),
-        sequence: found.text,
-    };
-    let fills = |found: MaskPredictions| found.into_iter().map(fill).collect::<Vec<Fill>>();
-    let mut all: Vec<Vec<Vec<Fill>>> = Vec::new();
-    for output in passed.outputs {
-        let PassOutput::Masks(masks) = output else { return Err(mixed_up()) };
-        all.push(masks.into_iter().map(fills).collect());
-    }
-    // As a pipeline of transformers: a text with one mask has no list around it.
-    Ok(match one {
-        true => {
-            let mut masks = all.swap_remove(0);
-            if masks.len() == 1 { reply(&masks.swap_remove(0)) } else { reply(&masks) }
-        }
-        false if all.iter().all(|masks| masks.len() == 1) => {
-            let firsts = all.into_iter().map(|mut masks| masks.swap_remove(0));
-            reply(&firsts.collect::<Vec<_>>())
-        }
-        false => reply(&all),
-    })
-}
-
-async fn generate(
-    app: &Arc<App>,
-    caller: Caller,
-    model: usize,
-    texts: Vec<String>,
-    parameters: &Parameters,
-    task: Task,
-) -> Result<Response<Body>, Problem> {
-    let spec = parameters.spec()?;
-    let items = texts.iter().cloned().map(Item::Text).collect();
-    let finished = generation::start(app, caller, model, items, spec).await?.collect().await?;
-    let read = finished.iter().map(|found| found.prompt_tokens).sum();
-    let generated = finished.iter().map(Finished::completion_tokens).sum();
-    app.metrics.tokens(&app.models.get(model).name, read, generated);
-    let full = task == Task::Generation && parameters.return_full_text != Some(false);
-    let mut outputs = Vec::new();
-    for (found, prompt) in finished.into_iter().zip(&texts) {
-        outputs.extend(found.texts.into_iter().map(|text| match task {
-            Task::Translation => Output::Translation(text.text),
-            Task::Summarization => Output::Summary(text.text),
-            _ if full => Output::Generated(format!("{prompt}{}", text.text)),
-            _ => Output::Generated(text.text),
-        }));
-    }
-    Ok(reply(&outputs))
 }
 
 impl Parameters {
-    fn spec(&self) -> Result<Spec, Problem> {
+    /// What they ask of a generation.
+    /// # Errors
+    /// A [`Problem`] for one that is out of its range.
+    pub fn spec(&self) -> Result<Spec, Problem> {
         let more = self.generate_parameters.clone().unwrap_or_default();
         let num_beams = self.num_beams.or(more.num_beams);
         check_range("num_beams", num_beams.unwrap_or(1), 1..=16)?;

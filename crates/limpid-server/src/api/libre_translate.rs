@@ -162,12 +162,15 @@ pub async fn translate(
     };
     let model = choose(&app, caller, &request, &source)?;
     let spec = request.spec()?;
+    if let Some(inspect) = &request.inspect {
+        inspect.check(app.models.get(model))?;
+    }
+    if request.stream == Some(true) && !one {
+        return Err(Problem::invalid("a stream has one text").into());
+    }
     let items = texts.iter().cloned().map(Item::Text).collect();
     let running = generation::start(&app, caller, model, items, spec).await?;
     if request.stream == Some(true) {
-        if !one {
-            return Err(Problem::invalid("a stream has one text").into());
-        }
         return Ok(sse::stream(
             move |frames| async move { stream(&app, model, running, frames).await },
         ));
@@ -216,6 +219,7 @@ impl TranslateRequest {
         if let Some(inspect) = &self.inspect {
             spec.trace = inspect.tracing(spec.trace)?;
         }
+        spec.streams = self.stream == Some(true);
         Ok(spec)
     }
 }

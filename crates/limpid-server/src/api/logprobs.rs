@@ -1,6 +1,7 @@
 //! Log-probabilities of generated tokens, from the trace of each step.
 
 use limpid::generate::Step;
+use limpid::inspect::LogProbability;
 use limpid::text::Tokenizer;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,10 +15,10 @@ const LEAST: f32 = -9_999.0;
 pub struct Logprobs {
     /// The tokens.
     pub tokens: Vec<String>,
-    /// ln p of each, by the model, before temperature and filters.
-    pub token_logprobs: Vec<f32>,
+    /// ln p of each, by the model, before temperature and filters; none for the first of a prompt.
+    pub token_logprobs: Vec<Option<f32>>,
     /// The most likely tokens in its place.
-    pub top_logprobs: Vec<BTreeMap<String, f32>>,
+    pub top_logprobs: Vec<Option<BTreeMap<String, f32>>>,
     /// Where each begins in the text, in characters.
     pub text_offset: Vec<usize>,
 }
@@ -65,24 +66,42 @@ fn of_step(step: &Step, top: usize) -> (f32, Vec<(u32, f32)>) {
     (chosen.map_or(LEAST, |chosen| ln(chosen.probability)), likely)
 }
 
-fn piece(tokenizer: &Tokenizer, id: u32) -> String {
+/// A token as text.
+pub fn piece(tokenizer: &Tokenizer, id: u32) -> String {
     let text = tokenizer.decode_with_special(&[id]).unwrap_or_default();
     if text.is_empty() { tokenizer.token(id) } else { text }
 }
 
+/// The tokens of a prompt, each with ln p and the most likely tokens in its place; the first has
+/// none, because nothing comes before it.
+pub type PromptScores = Vec<(u32, Option<(f32, Vec<LogProbability>)>)>;
+
 impl Logprobs {
-    /// Those of a text's tokens; `tokens` of the steps are part of it.
-    pub fn new(tokenizer: &Tokenizer, steps: &[Step], tokens: usize, top: usize) -> Self {
+    /// Those of a prompt, if it is part of the text, and of the text's tokens; `tokens` of the
+    /// steps are part of it.
+    pub fn new(
+        tokenizer: &Tokenizer,
+        prompt: Option<&PromptScores>,
+        (steps, tokens): (&[Step], usize),
+        top: usize,
+    ) -> Self {
         let (mut found, mut offset) = (Self::default(), 0);
-        for step in &steps[..tokens.min(steps.len())] {
-            let (logprob, likely) = of_step(step, top);
-            let text = piece(tokenizer, step.chosen);
+        let mut add = |id: u32, score: Option<(f32, Vec<LogProbability>)>| {
+            let text = piece(tokenizer, id);
             found.text_offset.push(offset);
             offset += text.chars().count();
             found.tokens.push(text);
-            found.token_logprobs.push(logprob);
-            let likely = likely.into_iter().map(|(id, p)| (piece(tokenizer, id), p));
-            found.top_logprobs.push(likely.collect());
+            found.token_logprobs.push(score.as_ref().map(|(own, _)| own.max(LEAST)));
+            found.top_logprobs.push(score.map(|(_, likely)| {
+                let likely = likely.into_iter().map(|(id, p)| (piece(tokenizer, id), p.max(LEAST)));
+                likely.collect()
+            }));
+        };
+        for (id, score) in prompt.into_iter().flatten() {
+            add(*id, score.clone());
+        }
+        for step in &steps[..tokens.min(steps.len())] {
+            add(step.chosen, Some(of_step(step, top)));
         }
         found
     }

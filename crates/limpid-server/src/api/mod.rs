@@ -16,6 +16,7 @@ mod operations;
 mod passes;
 mod sampling;
 mod sse;
+mod tasks;
 mod tei;
 mod tokens;
 

@@ -2,7 +2,10 @@
 
 use super::embeddings::{check_dimensions, shortened};
 use super::inputs::{OneOrMany, check_count};
-use super::passes::{self, Tokenized, classifier, classifies, embedder, embeds, mixed_up};
+use super::inspect::{self, Inspect};
+use super::passes::{
+    self, Read, Tokenized, classifier, classifies, embedder, embeds, mixed_up, reranker,
+};
 use super::{App, Caller, reply};
 use crate::engine::{Pass, PassOutput};
 use crate::http::{Problem, TeiProblem};
@@ -14,6 +17,7 @@ use axum::http::{Request, Response};
 use limpid::encode::{Normalization, Pooling, cosine};
 use limpid::pipeline::{LabelScore, LongText};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -42,6 +46,8 @@ pub struct EmbedRequest {
     pub normalize: Option<bool>,
     /// Keep so many of the first components, scaled to length 1 again.
     pub dimensions: Option<usize>,
+    /// What the answer is to be opened to; it is then `{"output", "inspect"}`.
+    pub inspect: Option<Inspect>,
 }
 
 /// A label and its score.
@@ -82,6 +88,8 @@ pub struct PredictRequest {
     pub raw_scores: Option<bool>,
     /// Cut texts that are too long.
     pub truncate: Option<bool>,
+    /// What the answer is to be opened to; it is then `{"output", "inspect"}`.
+    pub inspect: Option<Inspect>,
 }
 
 /// Texts to sort by how well they answer a query.
@@ -91,12 +99,14 @@ pub struct RerankRequest {
     pub query: String,
     /// The texts.
     pub texts: Vec<String>,
-    /// Only false.
+    /// The logits of a cross-encoder instead of its scores.
     pub raw_scores: Option<bool>,
     /// Put the texts into the answer.
     pub return_text: Option<bool>,
-    /// Cut pairs that are too long: not supported.
+    /// Cut pairs that are too long; a cross-encoder always does.
     pub truncate: Option<bool>,
+    /// What the answer is to be opened to; it is then `{"output", "inspect"}`.
+    pub inspect: Option<Inspect>,
 }
 
 /// A text's place.
@@ -127,6 +137,8 @@ pub struct SimilarityRequest {
     pub inputs: SimilarityInputs,
     /// Options.
     pub parameters: Option<SimilarityParameters>,
+    /// What the answer is to be opened to; it is then `{"output", "inspect"}`.
+    pub inspect: Option<Inspect>,
 }
 
 /// Options of a comparison.
@@ -155,8 +167,37 @@ pub struct Info {
     pub max_client_batch_size: usize,
     /// Tokens in the queue.
     pub max_batch_tokens: usize,
+    /// Connections at once.
+    pub max_concurrent_requests: usize,
+    /// Texts of a batch: bounded by tokens alone.
+    pub max_batch_requests: Option<usize>,
+    /// Threads that tokenize: those of the event loop.
+    pub tokenization_workers: Option<usize>,
     /// The server's version.
     pub version: &'static str,
+    /// The commit it was built from: not known.
+    pub sha: Option<&'static str>,
+    /// The container it runs in: not known.
+    pub docker_label: Option<&'static str>,
+}
+
+/// The names of labels.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LabelNames {
+    /// By number.
+    pub id2label: BTreeMap<String, String>,
+    /// Numbers by name.
+    pub label2id: BTreeMap<String, usize>,
+}
+
+impl LabelNames {
+    fn new(labels: &[String]) -> Self {
+        let named = || labels.iter().cloned().enumerate();
+        Self {
+            id2label: named().map(|(i, label)| (i.to_string(), label)).collect(),
+            label2id: named().map(|(i, label)| (label, i)).collect(),
+        }
+    }
 }
 
 /// What a model does.
@@ -169,10 +210,9 @@ pub enum ModelType {
         pooling: &'static str,
     },
     /// Labels.
-    Classifier {
-        /// Their names, by number.
-        id2label: std::collections::BTreeMap<String, String>,
-    },
+    Classifier(LabelNames),
+    /// Relevance of texts to a query.
+    Reranker(LabelNames),
     /// Something that text-embeddings-inference does not serve.
     Other {
         /// In the words of Hugging Face's pipelines.
@@ -212,14 +252,30 @@ pub async fn embed(
         Some(false) => Normalization::None,
         _ => Normalization::UnitLength,
     };
+    let inspect = check_inspect(&app, model, &request.inspect)?;
     let (texts, options) = request.texts()?;
     let passed = passes::run(&app, caller, model, texts, move |served, text: String| {
         let encoded = tokenize(served, &text, options.0.as_deref(), options.1)?;
         Ok(Pass::Embed(encoded, normalization))
     });
-    let vectors: Vec<Vec<f32>> = vectors(passed.await?.outputs)?;
-    let vectors = vectors.into_iter().map(|vector| shortened(vector, dimensions));
-    Ok(reply(&vectors.collect::<Vec<_>>()))
+    let passed = passed.await?;
+    let vectors = vectors(passed.outputs)?.into_iter();
+    let vectors: Vec<Vec<f32>> = vectors.map(|vector| shortened(vector, dimensions)).collect();
+    Ok(inspect::answer(&app, caller, model, inspect, (&vectors, passed.read)).await?)
+}
+
+/// What is asked for, if the model has it.
+/// # Errors
+/// A [`Problem`] that names what it has not.
+pub fn check_inspect(
+    app: &App,
+    model: usize,
+    inspect: &Option<Inspect>,
+) -> Result<Option<Inspect>, Problem> {
+    if let Some(inspect) = inspect {
+        inspect.check(app.models.get(model))?;
+    }
+    Ok(inspect.clone())
 }
 
 impl EmbedRequest {
@@ -254,6 +310,7 @@ pub async fn embed_all(
 ) -> Result<Response<Body>, TeiProblem> {
     let request: EmbedRequest = app.payload(request).await?.json()?;
     let model = app.model(caller, None, embeds, "produce embeddings")?;
+    let inspect = check_inspect(&app, model, &request.inspect)?;
     let (texts, options) = request.texts()?;
     let passed = passes::run(&app, caller, model, texts, move |served, text: String| {
         Ok(Pass::HiddenStates(tokenize(served, &text, options.0.as_deref(), options.1)?))
@@ -262,8 +319,9 @@ pub async fn embed_all(
         PassOutput::Vectors(vectors) => Ok(vectors),
         _ => Err(mixed_up()),
     };
-    let states = passed.await?.outputs.into_iter().map(states).collect::<Result<Vec<_>, _>>()?;
-    Ok(reply(&states))
+    let passed = passed.await?;
+    let states = passed.outputs.into_iter().map(states).collect::<Result<Vec<_>, _>>()?;
+    Ok(inspect::answer(&app, caller, model, inspect, (&states, passed.read)).await?)
 }
 
 /// Labels of texts or pairs: all of them, the most likely first.
@@ -277,9 +335,16 @@ pub async fn predict(
     let request: PredictRequest = app.payload(request).await?.json()?;
     super::sampling::neutral("raw_scores", request.raw_scores != Some(true))?;
     let model = app.model(caller, None, classifies, "classify")?;
+    let inspect = check_inspect(&app, model, &request.inspect)?;
     let (texts, alone) = request.inputs.pairs()?;
-    let mut found = classify(&app, caller, model, texts, request.truncate).await?;
-    Ok(if alone { reply(&found.swap_remove(0)) } else { reply(&found) })
+    let (mut found, read) = classify(&app, caller, model, texts, request.truncate).await?;
+    Ok(match alone {
+        true => {
+            let only = found.swap_remove(0);
+            inspect::answer(&app, caller, model, inspect, (&only, read)).await?
+        }
+        false => inspect::answer(&app, caller, model, inspect, (&found, read)).await?,
+    })
 }
 
 type Pairs = Vec<(String, Option<String>)>;
@@ -319,7 +384,7 @@ pub async fn classify(
     model: usize,
     texts: Pairs,
     truncate: Option<bool>,
-) -> Result<Vec<Vec<Prediction>>, Problem> {
+) -> Result<(Vec<Vec<Prediction>>, Read), Problem> {
     let tokenize =
         move |served: &ServedModel, (text, second): (String, Option<String>)| -> Tokenized {
             let classifier = classifier(served).expect("the handler chose a classifier");
@@ -332,10 +397,12 @@ pub async fn classify(
         PassOutput::Labels(labels) => Ok(labels.into_iter().map(prediction).collect()),
         _ => Err(mixed_up()),
     };
-    passed.outputs.into_iter().map(labels).collect()
+    let found = passed.outputs.into_iter().map(labels).collect::<Result<_, _>>()?;
+    Ok((found, passed.read))
 }
 
-/// Sorts texts by the first label of a classifier of pairs, or by cosine similarity.
+/// Sorts texts by their relevance to a query: by a cross-encoder, else by the first label of a
+/// classifier of pairs, else by cosine similarity.
 #[utoipa::path(post, path = "/rerank", tag = "text-embeddings-inference",
     request_body = RerankRequest, responses((status = 200, body = Vec<Rank>)))]
 pub async fn rerank(
@@ -344,25 +411,31 @@ pub async fn rerank(
     request: Request<Body>,
 ) -> Result<Response<Body>, TeiProblem> {
     let request: RerankRequest = app.payload(request).await?.json()?;
-    super::sampling::neutral("raw_scores", request.raw_scores != Some(true))?;
     check_count(request.texts.len(), "texts")?;
+    let crosses = |model: &ServedModel| reranker(model).is_some();
     let reranks = |model: &ServedModel| classifies(model) || embeds(model);
-    let model = app.model(caller, None, reranks, "rerank")?;
-    let scores = match classifier(app.models.get(model)) {
-        Some(classifier) => {
-            let first = classifier.labels().first().cloned().unwrap_or_default();
-            let pair = |text: &String| (request.query.clone(), Some(text.clone()));
-            let pairs = request.texts.iter().map(pair).collect();
-            let found = classify(&app, caller, model, pairs, request.truncate).await?;
-            let score = |labels: Vec<Prediction>| {
-                labels.iter().find(|label| label.label == first).map_or(0.0, |label| label.score)
-            };
-            found.into_iter().map(score).collect()
-        }
-        None => {
-            let (query, texts) = (request.query.clone(), request.texts.clone());
-            similarities(&app, caller, model, query, texts, (None, request.truncate)).await?
-        }
+    let model = match caller.model.is_none() && app.models.iter().any(crosses) {
+        true => app.model(caller, None, crosses, "rerank")?,
+        false => app.model(caller, None, reranks, "rerank")?,
+    };
+    let served = app.models.get(model);
+    let inspect = check_inspect(&app, model, &request.inspect)?;
+    let raw = request.raw_scores == Some(true);
+    super::sampling::neutral("raw_scores", !raw || crosses(served))?;
+    let (scores, read) = if crosses(served) {
+        relevance(&app, caller, model, &request, raw).await?
+    } else if let Some(classifier) = classifier(served) {
+        let first = classifier.labels().first().cloned().unwrap_or_default();
+        let pair = |text: &String| (request.query.clone(), Some(text.clone()));
+        let pairs = request.texts.iter().map(pair).collect();
+        let (found, read) = classify(&app, caller, model, pairs, request.truncate).await?;
+        let score = |labels: Vec<Prediction>| {
+            labels.iter().find(|label| label.label == first).map_or(0.0, |label| label.score)
+        };
+        (found.into_iter().map(score).collect(), read)
+    } else {
+        let (query, texts) = (request.query.clone(), request.texts.clone());
+        similarities(&app, caller, model, query, texts, (None, request.truncate)).await?
     };
     let text = |i: usize| (request.return_text == Some(true)).then(|| request.texts[i].clone());
     let mut ranks: Vec<Rank> = scores
@@ -371,7 +444,29 @@ pub async fn rerank(
         .map(|(index, score)| Rank { index, score, text: text(index) })
         .collect();
     ranks.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
-    Ok(reply(&ranks))
+    Ok(inspect::answer(&app, caller, model, inspect, (&ranks, read)).await?)
+}
+
+/// The relevance of texts to a query, by a cross-encoder.
+async fn relevance(
+    app: &Arc<App>,
+    caller: Caller,
+    model: usize,
+    request: &RerankRequest,
+    raw: bool,
+) -> Result<(Vec<f32>, Read), Problem> {
+    let query = request.query.clone();
+    let tokenize = move |served: &ServedModel, text: String| -> Tokenized {
+        let reranker = reranker(served).expect("the handler chose a cross-encoder");
+        Ok(Pass::Rerank(reranker.tokenize(0, &query, &text)?))
+    };
+    let passed = passes::run(app, caller, model, request.texts.clone(), tokenize).await?;
+    let score = |output| match output {
+        PassOutput::Relevance(found) => Ok(if raw { found.logit } else { found.score }),
+        _ => Err(mixed_up()),
+    };
+    let scores = passed.outputs.into_iter().map(score).collect::<Result<_, _>>()?;
+    Ok((scores, passed.read))
 }
 
 /// Cosine similarities of a text with others.
@@ -384,16 +479,18 @@ pub async fn similarities(
     source: String,
     sentences: Vec<String>,
     (prompt_name, truncate): (Option<String>, Option<bool>),
-) -> Result<Vec<f32>, Problem> {
+) -> Result<(Vec<f32>, Read), Problem> {
     check_count(sentences.len(), "sentences")?;
     let texts: Vec<String> = [source].into_iter().chain(sentences).collect();
     let passed = passes::run(app, caller, model, texts, move |served, text: String| {
         let encoded = tokenize(served, &text, prompt_name.as_deref(), truncate)?;
         Ok(Pass::Embed(encoded, Normalization::UnitLength))
     });
-    let vectors = vectors(passed.await?.outputs)?;
+    let passed = passed.await?;
+    let vectors = vectors(passed.outputs)?;
     let (source, sentences) = vectors.split_first().expect("the source is the first");
-    Ok(sentences.iter().map(|vector| cosine(source, vector) as f32).collect())
+    let scores = sentences.iter().map(|vector| cosine(source, vector) as f32).collect();
+    Ok((scores, passed.read))
 }
 
 /// Cosine similarities of a text with others.
@@ -406,10 +503,12 @@ pub async fn similarity(
 ) -> Result<Response<Body>, TeiProblem> {
     let request: SimilarityRequest = app.payload(request).await?.json()?;
     let model = app.model(caller, None, embeds, "produce embeddings")?;
+    let inspect = check_inspect(&app, model, &request.inspect)?;
     let SimilarityInputs { source_sentence, sentences } = request.inputs;
     let options = request.parameters.unwrap_or_default();
     let options = (options.prompt_name, options.truncate);
-    Ok(reply(&similarities(&app, caller, model, source_sentence, sentences, options).await?))
+    let found = similarities(&app, caller, model, source_sentence, sentences, options).await?;
+    Ok(inspect::answer(&app, caller, model, inspect, (&found.0, found.1)).await?)
 }
 
 /// What a model is.
@@ -425,9 +524,10 @@ pub async fn info(
     let model = app.models.get(caller.model.unwrap_or(first));
     let model_type = match (classifier(model), embedder(model)) {
         (Some(classifier), _) => {
-            let label = |(i, label): (usize, &String)| (i.to_string(), label.clone());
-            ModelType::Classifier {
-                id2label: classifier.labels().iter().enumerate().map(label).collect(),
+            let labels = LabelNames::new(classifier.labels());
+            match reranker(model) {
+                Some(_) => ModelType::Reranker(labels),
+                None => ModelType::Classifier(labels),
             }
         }
         (None, Some(embedder)) => ModelType::Embedding {
@@ -446,6 +546,11 @@ pub async fn info(
         max_input_length: model.longest,
         max_client_batch_size: super::inputs::MAX_TEXTS,
         max_batch_tokens: app.settings.limits.queue_tokens,
+        max_concurrent_requests: app.settings.connections,
+        max_batch_requests: None,
+        tokenization_workers: None,
         version: env!("CARGO_PKG_VERSION"),
+        sha: None,
+        docker_label: None,
     }))
 }

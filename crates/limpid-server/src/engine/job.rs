@@ -3,10 +3,8 @@
 use crate::models::ServedModel;
 use limpid::data::batch::EncodedText;
 use limpid::encode::{MaskPredictions, Normalization};
-use limpid::generate::{Generated, Step};
-use limpid::pipeline::LabelScore;
-use limpid_tensor::tensor::Tensor;
-use std::sync::mpsc::SyncSender;
+use limpid::generate::{Event, Generated, KvFormat, PreparedGeneration, Step};
+use limpid::pipeline::{LabelScore, Relevance};
 use tokio::sync::{mpsc, oneshot};
 
 /// Why a job gave no answer.
@@ -22,6 +20,9 @@ pub enum JobError {
     /// The library refused it.
     #[error(transparent)]
     Library(#[from] limpid::error::Error),
+    /// Keys and values in another format than those of the engine.
+    #[error("kv_cache_dtype {0} is not served: all requests share keys and values in f32")]
+    KvFormat(KvFormat),
     /// A panic, which is in the log.
     #[error("an internal error; the log has the details")]
     Internal,
@@ -54,8 +55,28 @@ pub enum GenerationEvent {
 /// Sends the events of a generation.
 pub type EventSender = mpsc::UnboundedSender<GenerationEvent>;
 
-/// Runs a generation with the sessions it is given, and sends its events.
-pub type Generate = Box<dyn FnOnce(&super::RemoteSessions<'_>, &EventSender) + Send>;
+/// Hands an event on; an error if nobody listens any more, which ends the generation.
+pub(super) fn forward(event: Event, events: &EventSender) -> limpid::error::Result<()> {
+    let sent = match event {
+        Event::Text { sample, text, .. } => {
+            events.send(GenerationEvent::Text { sample, text: text.to_string() })
+        }
+        Event::Step { sample, step, .. } => {
+            events.send(GenerationEvent::Step { sample, step: step.clone() })
+        }
+        Event::BeamStep { step, .. } => events.send(GenerationEvent::BeamStep(step.clone())),
+    };
+    sent.map_err(|_| limpid::error::Error::Interrupted)
+}
+
+/// Whether the events of a generation before its end are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listening {
+    /// Text and steps as they appear.
+    Events,
+    /// Only the end.
+    End,
+}
 
 /// One forward pass.
 pub enum Pass {
@@ -65,6 +86,8 @@ pub enum Pass {
     HiddenStates(EncodedText),
     /// The labels of a text or a pair.
     Classify(EncodedText),
+    /// The relevance of a text to a query.
+    Rerank(EncodedText),
     /// Tokens for the masks of a text.
     FillMask {
         /// The text.
@@ -79,14 +102,23 @@ pub enum Pass {
 }
 
 impl Pass {
+    /// The text it reads.
+    pub fn text(&self) -> Option<&EncodedText> {
+        match self {
+            Pass::Embed(text, _)
+            | Pass::HiddenStates(text)
+            | Pass::Classify(text)
+            | Pass::Rerank(text)
+            | Pass::FillMask { encoded: text, .. } => Some(text),
+            Pass::Call(..) => None,
+        }
+    }
+
     /// Rows of the pass.
     pub fn rows(&self) -> usize {
         match self {
-            Pass::Embed((ids, _), _) | Pass::HiddenStates((ids, _)) | Pass::Classify((ids, _)) => {
-                ids.len()
-            }
-            Pass::FillMask { encoded, .. } => encoded.0.len(),
             Pass::Call(rows, _) => *rows,
+            pass => pass.text().map_or(0, |(ids, _)| ids.len()),
         }
     }
 }
@@ -99,20 +131,24 @@ pub enum PassOutput {
     Vectors(Vec<Vec<f32>>),
     /// Labels, the most likely first.
     Labels(Vec<LabelScore>),
+    /// A relevance.
+    Relevance(Relevance),
     /// Predictions for each mask.
     Masks(Vec<MaskPredictions>),
     /// It sent its answer itself.
     Called,
 }
 
-/// Where the answer of a pass goes.
-pub type PassSender = oneshot::Sender<Result<PassOutput, JobError>>;
-
-/// What a thread of a generation is told.
-pub(super) enum Reply {
-    Opened,
-    Logits(Tensor),
+/// The answer of a pass.
+pub struct Answered {
+    /// What it gives.
+    pub output: PassOutput,
+    /// When it left the queue.
+    pub started: std::time::Instant,
 }
+
+/// Where the answer of a pass goes.
+pub type PassSender = oneshot::Sender<Result<Answered, JobError>>;
 
 /// A job that was admitted and has not ended.
 pub(super) enum Entry {
@@ -122,15 +158,9 @@ pub(super) enum Entry {
 
 pub(super) struct GenerationEntry {
     pub model: usize,
+    pub client: u64,
     pub events: EventSender,
-    /// Until its thread starts.
-    pub generate: Option<Generate>,
-    /// The sources of sequences that it asked to open.
-    pub open: Option<Vec<Vec<u32>>>,
-    /// Selections since the last step.
-    pub select: Vec<Vec<usize>>,
-    /// What it asked to append to each sequence.
-    pub tokens: Vec<Vec<u32>>,
-    /// Where its thread waits.
-    pub reply: Option<SyncSender<Reply>>,
+    pub listening: Listening,
+    /// Until it starts.
+    pub prepared: Option<PreparedGeneration>,
 }

@@ -3,40 +3,42 @@
 //! ```text
 //! handlers ── submit ──▶ scheduler ──▶ step: rows of all generations, texts of all encoders
 //!                          ▲                 │ logits
-//!                          └── advance ── threads of generations: sampling, beams, stop strings
+//!                          └── advance ── sampling, beams, stop strings of each generation
 //! ```
 //!
-//! A generation is the library's own function on a thread of its own, with sessions whose steps the
-//! engine computes ([`RemoteSessions`]): so an answer is the same as the command line's, whatever
-//! the strategy. Threads sleep while the engine computes.
+//! A generation is the library's own search ([`Generation`](limpid::generate::Generation)), so an
+//! answer is the same as the command line's, whatever the strategy. Small models are computed in
+//! shards, one for each core (`sessions`).
 
 mod job;
-mod remote;
+mod prefixes;
 mod sessions;
+mod shard;
 mod step;
 
-pub use job::{EventSender, Generate, GenerationEvent, JobError, Pass, PassOutput, PassSender};
-pub use remote::RemoteSessions;
+pub use job::{
+    Answered, EventSender, GenerationEvent, JobError, Listening, Pass, PassOutput, PassSender,
+};
 pub use sessions::memory;
 
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::scheduler::{Flow, Job, JobId, Kind, Limits, Load, Refusal, Scheduler};
-use job::{Entry, GenerationEntry, Reply};
-use limpid::generate::Cost;
-use limpid_tensor::tensor::Tensor;
+use job::{Entry, GenerationEntry};
+use limpid::generate::{Generated, PreparedGeneration};
 use std::collections::HashMap;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// What the engine's thread, handlers and generations share.
+/// What the engine's thread and handlers share.
 pub struct Shared {
     models: Arc<Models>,
     metrics: Arc<Metrics>,
     start: Instant,
+    /// Bytes of beginnings of prompts of each model.
+    prefix_bytes: u64,
     state: Mutex<State>,
     /// The engine's thread waits for it.
     work: Condvar,
@@ -46,10 +48,6 @@ struct State {
     scheduler: Scheduler,
     jobs: HashMap<JobId, Entry>,
     next: JobId,
-    /// Generations whose sessions are no longer needed, with their models.
-    finished: Vec<(JobId, usize)>,
-    /// The engine's thread has nothing to compute.
-    idle: bool,
 }
 
 /// A handle to the engine's thread.
@@ -92,39 +90,33 @@ pub struct Generations {
 /// Passes that were admitted, each with its answer.
 pub struct Passes {
     /// The answer of each.
-    pub answers: Vec<oneshot::Receiver<Result<PassOutput, JobError>>>,
+    pub answers: Vec<oneshot::Receiver<Result<Answered, JobError>>>,
     /// Dropping it cancels them.
     pub guard: Guard,
 }
 
 impl Engine {
-    /// Starts the thread. Generations run on the blocking threads of `runtime`.
+    /// Starts the thread. Beginnings of prompts take at most `prefix_bytes` for each model.
     /// # Errors
     /// If no thread can be started.
     pub fn start(
         models: Arc<Models>,
         limits: Limits,
+        prefix_bytes: u64,
         metrics: Arc<Metrics>,
-        runtime: tokio::runtime::Handle,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
-        let state = State {
-            scheduler: Scheduler::new(limits),
-            jobs: HashMap::new(),
-            next: 0,
-            finished: Vec::new(),
-            idle: false,
-        };
+        let state = State { scheduler: Scheduler::new(limits), jobs: HashMap::new(), next: 0 };
         let shared = Arc::new(Shared {
             models,
             metrics,
             start: Instant::now(),
+            prefix_bytes,
             state: Mutex::new(state),
             work: Condvar::new(),
         });
         let engine = Self { shared: Arc::clone(&shared) };
-        let thread = std::thread::Builder::new()
-            .name("engine".into())
-            .spawn(move || step::run(&shared, &runtime))?;
+        let thread =
+            std::thread::Builder::new().name("engine".into()).spawn(move || step::run(&shared))?;
         Ok((engine, thread))
     }
 
@@ -134,25 +126,21 @@ impl Engine {
     pub fn generate(
         &self,
         origin: Origin,
-        generations: Vec<(Cost, Generate)>,
+        generations: Vec<PreparedGeneration>,
+        listening: Listening,
     ) -> Result<Generations, Refusal> {
-        let Origin { model, .. } = origin;
+        let Origin { model, client, .. } = origin;
         let served = self.shared.models.get(model);
         let (mut events, mut entries) = (Vec::new(), Vec::new());
-        for (cost, generate) in generations {
+        for prepared in generations {
             let (sender, receiver) = mpsc::unbounded_channel();
             events.push(receiver);
+            let cost = prepared.cost();
             let memory = memory(served.pipeline.model(), &cost);
-            let entry = Entry::Generation(GenerationEntry {
-                model,
-                events: sender,
-                generate: Some(generate),
-                open: None,
-                select: Vec::new(),
-                tokens: Vec::new(),
-                reply: None,
-            });
-            entries.push((cost.tokens(), memory, Kind::Generation, entry));
+            let kind = Kind::Generation { source: cost.source, prompt: cost.prompt };
+            let prepared = Some(prepared);
+            let entry = GenerationEntry { model, client, events: sender, listening, prepared };
+            entries.push((cost.tokens(), memory, kind, Entry::Generation(entry)));
         }
         let guard = self.submit(origin, entries)?;
         Ok(Generations { events, guard })
@@ -237,64 +225,19 @@ impl Shared {
         self.work.notify_one();
     }
 
-    /// A generation asks to open sequences, and waits for them.
-    fn open(&self, job: JobId, sources: &[&[u32]]) {
-        let rows = sources.iter().map(|source| source.len()).sum();
-        self.ask(job, |entry, scheduler| {
-            entry.open = Some(sources.iter().map(|source| source.to_vec()).collect());
-            scheduler.open(job, rows);
-        });
-    }
-
-    /// A generation appends tokens, and waits for logits; none if it was dropped.
-    fn advance(&self, job: JobId, tokens: Vec<Vec<u32>>) -> Option<Tensor> {
-        let reply = self.ask(job, |entry, scheduler| {
-            let lengths = tokens.iter().map(Vec::len).collect();
-            entry.tokens = tokens;
-            scheduler.advance(job, lengths);
-        });
-        match reply {
-            Some(Reply::Logits(logits)) => Some(logits),
-            _ => None,
-        }
-    }
-
-    fn select(&self, job: JobId, sequences: &[usize]) {
-        if let Some(Entry::Generation(entry)) = self.lock().jobs.get_mut(&job) {
-            entry.select.push(sequences.to_vec());
-        }
-    }
-
-    /// Asks the engine for something, and waits for the answer; none if the job was dropped.
-    fn ask(
-        &self,
-        job: JobId,
-        ask: impl FnOnce(&mut GenerationEntry, &mut Scheduler),
-    ) -> Option<Reply> {
-        let (sender, receiver) = sync_channel(1);
+    /// Generations ended: their memory is free before their answers are sent.
+    fn finish(&self, ended: Vec<(JobId, Result<Vec<Generated>, JobError>)>) {
         let mut state = self.lock();
-        let State { scheduler, jobs, .. } = &mut *state;
-        let Some(Entry::Generation(entry)) = jobs.get_mut(&job) else { return None };
-        entry.reply = Some(sender);
-        ask(entry, scheduler);
-        // The engine waits a moment for those that select tokens: the last one wakes it.
-        let wakes = state.idle || state.scheduler.thinking() == 0;
-        drop(state);
-        if wakes {
-            self.work.notify_one();
+        let mut answers = Vec::with_capacity(ended.len());
+        for (job, texts) in ended {
+            state.scheduler.finish(job);
+            if let Some(Entry::Generation(entry)) = state.jobs.remove(&job) {
+                answers.push((entry.events, texts));
+            }
         }
-        // The sender is dropped with the job.
-        receiver.recv().ok()
-    }
-
-    /// A generation ended.
-    fn finish(&self, job: JobId) {
-        let mut state = self.lock();
-        if let Some(Entry::Generation(entry)) = state.jobs.remove(&job) {
-            state.finished.push((job, entry.model));
-        }
-        state.scheduler.finish(job);
         drop(state);
-        self.work.notify_one();
+        for (events, texts) in answers {
+            let _ = events.send(GenerationEvent::Done(texts));
+        }
     }
 }

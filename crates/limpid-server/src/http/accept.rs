@@ -42,6 +42,8 @@ pub struct Settings {
     pub open: bool,
     /// Bounds of the scheduler.
     pub limits: Limits,
+    /// Bytes of keys and values of beginnings of prompts, for each model.
+    pub prefix_cache: u64,
     /// Bytes of a body.
     pub body_limit: usize,
     /// Connections at once.
@@ -66,6 +68,7 @@ impl Default for Settings {
                 running: 64,
                 step: Duration::from_millis(50),
             },
+            prefix_cache: 128 << 20,
             body_limit: 2 << 20,
             connections: 1_024,
             read_timeout: Duration::from_secs(10),
@@ -100,9 +103,12 @@ impl Server {
     pub async fn bind(models: Models, mut settings: Settings) -> Result<Self, ServeError> {
         let (listener, address) = listen(&mut settings).await?;
         let (models, metrics) = (Arc::new(models), Arc::new(Metrics::new()));
-        let runtime = tokio::runtime::Handle::current();
-        let (engine, thread) =
-            Engine::start(Arc::clone(&models), settings.limits, Arc::clone(&metrics), runtime)?;
+        let (engine, thread) = Engine::start(
+            Arc::clone(&models),
+            settings.limits,
+            settings.prefix_cache,
+            Arc::clone(&metrics),
+        )?;
         let app = Arc::new(App::new(models, engine, metrics, settings));
         Ok(Self { app, listener, engine: thread, address })
     }

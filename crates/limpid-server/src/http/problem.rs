@@ -268,6 +268,7 @@ impl From<JobError> for Problem {
         match error {
             JobError::Expired => Self::new(ProblemKind::Expired, error.to_string()),
             JobError::Library(error) => error.into(),
+            JobError::KvFormat(_) => Self::invalid(error.to_string()),
             _ => Self::new(ProblemKind::Internal, error.to_string()),
         }
     }

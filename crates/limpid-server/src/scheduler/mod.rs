@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! submit ──▶ queue of each (model, client) ──▶ running ──▶ finish
-//!   │ 429, 413, 503       │ deficit round-robin   │ open, advance, advance, …
+//!   │ 429, 413, 503       │ deficit round-robin   │ source, prompt, advance, …
 //!   ▼                     ▼                       ▼
 //! refused             cancelled, expired      cancelled, expired
 //! ```
 //!
 //! A **generation** is admitted with all the memory it can ever need, so nothing is preempted and
-//! the bound is exact. It then asks for rows, again and again: a prompt, then one row per sequence.
+//! the bound is exact. Its source and prompt come first; then it asks for one row per sequence,
+//! again and again.
 //! A **pass** is one forward pass of known length: a text of an encoder.
 //!
 //! A step decodes every running sequence that waits for it, and fills the rest of its time with
@@ -44,8 +45,13 @@ pub struct Flow {
 /// What a job computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks for rows by [`Scheduler::open`] and [`Scheduler::advance`] until it finishes.
-    Generation,
+    /// Its source or prompt, then rows by [`Scheduler::advance`] until it finishes.
+    Generation {
+        /// Tokens of its source; none for a decoder.
+        source: usize,
+        /// Tokens of its prompt.
+        prompt: usize,
+    },
     /// One forward pass of so many rows.
     Pass {
         /// Rows.
@@ -117,7 +123,7 @@ struct Running {
 
 /// The rows that a generation waits for.
 enum Asks {
-    /// Encodes so many source tokens.
+    /// Encodes so many source tokens, and appends the prompt.
     Open { rows: usize },
     /// Appends so many tokens to each sequence, those before `done` being computed.
     Advance { lengths: Vec<usize>, done: usize },
@@ -179,17 +185,19 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A running generation asks to encode its sources.
-    pub fn open(&mut self, id: JobId, rows: usize) {
-        if let Some(running) = self.running.get_mut(&id) {
-            running.asks = Some(Asks::Open { rows });
-        }
-    }
-
     /// A running generation asks to append so many tokens to each of its sequences.
     pub fn advance(&mut self, id: JobId, lengths: Vec<usize>) {
         if let Some(running) = self.running.get_mut(&id) {
             running.asks = Some(Asks::Advance { lengths, done: 0 });
+        }
+    }
+
+    /// The first tokens of a prompt need no computing: another one began with them.
+    pub fn reuse(&mut self, id: JobId, tokens: usize) {
+        if let Some(Running { asks, job: Job { kind: Kind::Generation { prompt, .. }, .. } }) =
+            self.running.get_mut(&id)
+        {
+            *asks = Some(Asks::Advance { lengths: vec![*prompt], done: tokens });
         }
     }
 
@@ -237,11 +245,6 @@ impl Scheduler {
     /// Whether there is nothing to compute, and will never be.
     pub fn is_drained(&self) -> bool {
         self.draining && self.is_idle()
-    }
-
-    /// Generations that were started and ask for nothing: their threads select tokens.
-    pub fn thinking(&self) -> usize {
-        self.running.values().filter(|running| running.asks.is_none()).count()
     }
 
     /// The earliest deadline.

@@ -31,7 +31,7 @@ pub struct Work {
 /// What is computed for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Its sources are encoded.
+    /// Its source is encoded, and its prompt appended.
     Open,
     /// These of the tokens that it asked to append, for each sequence.
     Advance(Vec<Range<usize>>),
@@ -56,11 +56,14 @@ impl Scheduler {
         let mut plan = Plan::default();
         self.drop_ended(now, &mut plan);
         self.decode(&mut plan);
+        self.start_generations(&mut plan);
         let budget = self.limits.step.as_secs_f64();
         // Neither prompts nor passes may keep the other waiting.
-        let passes = self.flows.jobs().any(|job| job.kind != Kind::Generation);
+        let passes = self.flows.jobs().any(|job| matches!(job.kind, Kind::Pass { .. }));
         let used = self.prefill(if passes { budget / 2.0 } else { budget }, &mut plan);
-        self.start(budget - used, &mut plan);
+        if passes {
+            self.start_passes(budget - used, &mut plan);
+        }
         plan
     }
 
@@ -121,41 +124,50 @@ impl Scheduler {
         used
     }
 
-    /// Starts generations as far as there is memory, and passes as far as there is time.
-    fn start(&mut self, budget: f64, plan: &mut Plan) {
-        let Self { flows, running, passes, memory, limits, row_seconds, .. } = self;
-        let mut used = 0.0;
+    /// Starts generations as far as there is memory.
+    fn start_generations(&mut self, plan: &mut Plan) {
+        let Self { flows, running, memory, limits, .. } = self;
         let mut stuck: Option<Flow> = None;
         flows.offer(|job| {
-            let Flow { model, .. } = job.flow;
-            match job.kind {
-                Kind::Generation => {
-                    // A large job waits for memory in front of all others: none may pass it.
-                    let fits = *memory + job.memory <= limits.memory;
-                    if stuck.is_some() || !fits || running.len() >= limits.running {
-                        stuck.get_or_insert(job.flow);
-                        return Offer::Blocked;
-                    }
-                    running.insert(job.id, Running { job: *job, asks: None });
-                    plan.started.push(job.id);
-                }
-                Kind::Pass { rows } => {
-                    let seconds = row_seconds.get(&model).copied().unwrap_or(GUESSED_ROW_SECONDS);
-                    let needed = rows as f64 * seconds;
-                    if used > 0.0 && used + needed > budget {
-                        return Offer::Blocked;
-                    }
-                    used += needed;
-                    passes.insert(job.id, *job);
-                    plan.work.push(Work { job: job.id, model, what: What::Pass });
-                }
+            let Kind::Generation { source, prompt } = job.kind else { return Offer::Blocked };
+            // A large job waits for memory in front of all others: none may pass it.
+            let fits = *memory + job.memory <= limits.memory;
+            if stuck.is_some() || !fits || running.len() >= limits.running {
+                stuck.get_or_insert(job.flow);
+                return Offer::Blocked;
             }
+            let asks = match source {
+                0 => Asks::Advance { lengths: vec![prompt], done: 0 },
+                rows => Asks::Open { rows },
+            };
+            running.insert(job.id, Running { job: *job, asks: Some(asks) });
+            plan.started.push(job.id);
             *memory += job.memory;
             Offer::Taken
         });
         if let Some(flow) = stuck {
             flows.move_to_front(flow);
         }
+    }
+
+    /// Starts passes as far as there is time; at least one.
+    fn start_passes(&mut self, budget: f64, plan: &mut Plan) {
+        let Self { flows, passes, memory, row_seconds, .. } = self;
+        let mut used = 0.0;
+        flows.offer(|job| {
+            let Kind::Pass { rows } = job.kind else { return Offer::Blocked };
+            let Flow { model, .. } = job.flow;
+            let seconds = row_seconds.get(&model).copied().unwrap_or(GUESSED_ROW_SECONDS);
+            let needed = rows as f64 * seconds;
+            if used > 0.0 && used + needed > budget {
+                return Offer::Blocked;
+            }
+            used += needed;
+            passes.insert(job.id, *job);
+            plan.work.push(Work { job: job.id, model, what: What::Pass });
+            *memory += job.memory;
+            Offer::Taken
+        });
     }
 }
 

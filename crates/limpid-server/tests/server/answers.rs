@@ -1,9 +1,13 @@
 //! Every route answers what the library computes alone.
 
 use super::support::{Folder, Running, SENTENCES};
+use limpid::encode::{Aggregation, AnswerOptions};
 use limpid::generate::GenerationOptions;
 use limpid::model::config::EncoderHead;
-use limpid::{Classifier, Embedder, FillMask, Generator, Translator};
+use limpid::{
+    Classifier, Embedder, FillMask, Generator, QuestionAnswerer, Reranker, Scorer, TokenClassifier,
+    Translator,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -179,7 +183,7 @@ fn embeddings_are_those_of_the_library_in_every_dialect() {
     let cosine = limpid::encode::cosine(&want[0], &want[1]);
     assert!((similar[1].as_f64().unwrap() - cosine).abs() < 1e-6);
     let ranks = server.post("/rerank", &json!({"query": texts[1], "texts": texts})).json();
-    assert_eq!(ranks[0]["index"], 1);
+    assert_eq!(ranks[0]["index"], 1, "by cosine similarity where there is no cross-encoder");
 }
 
 #[test]
@@ -204,6 +208,76 @@ fn masks_and_labels_are_those_of_the_library() {
     assert_eq!(got[0][0]["label"], want[0][0].label);
     let got = server.post("/predict", &json!({"inputs": "so good"})).json();
     assert_eq!(got[0]["label"], want[0][0].label, "flat for one text");
+}
+
+#[test]
+fn entities_answers_and_relevance_are_those_of_the_library() {
+    let folder = Folder::new("tags");
+    let folders = folder.all();
+    let server = Running::start(&folders, |_| ());
+    let (text, other) = (SENTENCES[0], SENTENCES[1]);
+    let tagger = TokenClassifier::load(&folders[5]).unwrap();
+    for (name, aggregation) in [("none", Aggregation::None), ("simple", Aggregation::Simple)] {
+        let want = tagger.tag(&[text, other], aggregation).unwrap();
+        let ask = json!({"inputs": [text, other], "parameters": {"aggregation_strategy": name}});
+        let got = server.post("/models/tagger", &ask).json();
+        for (got, want) in got.as_array().unwrap().iter().zip(&want) {
+            let got = got.as_array().unwrap();
+            assert_eq!(got.len(), want.len());
+            for (got, want) in got.iter().zip(want) {
+                let label = if name == "none" { "entity" } else { "entity_group" };
+                assert_eq!((&got[label], &got["word"]), (&json!(want.label), &json!(want.word)));
+                assert_eq!((&got["start"], &got["end"]), (&json!(want.start), &json!(want.end)));
+                assert_eq!(got["score"].as_f64().unwrap() as f32, want.score);
+            }
+        }
+    }
+    let answerer = QuestionAnswerer::load(&folders[6]).unwrap();
+    let options = AnswerOptions { top_k: 2, ..AnswerOptions::default() };
+    let want = answerer.answer("who sat ?", text, options).unwrap();
+    let inputs = json!({"question": "who sat ?", "context": text});
+    let ask = json!({"inputs": inputs, "parameters": {"top_k": 2}});
+    let got = server.post("/models/answerer/pipeline/question-answering", &ask).json();
+    assert_eq!(got[0]["answer"], want[0].answer);
+    assert_eq!(got[1]["score"].as_f64().unwrap() as f32, want[1].score);
+    let got = server.post("/pipeline/question-answering", &json!({"inputs": inputs})).json();
+    assert_eq!(got["start"], want[0].start, "one answer has no list around it");
+
+    let reranker = Reranker::load(&folders[4]).unwrap();
+    let want = reranker.rank("so good", &[text, other, "so bad"]).unwrap();
+    let ask = json!({"query": "so good", "texts": [text, other, "so bad"], "return_text": true});
+    let got = server.post("/rerank", &ask).json();
+    for (got, want) in got.as_array().unwrap().iter().zip(&want) {
+        assert_eq!(got["index"], want.index);
+        assert_eq!(got["score"].as_f64().unwrap() as f32, want.score);
+        assert_eq!(got["text"], [text, other, "so bad"][want.index]);
+    }
+    let raw = json!({"query": "so good", "texts": [text], "raw_scores": true});
+    let logit = server.post("/rerank", &raw).json()[0]["score"].as_f64().unwrap();
+    let score = f64::from(reranker.score(&[("so good", text)]).unwrap()[0]);
+    assert!((1.0 / (1.0 + (-logit).exp()) - score).abs() < 1e-6, "{logit} {score}");
+}
+
+#[test]
+fn an_echo_has_the_log_probabilities_of_the_prompt() {
+    let folder = Folder::new("echo");
+    let gpt = folder.gpt();
+    let server = Running::start(std::slice::from_ref(&gpt), |_| ());
+    let want = Scorer::load(&gpt).unwrap().score(&[SENTENCES[0]]).unwrap();
+    let ask = json!({"prompt": SENTENCES[0], "max_tokens": 3, "echo": true, "logprobs": 2});
+    let answer = server.post("/v1/completions", &ask).json();
+    let logprobs = &answer["choices"][0]["logprobs"];
+    assert!(logprobs["token_logprobs"][0].is_null() && logprobs["top_logprobs"][0].is_null());
+    for (i, want) in want[0].tokens.iter().enumerate() {
+        let got = logprobs["token_logprobs"][i + 1].as_f64().unwrap();
+        assert!((got - want.log_probability).abs() < 1e-4, "{i} {got}");
+        assert_eq!(logprobs["top_logprobs"][i + 1].as_object().unwrap().len(), 2);
+    }
+    let tokens = logprobs["tokens"].as_array().unwrap();
+    assert!(tokens.len() > want[0].tokens.len() + 1, "and those of the text");
+    let text: String = tokens.iter().map(|token| token.as_str().unwrap()).collect();
+    let last = logprobs["text_offset"].as_array().unwrap().last().unwrap().as_u64().unwrap();
+    assert!((last as usize) < text.chars().count());
 }
 
 #[test]
@@ -273,7 +347,18 @@ fn operations_tell_models_health_and_metrics() {
     let list = server.get("/v1/models").json();
     let tasks: Vec<&str> =
         list["data"].as_array().unwrap().iter().map(|m| m["task"].as_str().unwrap()).collect();
-    assert_eq!(tasks, ["text-generation", "translation", "fill-mask", "text-classification"]);
+    assert_eq!(
+        tasks,
+        [
+            "text-generation",
+            "translation",
+            "fill-mask",
+            "text-classification",
+            "text-classification",
+            "token-classification",
+            "question-answering"
+        ]
+    );
     assert_eq!(server.get("/v1/models/gpt").json()["id"], "gpt");
     assert_eq!(server.get("/health").status, 200);
     assert_eq!(server.get("/ready").status, 200);

@@ -2,5 +2,9 @@
 
 mod answers;
 mod errors;
+mod fixtures;
+mod fuzz;
+mod inside;
 mod load;
+mod prefixes;
 mod support;

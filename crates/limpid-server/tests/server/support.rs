@@ -1,11 +1,7 @@
 //! Models with initial weights, a server, and an HTTP client that closes after each request.
 
-use limpid::hub;
-use limpid::model::Model;
-use limpid::model::config::{
-    DecoderConfig, EncoderConfig, EncoderDecoderConfig, EncoderHead, StackConfig,
-};
-use limpid::text::{Purpose, Tokenizer, word_tokenizer, word_tokenizer_for};
+use super::fixtures;
+use limpid::model::config::EncoderHead;
 use limpid_server::{Address, ModelSource, Models, Server, Settings};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -14,12 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-pub const SENTENCES: [&str; 4] = [
-    "the cat sat on the mat .",
-    "a dog ran over the hill and the cat slept",
-    "il dort sur le tapis .",
-    "user assistant so good bad",
-];
+pub use super::fixtures::SENTENCES;
 
 /// A folder of models that is removed at the end of a test.
 pub struct Folder(pub PathBuf);
@@ -32,49 +23,21 @@ impl Folder {
         Self(folder)
     }
 
-    fn save(&self, name: &str, config: impl Into<StackConfig>, tokenizer: &Tokenizer) -> PathBuf {
-        let folder = self.0.join(name);
-        hub::save(&Model::new(config, 7).unwrap(), &folder).unwrap();
-        tokenizer.save(&folder).unwrap();
-        folder
-    }
-
     pub fn gpt(&self) -> PathBuf {
-        let tokenizer = word_tokenizer(SENTENCES).unwrap();
-        let folder = self.save(
-            "gpt",
-            DecoderConfig::gpt2(tokenizer.vocab_size(), 400, 2, 2, 16),
-            &tokenizer,
-        );
-        let template = "{% for m in messages %}{{ m.role }} {{ m.content }} {% endfor %}assistant";
-        std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
-        folder
+        fixtures::gpt(&self.0)
     }
 
     pub fn translator(&self) -> PathBuf {
-        let tokenizer = word_tokenizer(SENTENCES).unwrap();
-        self.save(
-            "fr-en",
-            EncoderDecoderConfig::new(tokenizer.vocab_size(), 2, 2, 16, 32),
-            &tokenizer,
-        )
+        fixtures::translator(&self.0)
     }
 
     pub fn encoder(&self, name: &str, head: EncoderHead) -> PathBuf {
-        let tokenizer = word_tokenizer_for(SENTENCES, Purpose::Encoder).unwrap();
-        let config = EncoderConfig::new(tokenizer.vocab_size(), 64, 2, 2, 16);
-        self.save(name, EncoderConfig { head, ..config }, &tokenizer)
+        fixtures::encoder(&self.0, name, head)
     }
 
     /// One of each kind.
     pub fn all(&self) -> Vec<PathBuf> {
-        let labels = vec!["negative".to_string(), "positive".to_string()];
-        vec![
-            self.gpt(),
-            self.translator(),
-            self.encoder("masked", EncoderHead::MaskedLm),
-            self.encoder("classifier", EncoderHead::Classifier(labels.into())),
-        ]
+        fixtures::all(&self.0)
     }
 }
 

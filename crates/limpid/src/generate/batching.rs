@@ -6,6 +6,9 @@ use crate::error::Result;
 
 /// The search for the texts of one prompt: some sequences that advance together.
 pub(super) trait Search {
+    /// How tokens are selected: the same for all searches of a batch, which do not keep it.
+    type Settings<'s>: Copy;
+
     /// The tokens that its first sequence is given.
     fn prompt(&self) -> &[u32];
 
@@ -16,6 +19,7 @@ pub(super) trait Search {
     /// sequences that grow on: which of those before each continues, and its next token.
     fn step(
         &mut self,
+        settings: Self::Settings<'_>,
         logits: &mut [f32],
         v: usize,
         observer: &mut impl Observer,
@@ -34,6 +38,13 @@ impl<S: Search> Running<S> {
         Self { searches: Vec::new(), input: Vec::new() }
     }
 
+    /// One search.
+    pub fn with(search: S) -> Self {
+        let mut running = Self::new();
+        running.add(search);
+        running
+    }
+
     /// Adds a search whose one sequence is the last of the session.
     pub fn add(&mut self, search: S) {
         self.input.push(search.prompt().to_vec());
@@ -50,24 +61,48 @@ impl<S: Search> Running<S> {
         self.searches.iter().any(|(search, _)| search.is_running())
     }
 
+    /// What each sequence is to be given next: at first its prompt.
+    pub fn input(&self) -> &[Vec<u32>] {
+        &self.input
+    }
+
     /// Advances every sequence, and gives the searches that have ended.
     pub fn step(
         &mut self,
+        settings: S::Settings<'_>,
         session: &mut (impl Session + ?Sized),
         observer: &mut impl Observer,
     ) -> Result<Vec<S>> {
         let mut logits = session.advance(&self.input);
         let (count, v) = logits.rows_cols();
-        let (mut rows, mut tokens) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let (mut running, mut ended) = (Vec::with_capacity(self.searches.len()), Vec::new());
         // A model's logits are its own; a copy only where something else holds them.
         if logits.try_data_mut().is_none() {
             logits = limpid_tensor::tensor::Tensor::new(logits.shape(), logits.data());
         }
-        let (mut first, mut rest) = (0, logits.data_mut());
+        let (rows, ended) = self.take(settings, logits.data_mut(), v, observer)?;
+        if rows.iter().copied().ne(0..count) {
+            session.select(&rows);
+        }
+        Ok(ended)
+    }
+
+    /// Takes the logits after [`Running::input`], one row of v for each sequence, which it may
+    /// overwrite. Gives the sequences that grow on, by their numbers before, and the searches that
+    /// have ended.
+    pub fn take(
+        &mut self,
+        settings: S::Settings<'_>,
+        logits: &mut [f32],
+        v: usize,
+        observer: &mut impl Observer,
+    ) -> Result<(Vec<usize>, Vec<S>)> {
+        let count = self.input.len();
+        let (mut rows, mut tokens) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut running, mut ended) = (Vec::with_capacity(self.searches.len()), Vec::new());
+        let (mut first, mut rest) = (0, logits);
         for (mut search, sequences) in self.searches.drain(..) {
             let (own, others) = rest.split_at_mut(sequences * v);
-            let next = search.step(own, v, observer)?;
+            let next = search.step(settings, own, v, observer)?;
             rows.extend(next.iter().map(|(parent, _)| first + parent));
             tokens.extend(next.iter().map(|(_, token)| vec![*token]));
             match next.len() {
@@ -76,22 +111,20 @@ impl<S: Search> Running<S> {
             }
             (first, rest) = (first + sequences, others);
         }
-        if rows.iter().copied().ne(0..count) {
-            session.select(&rows);
-        }
         (self.searches, self.input) = (running, tokens);
-        Ok(ended)
+        Ok((rows, ended))
     }
 
     /// Runs until every search has ended, and gives them all, as they end.
     pub fn finish(
         mut self,
+        settings: S::Settings<'_>,
         session: &mut (impl Session + ?Sized),
         observer: &mut impl Observer,
     ) -> Result<Vec<S>> {
         let mut ended = Vec::new();
         while self.any() {
-            ended.extend(self.step(session, observer)?);
+            ended.extend(self.step(settings, session, observer)?);
         }
         ended.extend(self.searches.into_iter().map(|(search, _)| search));
         Ok(ended)

@@ -41,21 +41,18 @@ pub struct Hypothesis {
 pub(super) struct Settings<'a> {
     pub config: &'a BeamSearch,
     pub processor: &'a LogitsProcessor,
-    /// Of the session.
-    pub capacity: usize,
 }
 
 /// The search for one prompt.
-pub(super) struct Beams<'a> {
+pub(super) struct Beams {
     /// The number that the observer knows it by.
     pub number: usize,
-    prompt: &'a [u32],
+    prompt: Vec<u32>,
     max_new_tokens: usize,
     step: usize,
     beams: Vec<Beam>,
     /// Best first.
     finished: Vec<Hypothesis>,
-    settings: Settings<'a>,
 }
 
 /// A hypothesis that is not finished.
@@ -83,24 +80,21 @@ pub fn beam_search(
 ) -> Result<Vec<Vec<Hypothesis>>> {
     let mut running = Running::new();
     for (i, (prompt, max_new_tokens)) in prompts.iter().zip(max_new_tokens).enumerate() {
-        let settings = Settings { config, processor, capacity: session.capacity() };
-        running.add(Beams::new(i, prompt, *max_new_tokens, settings));
+        running.add(Beams::new(i, prompt, *max_new_tokens, session.capacity()));
     }
-    let mut searches = running.finish(session, observer)?;
+    let settings = Settings { config, processor };
+    let mut searches = running.finish(settings, session, observer)?;
     searches.sort_by_key(|search| search.number);
-    Ok(searches.into_iter().map(Beams::into_best).collect())
+    Ok(searches.into_iter().map(|search| search.into_best(config)).collect())
 }
 
-impl<'a> Beams<'a> {
-    pub fn new(
-        number: usize,
-        prompt: &'a [u32],
-        max_new_tokens: usize,
-        settings: Settings<'a>,
-    ) -> Self {
+impl Beams {
+    /// A search in a session of this capacity.
+    pub fn new(number: usize, prompt: &[u32], max_new_tokens: usize, capacity: usize) -> Self {
         // The last token needs no position: nothing follows it.
-        let max_new_tokens = max_new_tokens.min(settings.capacity + 1 - prompt.len());
-        let first = Beam { tokens: prompt.to_vec(), sum: 0.0 };
+        let max_new_tokens = max_new_tokens.min(capacity + 1 - prompt.len());
+        let prompt = prompt.to_vec();
+        let first = Beam { tokens: prompt.clone(), sum: 0.0 };
         let nothing = Hypothesis {
             tokens: Vec::new(),
             score: 0.0,
@@ -109,12 +103,12 @@ impl<'a> Beams<'a> {
         };
         let (beams, finished) =
             if max_new_tokens == 0 { (vec![], vec![nothing]) } else { (vec![first], vec![]) };
-        Self { number, prompt, max_new_tokens, step: 0, beams, finished, settings }
+        Self { number, prompt, max_new_tokens, step: 0, beams, finished }
     }
 
     /// The best hypotheses, as many as were asked for.
-    pub fn into_best(mut self) -> Vec<Hypothesis> {
-        self.finished.truncate(self.settings.config.num_return_sequences);
+    pub fn into_best(mut self, config: &BeamSearch) -> Vec<Hypothesis> {
+        self.finished.truncate(config.num_return_sequences);
         self.finished
     }
 
@@ -139,10 +133,11 @@ impl<'a> Beams<'a> {
     /// Candidates become finished hypotheses and the next beams. Gives the parents of the latter.
     fn extend(
         &mut self,
+        Settings { config, processor }: Settings,
         candidates: &mut [BeamCandidate],
         observer: &mut impl Observer,
     ) -> Result<Vec<usize>> {
-        let (step, Settings { config, processor, .. }) = (self.step, self.settings);
+        let step = self.step;
         let num_beams = config.num_beams;
         let last = step + 1 >= self.max_new_tokens;
         let mut beams = Vec::with_capacity(num_beams);
@@ -229,9 +224,11 @@ impl<'a> Beams<'a> {
     }
 }
 
-impl Search for Beams<'_> {
+impl Search for Beams {
+    type Settings<'s> = Settings<'s>;
+
     fn prompt(&self) -> &[u32] {
-        self.prompt
+        &self.prompt
     }
 
     fn is_running(&self) -> bool {
@@ -240,11 +237,12 @@ impl Search for Beams<'_> {
 
     fn step(
         &mut self,
+        settings: Settings<'_>,
         logits: &mut [f32],
         v: usize,
         observer: &mut impl Observer,
     ) -> Result<Vec<(usize, u32)>> {
-        let Settings { config, processor, .. } = self.settings;
+        let Settings { config, processor } = settings;
         // So many that enough are left if every one that can end does.
         let wanted = config.num_beams * (1 + processor.eos_token_ids.len()).max(2);
         let mut best = Best::new(wanted);
@@ -268,7 +266,7 @@ impl Search for Beams<'_> {
         }
         let mut candidates = best.finish();
         let before = self.running_beams(&distributions, &candidates, trace);
-        let parents = self.extend(&mut candidates, observer)?;
+        let parents = self.extend(settings, &mut candidates, observer)?;
         if trace != Trace::Off {
             self.report(before, candidates, observer)?;
         }

@@ -41,19 +41,22 @@ pub type OnEvent<'f> = &'f mut dyn FnMut(Event) -> Result<()>;
 
 /// Turns tokens into text, looks for stop strings, and calls back. Sequences are numbered input by
 /// input, with the samples of each; in a beam search, an input is one.
-pub(super) struct TextObserver<'a, 'f> {
+pub(super) struct TextObserver<'i, 'a, 'f> {
     trace: Trace,
-    inputs: &'a [Input<'a>],
+    inputs: &'i [Input<'a>],
     samples: usize,
     /// The texts of sequences that grow.
-    streams: HashMap<usize, TextStream<'a>>,
+    pub streams: Streams<'a>,
     on_event: Option<OnEvent<'f>>,
 }
 
-impl<'a, 'f> TextObserver<'a, 'f> {
+/// The texts of sequences, by their numbers.
+pub(super) type Streams<'a> = HashMap<usize, TextStream<'a>>;
+
+impl<'i, 'a, 'f> TextObserver<'i, 'a, 'f> {
     /// For inputs with so many samples each.
     pub fn new(
-        inputs: &'a [Input<'a>],
+        inputs: &'i [Input<'a>],
         samples: usize,
         trace: Trace,
         on_event: Option<OnEvent<'f>>,
@@ -88,7 +91,7 @@ impl<'a, 'f> TextObserver<'a, 'f> {
     pub fn finish(&mut self, sequence: usize, new_tokens: &[u32]) -> Result<String> {
         if !self.reads(sequence) {
             let (input, _) = self.name(sequence);
-            return self.inputs[input].stream.clone().text_after(new_tokens);
+            return self.inputs[input].text_after(new_tokens);
         }
         let rest = self.stream(sequence).finish()?.to_string();
         self.emit_text(sequence, &rest)?;
@@ -97,7 +100,7 @@ impl<'a, 'f> TextObserver<'a, 'f> {
     }
 }
 
-impl Observer for TextObserver<'_, '_> {
+impl Observer for TextObserver<'_, '_, '_> {
     fn on_token(&mut self, sequence: usize, token: u32) -> Result<ControlFlow<()>> {
         if !self.reads(sequence) {
             return Ok(ControlFlow::Continue(()));

@@ -1,13 +1,14 @@
 //! Text continuation by a language model: tokenize, generate, detokenize piece by piece.
 
-use super::decoding::{DecodingConfig, Strategy};
+use super::decoding::{DecodingConfig, KvFormat, Strategy};
 use super::events::OnEvent;
-use super::sessions::{Cost, Sessions};
+use super::generation::PreparedGeneration;
 use super::speculative::Speculation;
 use super::stream::TextStream;
-use super::texts::{Generated, Input, NewSession, TextGenerator};
+use super::texts::{Detokenization, Generated, Input, NewSession, TextGenerator};
 use super::tokens::{Limit, check_vocabulary};
 use super::trace::Trace;
+use super::{Batch, DecoderSlots, Session};
 use crate::error::{GenerationError, Result};
 use crate::model::Decoder;
 use crate::text::Tokenizer;
@@ -56,8 +57,11 @@ pub fn generate<'a, S: AsRef<str>>(
 ) -> Result<Vec<Vec<Generated>>> {
     let weights = weights.into();
     let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
-    let sessions = (model, weights, config.kv_cache_dtype);
-    generate_in((model, weights), &sessions, tokenizer, &prompts, config, options, on_event)
+    let prompter = Prompter { model, tokenizer, options, config };
+    let open = |capacity| session(model, weights, config.kv_cache_dtype, capacity);
+    let generator = prompter.generator(weights, &open, &prompts)?;
+    let order: Vec<usize> = (0..generator.inputs.len()).collect();
+    generator.run(&order, Some(on_event))
 }
 
 /// [`generate()`] with tokens that a draft proposes: the same texts greedily, and texts of the same
@@ -82,9 +86,8 @@ pub fn generate_speculatively<'a, S: AsRef<str>>(
     }
     let weights = weights.into();
     let prompts: Vec<Prompt> = prompts.iter().map(|text| Prompt::Text(text.as_ref())).collect();
-    let sessions = (model, weights, config.kv_cache_dtype);
     let prompter = Prompter { model, tokenizer, options, config };
-    let open = |capacity| sessions.open(capacity);
+    let open = |capacity| session(model, weights, config.kv_cache_dtype, capacity);
     let generator = prompter.generator(weights, &open, &prompts)?;
     let generator = TextGenerator { speculation: Some((model, speculation)), ..generator };
     let order: Vec<usize> = (0..generator.inputs.len()).collect();
@@ -101,43 +104,44 @@ pub enum Prompt<'a> {
 }
 
 impl Prompt<'_> {
-    /// What continuing it can need; the token ids of the prompt come with it.
+    /// Tokenizes and checks it, for a generation that is advanced from outside. A text may not
+    /// outgrow the context.
     /// # Errors
     /// As [`generate()`].
-    pub fn cost(
+    pub fn prepare(
         self,
         model: &Decoder,
         tokenizer: &Tokenizer,
         config: &DecodingConfig,
         options: &GenerateOptions,
-    ) -> Result<(Vec<u32>, Cost)> {
+    ) -> Result<PreparedGeneration> {
         config.validate(model.config().vocab_size)?;
+        let options = &GenerateOptions { overflow: ContextOverflow::Error, ..*options };
         let prompter = Prompter { model, tokenizer, options, config };
-        let ids = prompter.prompt_ids(0, self)?;
-        let (samples, beams) = config.samples_and_beams();
-        let new_tokens = prompter.limit(0, ids.len())?.tokens;
-        let cost = Cost { source: 0, prompt: ids.len(), new_tokens, sequences: samples * beams };
-        Ok((ids, cost))
+        let prompt = prompter.prompt_ids(0, self)?;
+        Ok(PreparedGeneration {
+            source: Vec::new(),
+            limit: prompter.limit(0, prompt.len())?,
+            prompt,
+            prefix: None,
+            special: 0,
+            config: config.clone(),
+            trace: options.trace,
+            longest: model.config().max_position_embeddings,
+        })
     }
 }
 
-/// [`generate()`] with sessions from elsewhere.
-/// # Errors
-/// As [`generate()`].
-pub fn generate_in(
-    (model, weights): (&Decoder, Weights),
-    sessions: &dyn Sessions,
-    tokenizer: &Tokenizer,
-    prompts: &[Prompt],
-    config: &DecodingConfig,
-    options: &GenerateOptions,
-    on_event: OnEvent,
-) -> Result<Vec<Vec<Generated>>> {
-    let prompter = Prompter { model, tokenizer, options, config };
-    let open = |capacity| sessions.open(capacity);
-    let generator = prompter.generator(weights, &open, prompts)?;
-    let order: Vec<usize> = (0..generator.inputs.len()).collect();
-    generator.run(&order, Some(on_event))
+/// A session without sequences yet, each of at most `capacity` tokens, with keys and values in this
+/// format.
+fn session<'a>(
+    model: &'a Decoder,
+    weights: Weights<'a>,
+    format: KvFormat,
+    capacity: usize,
+) -> Box<dyn Session + 'a> {
+    let slots = DecoderSlots::new(model, weights, capacity).with_kv_format(format);
+    Box::new(Batch::over::<[u32; 0]>(slots, &[]))
 }
 
 /// Prompts, and how many tokens may follow them.
@@ -165,7 +169,8 @@ impl<'a> Prompter<'a> {
         let input = |(i, prompt): (usize, Vec<u32>)| {
             let limit = self.limit(i, prompt.len())?;
             let stream = TextStream::new(self.tokenizer, &self.config.stop_strings, &prompt);
-            Ok(Input { source: Vec::new(), prompt, stream, limit })
+            let detokenization = Detokenization::Pieces;
+            Ok(Input { source: Vec::new(), prompt, stream, limit, detokenization })
         };
         Ok(TextGenerator {
             session,

@@ -14,6 +14,7 @@
 //! | [`beam_search`] | the most likely sequences |
 //! | [`LogitsProcessor`], [`sampling`] | what changes logits, and how a token is sampled |
 //! | [`chat`] | from the messages of a conversation to a prompt |
+//! | [`Generation`] | one that is advanced from outside, by a server |
 //! | [`Observer`] | is called for every token and step |
 //!
 //! ```
@@ -35,6 +36,7 @@ mod beam;
 pub mod chat;
 mod decoding;
 mod events;
+mod generation;
 mod language_model;
 mod logits_processor;
 mod options;
@@ -42,7 +44,6 @@ mod recurrent_slots;
 mod sampler;
 pub mod sampling;
 mod session;
-mod sessions;
 mod slots;
 mod speculative;
 mod stream;
@@ -57,14 +58,14 @@ pub use decoding::{
     Sampling, Strategy,
 };
 pub use events::{Event, OnEvent};
+pub use generation::{Cost, Generation, PreparedGeneration, Progress};
 pub use language_model::{
-    ContextOverflow, GenerateOptions, Prompt, generate, generate_in, generate_speculatively,
+    ContextOverflow, GenerateOptions, Prompt, generate, generate_speculatively,
 };
 pub use logits_processor::{LogitsProcessor, ProcessorInput, Renormalization};
 pub use options::GenerationOptions;
 pub use recurrent_slots::RecurrentSlots;
 pub use session::{Batch, DecoderSession, EncoderDecoderSession, RecurrentSession};
-pub use sessions::{Cost, Sessions};
 pub use slots::{DecoderSlots, EncoderDecoderSlots, Slot, Slots};
 pub use speculative::{Draft, Speculation};
 pub use stream::TextStream;
@@ -75,8 +76,8 @@ pub use trace::{
     Step, Trace,
 };
 pub use translate::{
-    TranslateOptions, Translation, load_translation_config, translate, translate_in,
-    translate_with, translation_config,
+    TranslateOptions, Translation, load_translation_config, translate, translate_with,
+    translation_config,
 };
 
 use limpid_tensor::tensor::Tensor;

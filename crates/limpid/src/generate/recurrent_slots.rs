@@ -147,6 +147,13 @@ impl Slots for RecurrentSlots<'_> {
     }
 
     #[track_caller]
+    fn fork_prefix(&mut self, slot: Slot, tokens: usize) -> Slot {
+        let len = self.len(slot);
+        assert_eq!(tokens, len, "a state has no prefix: {tokens} tokens of {len}");
+        self.fork(slot)
+    }
+
+    #[track_caller]
     fn close(&mut self, slot: Slot) {
         self.slots.remove(slot);
     }

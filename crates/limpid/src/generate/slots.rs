@@ -35,6 +35,12 @@ pub trait Slots {
     /// If the slot is closed.
     fn fork(&mut self, slot: Slot) -> Slot;
 
+    /// A new sequence with the source and the first `tokens` tokens of this one, which are shared.
+    /// # Panics
+    /// If the slot is closed or has fewer tokens, or if the past cannot be cut: that of a recurrent
+    /// model.
+    fn fork_prefix(&mut self, slot: Slot, tokens: usize) -> Slot;
+
     /// Ends a sequence: its slot, and what no other sequence shares, are free.
     /// # Panics
     /// If the slot is closed.
@@ -241,7 +247,12 @@ impl Slots for DecoderSlots<'_> {
 
     #[track_caller]
     fn fork(&mut self, slot: Slot) -> Slot {
-        let rows = self.slots.get(slot).clone();
+        self.fork_prefix(slot, self.len(slot))
+    }
+
+    #[track_caller]
+    fn fork_prefix(&mut self, slot: Slot, tokens: usize) -> Slot {
+        let rows = self.slots.get(slot)[..tokens].to_vec();
         self.cache.share(&rows);
         self.slots.insert(rows)
     }
@@ -378,7 +389,13 @@ impl Slots for EncoderDecoderSlots<'_> {
 
     #[track_caller]
     fn fork(&mut self, slot: Slot) -> Slot {
-        let target = self.slots.get(slot).clone();
+        self.fork_prefix(slot, self.len(slot))
+    }
+
+    #[track_caller]
+    fn fork_prefix(&mut self, slot: Slot, tokens: usize) -> Slot {
+        let Target { rows, source } = self.slots.get(slot);
+        let target = Target { rows: rows[..tokens].to_vec(), source: source.clone() };
         self.cache.share(&target.rows);
         self.sources.share(&target.source);
         self.slots.insert(target)

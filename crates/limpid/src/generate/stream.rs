@@ -7,6 +7,7 @@
 
 use crate::error::Result;
 use crate::text::Tokenizer;
+use std::sync::Arc;
 
 /// Tokens of the prompt that a new token is decoded together with: many tokenizers write the space
 /// before a word only after another token.
@@ -16,7 +17,7 @@ const DECODE_CONTEXT: usize = 8;
 #[derive(Clone)]
 pub struct TextStream<'a> {
     tokenizer: &'a Tokenizer,
-    stop_strings: &'a [String],
+    stop_strings: Arc<[String]>,
     ids: Vec<u32>,
     /// `ids[from..decoded]` are decoded already; they are the context of what comes.
     from: usize,
@@ -30,12 +31,12 @@ pub struct TextStream<'a> {
 
 impl<'a> TextStream<'a> {
     /// The text that follows `prompt`, up to the first of `stop_strings`.
-    pub fn new(tokenizer: &'a Tokenizer, stop_strings: &'a [String], prompt: &[u32]) -> Self {
+    pub fn new(tokenizer: &'a Tokenizer, stop_strings: &[String], prompt: &[u32]) -> Self {
         let ids = prompt[prompt.len().saturating_sub(DECODE_CONTEXT)..].to_vec();
         let decoded = ids.len();
         Self {
             tokenizer,
-            stop_strings,
+            stop_strings: stop_strings.into(),
             ids,
             from: 0,
             decoded,

@@ -40,6 +40,74 @@ pub(super) struct Input<'a> {
     pub stream: TextStream<'a>,
     /// The largest number of new tokens.
     pub limit: Limit,
+    /// How its text is found when nobody reads along.
+    pub detokenization: Detokenization,
+}
+
+/// How the text of a finished sequence is found, if it was not read piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detokenization {
+    /// Piece by piece, as a reader would have seen it.
+    Pieces,
+    /// Later, from all of its tokens: it is left empty.
+    Later,
+}
+
+impl Input<'_> {
+    /// The text with these new tokens.
+    pub fn text_after(&self, new_tokens: &[u32]) -> Result<String> {
+        match self.detokenization {
+            Detokenization::Later if !self.stream.may_stop() => Ok(String::new()),
+            _ => self.stream.clone().text_after(new_tokens),
+        }
+    }
+
+    /// Its sequences, greedily or by sampling, numbered from `first`.
+    pub fn sequences(
+        &self,
+        samples: usize,
+        first: usize,
+        capacity: usize,
+    ) -> Vec<(usize, Sequence)> {
+        let Input { source, prompt, limit, .. } = self;
+        let sequence = |sample: usize| {
+            let mut sequence =
+                Sequence::new(prompt, limit.tokens, 0).with_random_stream(source, sample);
+            // A prompt that is too long begins in the middle.
+            sequence.slide(capacity, 0);
+            (first + sample, sequence)
+        };
+        (0..samples).map(sequence).collect()
+    }
+
+    /// The text of a sequence that has ended.
+    pub fn generated(
+        &self,
+        number: usize,
+        sequence: &Sequence,
+        observer: &mut TextObserver,
+    ) -> Result<Generated> {
+        let reason = sequence.finish_reason.unwrap_or(FinishReason::Context);
+        Ok(Generated {
+            text: observer.finish(number, sequence.new_tokens())?,
+            tokens: sequence.new_tokens().to_vec(),
+            finish_reason: self.limit.finish_reason(reason),
+            score: None,
+        })
+    }
+
+    /// The texts that a beam search found.
+    pub fn hypotheses(&self, found: Vec<Hypothesis>) -> Result<Vec<Generated>> {
+        let text = |found: Hypothesis| {
+            Ok(Generated {
+                text: self.text_after(&found.tokens)?,
+                tokens: found.tokens,
+                finish_reason: self.limit.finish_reason(found.finish_reason),
+                score: Some(found.score),
+            })
+        };
+        found.into_iter().map(text).collect()
+    }
 }
 
 /// A sequence: the index of its input, and which of its samples it is.
@@ -128,20 +196,22 @@ impl TextGenerator<'_> {
         match &self.config.strategy {
             Strategy::BeamSearch(config) => {
                 let processor = &self.config.processor;
-                let settings = beam::Settings { config, processor, capacity };
+                let settings = beam::Settings { config, processor };
                 let search = |i: usize| {
                     let Input { prompt, limit, .. } = &self.inputs[i];
-                    Beams::new(i, prompt, limit.tokens, settings)
+                    Beams::new(i, prompt, limit.tokens, capacity)
                 };
-                self.batch(work, sequences, &mut *session, &mut observer, search, |beams, _| {
-                    let (i, found) = (beams.number, beams.into_best());
-                    Ok((i, self.translations(i, found)?))
+                let batch = (settings, sequences);
+                self.batch(work, batch, &mut *session, &mut observer, search, |beams, _| {
+                    let (i, found) = (beams.number, beams.into_best(config));
+                    Ok((i, self.inputs[i].hypotheses(found)?))
                 })
             }
             _ => {
                 let settings = self.settings(capacity);
-                let search = |i: usize| Samples::new(self.samples(i, capacity), settings);
-                self.batch(work, sequences, &mut *session, &mut observer, search, |group, o| {
+                let search = |i: usize| Samples::new(self.samples(i, capacity));
+                let batch = (settings, sequences);
+                self.batch(work, batch, &mut *session, &mut observer, search, |group, o| {
                     self.sampled(group.sequences, settings, o)
                 })
             }
@@ -170,7 +240,8 @@ impl TextGenerator<'_> {
         let mut generated = vec![Vec::new(); self.inputs.len()];
         let model = (model, self.weights, self.config.kv_cache_dtype);
         for i in order {
-            let Input { prompt, limit, .. } = &self.inputs[*i];
+            let input = &self.inputs[*i];
+            let Input { prompt, limit, .. } = input;
             let length = prompt.len().saturating_add(limit.tokens);
             let capacity = Speculator::new(model, speculation, length).capacity();
             for (number, mut sequence) in self.samples(*i, capacity) {
@@ -183,38 +254,27 @@ impl TextGenerator<'_> {
                     let settings = self.settings(speculator.capacity());
                     speculator.run(number, &mut sequence, settings, &mut observer)?;
                 }
-                generated[*i].push(self.text(number, &sequence, &mut observer)?);
+                generated[*i].push(input.generated(number, &sequence, &mut observer)?);
             }
         }
         Ok(generated)
     }
 
-    /// The text of a sequence that has ended.
-    fn text(
-        &self,
-        number: usize,
-        sequence: &Sequence,
-        observer: &mut TextObserver,
-    ) -> Result<Generated> {
+    /// The sequences of an input, greedily or by sampling.
+    fn samples(&self, i: usize, capacity: usize) -> Vec<(usize, Sequence)> {
         let (samples, _) = self.config.samples_and_beams();
-        let reason = sequence.finish_reason.unwrap_or(FinishReason::Context);
-        Ok(Generated {
-            text: observer.finish(number, sequence.new_tokens())?,
-            tokens: sequence.new_tokens().to_vec(),
-            finish_reason: self.inputs[number / samples].limit.finish_reason(reason),
-            score: None,
-        })
+        self.inputs[i].sequences(samples, i * samples, capacity)
     }
 
     /// Runs searches, and fills the batch again when a quarter of it is free.
-    fn batch<'o, S: Search>(
+    fn batch<'i, 'a, 'o, S: Search>(
         &self,
         work: &Mutex<Work>,
-        sequences: usize,
+        (settings, sequences): (S::Settings<'_>, usize),
         session: &mut dyn Session,
-        observer: &mut TextObserver<'_, 'o>,
+        observer: &mut TextObserver<'i, 'a, 'o>,
         search: impl Fn(usize) -> S,
-        finish: impl Fn(S, &mut TextObserver<'_, 'o>) -> Result<(usize, Vec<Generated>)>,
+        finish: impl Fn(S, &mut TextObserver<'i, 'a, 'o>) -> Result<(usize, Vec<Generated>)>,
     ) -> Result<()> {
         let mut running = Running::new();
         loop {
@@ -229,25 +289,11 @@ impl TextGenerator<'_> {
             if running.sequences() == 0 {
                 return Ok(());
             }
-            for ended in running.step(session, observer)? {
+            for ended in running.step(settings, session, observer)? {
                 let (i, texts) = finish(ended, observer)?;
                 lock(work).generated[i] = texts;
             }
         }
-    }
-
-    /// The sequences of an input, greedily or by sampling.
-    fn samples(&self, i: usize, capacity: usize) -> Vec<(usize, Sequence)> {
-        let Input { source, prompt, limit, .. } = &self.inputs[i];
-        let (samples, _) = self.config.samples_and_beams();
-        let sequence = |sample: usize| {
-            let mut sequence =
-                Sequence::new(prompt, limit.tokens, 0).with_random_stream(source, sample);
-            // A prompt that is too long begins in the middle.
-            sequence.slide(capacity, 0);
-            (i * samples + sample, sequence)
-        };
-        (0..samples).map(sequence).collect()
     }
 
     /// The texts of sequences that have ended; one that filled the context goes on by itself if it
@@ -269,27 +315,13 @@ impl TextGenerator<'_> {
                 session.join(&[&self.inputs[input].source]);
                 let settings = tokens::Settings { capacity: session.capacity(), ..settings };
                 let mut running = Running::new();
-                running.add(Samples::new(vec![(number, sequence)], settings));
-                let mut ended = running.finish(&mut *session, observer)?;
+                running.add(Samples::new(vec![(number, sequence)]));
+                let mut ended = running.finish(settings, &mut *session, observer)?;
                 (_, sequence) = ended.swap_remove(0).sequences.swap_remove(0);
             }
-            texts.push(self.text(number, &sequence, observer)?);
+            texts.push(self.inputs[input].generated(number, &sequence, observer)?);
         }
         Ok((input, texts))
-    }
-
-    /// The texts that a beam search found for input i.
-    fn translations(&self, i: usize, found: Vec<Hypothesis>) -> Result<Vec<Generated>> {
-        let input = &self.inputs[i];
-        let text = |found: Hypothesis| {
-            Ok(Generated {
-                text: input.stream.clone().text_after(&found.tokens)?,
-                tokens: found.tokens,
-                finish_reason: input.limit.finish_reason(found.finish_reason),
-                score: Some(found.score),
-            })
-        };
-        found.into_iter().map(text).collect()
     }
 }
 

@@ -213,8 +213,8 @@ pub fn generate_tokens(
     }
     let mut running = Running::new();
     let settings = Settings { selection, processor, capacity: session.capacity() };
-    groups.into_iter().for_each(|group| running.add(Samples::new(group, settings)));
-    running.finish(session, observer)?;
+    groups.into_iter().for_each(|group| running.add(Samples::new(group)));
+    running.finish(settings, session, observer)?;
     Ok(())
 }
 
@@ -228,16 +228,15 @@ pub(super) struct Settings<'a> {
 }
 
 /// Sequences with the same prompt, each with the number that the observer knows it by.
-pub(super) struct Samples<'a, S> {
+pub(super) struct Samples<S> {
     pub sequences: Vec<(usize, S)>,
     prompt: Vec<u32>,
     /// Which sequences grow, and which row of logits each reads next.
     live: Vec<(usize, usize)>,
-    settings: Settings<'a>,
 }
 
-impl<'a, S: BorrowMut<Sequence>> Samples<'a, S> {
-    pub fn new(mut sequences: Vec<(usize, S)>, settings: Settings<'a>) -> Self {
+impl<S: BorrowMut<Sequence>> Samples<S> {
+    pub fn new(mut sequences: Vec<(usize, S)>) -> Self {
         let (mut prompt, mut live) = (Vec::new(), Vec::new());
         for (at, (_, sequence)) in sequences.iter_mut().enumerate() {
             let sequence: &mut Sequence = sequence.borrow_mut();
@@ -246,11 +245,13 @@ impl<'a, S: BorrowMut<Sequence>> Samples<'a, S> {
                 live.push((at, 0));
             }
         }
-        Self { sequences, prompt, live, settings }
+        Self { sequences, prompt, live }
     }
 }
 
-impl<S: BorrowMut<Sequence>> Search for Samples<'_, S> {
+impl<S: BorrowMut<Sequence>> Search for Samples<S> {
+    type Settings<'s> = Settings<'s>;
+
     fn prompt(&self) -> &[u32] {
         &self.prompt
     }
@@ -261,6 +262,7 @@ impl<S: BorrowMut<Sequence>> Search for Samples<'_, S> {
 
     fn step(
         &mut self,
+        settings: Settings<'_>,
         logits: &mut [f32],
         v: usize,
         observer: &mut impl Observer,
@@ -274,10 +276,10 @@ impl<S: BorrowMut<Sequence>> Search for Samples<'_, S> {
             let (i, sequence): (usize, &mut Sequence) = (*i, sequence.borrow_mut());
             let scores = &mut logits[row * v..][..v];
             let token = match shared {
-                true => select(i, sequence, &mut scores.to_vec(), self.settings, observer)?,
-                false => select(i, sequence, scores, self.settings, observer)?,
+                true => select(i, sequence, &mut scores.to_vec(), settings, observer)?,
+                false => select(i, sequence, scores, settings, observer)?,
             };
-            if sequence.grow(i, token, self.settings, observer)? == Growth::Possible {
+            if sequence.grow(i, token, settings, observer)? == Growth::Possible {
                 live.push((at, next.len()));
                 next.push((row, token));
             }

@@ -2,12 +2,14 @@
 
 use super::decoding::{BySource, DecodingConfig, KvFormat};
 use super::events::OnEvent;
-use super::sessions::{Cost, Sessions};
+use super::generation::PreparedGeneration;
 use super::stream::TextStream;
-use super::texts::{Generated, Input, TextGenerator, packed_for};
+use super::texts::{Detokenization, Generated, Input, TextGenerator, packed_for};
 use super::tokens::{FinishReason, Limit, check_vocabulary};
 use super::trace::Trace;
-use super::{ContextOverflow, GenerationOptions, LogitsProcessor};
+use super::{
+    Batch, ContextOverflow, EncoderDecoderSlots, GenerationOptions, LogitsProcessor, Session,
+};
 use crate::error::{GenerationError, Result};
 use crate::hub::{GenerationConfig, Warning, load_generation_config};
 use crate::model::Seq2Seq;
@@ -89,26 +91,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
     let (model, weights) = (model.into(), weights.into());
     let packed = packed_for(weights, texts.len());
     let weights = Weights { packed: weights.packed.or(packed.as_ref()), ..weights };
-    let format = config.kv_cache_dtype;
-    if matches!(model, Seq2Seq::Recurrent(_)) && format != KvFormat::F32 {
-        return Err(GenerationError::NoKvCache { dtype: format.name() }.into());
-    }
-    let sessions = (model, weights, format);
-    translate_in((model, weights), &sessions, tokenizer, texts, config, options, on_event)
-}
-
-/// [`translate_with`] with sessions from elsewhere.
-/// # Errors
-/// As [`translate_with`].
-pub fn translate_in<S: AsRef<str>>(
-    (model, weights): (Seq2Seq, Weights),
-    sessions: &dyn Sessions,
-    tokenizer: &Tokenizer,
-    texts: &[S],
-    config: &DecodingConfig,
-    options: &TranslateOptions,
-    on_event: Option<OnEvent>,
-) -> Result<Vec<Vec<Translation>>> {
+    check_kv_cache(model, config)?;
     let config = &with_excluded(model, config)?;
     let sources =
         texts.iter().enumerate().map(|(i, text)| source_ids(model, tokenizer, i, text.as_ref()));
@@ -123,9 +106,10 @@ pub fn translate_in<S: AsRef<str>>(
         prompt: [&[model.start()], &prefix[..]].concat(),
         stream: stream.clone(),
         source,
+        detokenization: Detokenization::Later,
     };
     let generator = TextGenerator {
-        session: &|capacity| sessions.open(capacity),
+        session: &|capacity| session(model, weights, config.kv_cache_dtype, capacity),
         weights,
         config,
         inputs: sources.into_iter().map(input).collect(),
@@ -135,44 +119,95 @@ pub fn translate_in<S: AsRef<str>>(
         speculation: None,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
-    let special = tokenizer.source_affixes(model.end())?.concat().len();
+    let special = special_tokens(model, tokenizer)?;
     let mut order: Vec<usize> = (0..texts.len()).filter(|i| length(i) > special).collect();
     // The longest first: what is left at the end is short.
     order.sort_by_key(|i| std::cmp::Reverse(length(i)));
     let mut translations = generator.run(&order, on_event)?;
     for found in &mut translations {
-        for translation in found.iter_mut() {
-            translation.tokens.splice(..0, prefix.iter().copied());
-            if config.stop_strings.is_empty() {
-                translation.text = tokenizer.decode(&translation.tokens)?;
-            }
-        }
-        if found.is_empty() {
-            let (text, tokens) = (String::new(), Vec::new());
-            let finish_reason = FinishReason::EosToken;
-            found.push(Translation { text, tokens, finish_reason, score: None });
-        }
+        complete(found, tokenizer, &prefix, config)?;
     }
     Ok(translations)
 }
 
-/// What translating a text can need.
+/// Puts the prefix before translations, and finds the texts that were left empty. A text that was
+/// not translated because it is empty gets its empty translation.
+pub(super) fn complete(
+    found: &mut Vec<Translation>,
+    tokenizer: &Tokenizer,
+    prefix: &[u32],
+    config: &DecodingConfig,
+) -> Result<()> {
+    for translation in found.iter_mut() {
+        translation.tokens.splice(..0, prefix.iter().copied());
+        if config.stop_strings.is_empty() {
+            translation.text = tokenizer.decode(&translation.tokens)?;
+        }
+    }
+    if found.is_empty() {
+        let (text, tokens) = (String::new(), Vec::new());
+        let finish_reason = FinishReason::EosToken;
+        found.push(Translation { text, tokens, finish_reason, score: None });
+    }
+    Ok(())
+}
+
+/// Tokenizes and checks a text, for a translation that is advanced from outside.
 /// # Errors
 /// As [`translate_with`].
-pub(crate) fn translation_cost(
+pub(crate) fn prepare_translation(
     model: Seq2Seq,
     tokenizer: &Tokenizer,
     text: &str,
     config: &DecodingConfig,
     options: &TranslateOptions,
-) -> Result<Cost> {
-    let config = &with_excluded(model, config)?;
+) -> Result<PreparedGeneration> {
+    check_kv_cache(model, config)?;
+    let config = with_excluded(model, config)?;
     let source = source_ids(model, tokenizer, 0, text)?;
-    let prefix = prefix_ids(model, tokenizer, options, config)?.len();
-    let new_tokens = limit(&source, model.longest() - prefix, config).tokens;
-    let (samples, beams) = config.samples_and_beams();
-    let (source, prompt) = (source.len(), 1 + prefix);
-    Ok(Cost { source, prompt, new_tokens, sequences: samples * beams })
+    let prefix = prefix_ids(model, tokenizer, options, &config)?;
+    Ok(PreparedGeneration {
+        limit: limit(&source, model.longest() - prefix.len(), &config),
+        prompt: [&[model.start()], &prefix[..]].concat(),
+        source,
+        prefix: Some(prefix),
+        special: special_tokens(model, tokenizer)?,
+        config,
+        trace: options.trace,
+        longest: model.longest(),
+    })
+}
+
+/// A session without sequences yet, each of at most `capacity` tokens, with keys and values in this
+/// format; a recurrent model has none.
+fn session<'a>(
+    model: Seq2Seq<'a>,
+    weights: Weights<'a>,
+    format: KvFormat,
+    capacity: usize,
+) -> Box<dyn Session + 'a> {
+    match model {
+        Seq2Seq::Transformer(model) => {
+            let slots = EncoderDecoderSlots::new(model, weights, capacity).with_kv_format(format);
+            Box::new(Batch::over::<[u32; 0]>(slots, &[]))
+        }
+        Seq2Seq::Recurrent(_) => model.session::<[u32; 0]>(weights, &[], capacity),
+    }
+}
+
+/// Checks that the model has keys and values, if they are to have a format.
+fn check_kv_cache(model: Seq2Seq, config: &DecodingConfig) -> Result<()> {
+    match (model, config.kv_cache_dtype) {
+        (Seq2Seq::Transformer(_), _) | (Seq2Seq::Recurrent(_), KvFormat::F32) => Ok(()),
+        (Seq2Seq::Recurrent(_), format) => {
+            Err(GenerationError::NoKvCache { dtype: format.name() }.into())
+        }
+    }
+}
+
+/// The number of special tokens of a source: one without others is empty.
+fn special_tokens(model: Seq2Seq, tokenizer: &Tokenizer) -> Result<usize> {
+    Ok(tokenizer.source_affixes(model.end())?.concat().len())
 }
 
 /// The configuration with the tokens that a translator never generates.

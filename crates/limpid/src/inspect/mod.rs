@@ -1,5 +1,6 @@
 //! Looking inside a model: where any number of a forward pass comes from ([`Explainer`]), the
-//! cross-attention of a translation, and the word alignment that follows from it.
+//! cross-attention of a translation and the word alignment that follows from it, the attention of
+//! every layer and head, and the logit lens of a decoder.
 //!
 //! ```
 //! use limpid::inspect::translation_attention;
@@ -20,7 +21,12 @@
 mod align;
 mod attention;
 mod explain;
+mod layers;
 
 pub use align::{Alignment, align};
 pub use attention::{TranslationAttention, attention_of, check_attends, translation_attention};
 pub use explain::{Element, Explainer, Explanation, Factor, Origin, Term};
+pub use layers::{
+    LayerAttention, LogProbability, decoder_attention, encoder_attention, logit_lens,
+    prompt_scores, seq2seq_attention,
+};

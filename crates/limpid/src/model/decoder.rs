@@ -84,11 +84,24 @@ impl Decoder {
     /// Hidden states: (n) -> (n, c). With a past, `input` continues its sequences.
     #[track_caller]
     pub fn hidden(&self, t: &mut Tape, input: &Packed, past: Option<&mut CachedPast>) -> Var {
+        let x = self.embedded(t, input);
+        self.layers.forward(t, x, input, None, past, |_, _, _| {})
+    }
+
+    /// Hidden states of the embeddings and after each layer, each through the final norm, for
+    /// [`Decoder::logits`]: the logit lens.
+    #[track_caller]
+    pub fn hidden_by_layer(&self, t: &mut Tape, input: &Packed) -> Vec<Var> {
+        let x = self.embedded(t, input);
+        self.layers.by_layer(t, x, input)
+    }
+
+    /// Embeddings of tokens and positions: (n) -> (n, c).
+    fn embedded(&self, t: &mut Tape, input: &Packed) -> Var {
         let scale = self.config.scale_embedding.factor(self.config.hidden_size);
         let x = t.embedding(&input.ids, self.tokens, scale);
         let x = self.positions.add_from(t, &x, &input.positions, self.config.position_offset);
-        let x = t.dropout(&x, self.config.dropout);
-        self.layers.forward(t, x, input, None, past, |_, _, _| {})
+        t.dropout(&x, self.config.dropout)
     }
 
     /// The labels of a sequence classifier; `None` for a language model.

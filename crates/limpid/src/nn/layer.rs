@@ -362,6 +362,21 @@ impl Layers {
         stream.finish(t, self.final_norm.as_ref())
     }
 
+    /// The residual stream of the embeddings and after each layer, each through the final norm:
+    /// what the output projection would read if the layers ended there. The last is
+    /// [`Layers::forward`], but for rounding.
+    #[track_caller]
+    pub fn by_layer(&self, t: &mut Tape, x: Var, input: &Packed) -> Vec<Var> {
+        let mut all = Vec::with_capacity(self.layers.len() + 1);
+        self.forward(t, x, input, None, None, |t, x, branch| {
+            let x = branch.map_or_else(|| x.clone(), |branch| t.add(x, branch));
+            all.push(
+                self.final_norm.as_ref().map_or_else(|| x.clone(), |norm| norm.forward(t, &x)),
+            );
+        });
+        all
+    }
+
     /// Keys and values of the source for every layer, from the encoder's output.
     #[track_caller]
     pub fn memory(&self, t: &mut Tape, encoded: &Var, spans: &Arc<[Span]>) -> Memory {

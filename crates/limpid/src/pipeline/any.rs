@@ -1,8 +1,12 @@
 //! A model folder for whatever its model can do.
 
 use super::loaded::Loaded;
-use super::{Classifier, Embedder, EmbedderOptions, FillMask, Generator, Translator};
+use super::{
+    Classifier, Embedder, EmbedderOptions, FillMask, Generator, QuestionAnswerer, Reranker,
+    TokenClassifier, Translator,
+};
 use crate::error::Result;
+use crate::model::config::EncoderHead;
 use crate::model::{Model, Stack};
 use crate::text::Tokenizer;
 use limpid_tensor::packed_weights::Weights;
@@ -28,6 +32,12 @@ pub enum Pipeline {
         fill_mask: Option<FillMask>,
         /// With a classification head.
         classifier: Option<Classifier>,
+        /// With a classification head of one label.
+        reranker: Option<Reranker>,
+        /// With a token-classification head.
+        tagger: Option<TokenClassifier>,
+        /// With a question-answering head.
+        answerer: Option<QuestionAnswerer>,
     },
 }
 
@@ -37,7 +47,7 @@ impl Pipeline {
     /// If the folder is not complete.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let loaded = Loaded::any(path.as_ref())?;
-        let (fills, classifies) = match &loaded.model.stack {
+        let head = match &loaded.model.stack {
             Stack::Decoder(model) if model.labels().is_some() => {
                 return Ok(Self::Classifier(Classifier::new(loaded)));
             }
@@ -45,13 +55,23 @@ impl Pipeline {
             Stack::EncoderDecoder(_) | Stack::Recurrent(_) => {
                 return Ok(Self::Translator(Translator::new(loaded)?));
             }
-            Stack::Encoder(model) => (model.config().head.fills_masks(), model.labels().is_some()),
+            Stack::Encoder(model) => model.config().head.clone(),
         };
-        let options = EmbedderOptions::default();
+        let (path, options) = (path.as_ref(), EmbedderOptions::default());
+        let another = || Arc::clone(&loaded);
+        let (classifies, reranks) = match &head {
+            EncoderHead::Classifier(labels) => (true, labels.names.len() == 1),
+            _ => (false, false),
+        };
+        let tags = matches!(head, EncoderHead::TokenClassifier(_));
+        let answers = head == EncoderHead::QuestionAnswering;
         Ok(Self::Encoder {
-            embedder: Embedder::new(Arc::clone(&loaded), path.as_ref(), options)?,
-            fill_mask: fills.then(|| FillMask::new(Arc::clone(&loaded))),
-            classifier: classifies.then(|| Classifier::new(loaded)),
+            embedder: Embedder::new(another(), path, options)?,
+            fill_mask: head.fills_masks().then(|| FillMask::new(another())),
+            classifier: classifies.then(|| Classifier::new(another())),
+            reranker: reranks.then(|| Reranker::new(another(), path)).transpose()?,
+            tagger: tags.then(|| TokenClassifier::new(another())),
+            answerer: answers.then(|| QuestionAnswerer::new(another())).transpose()?,
         })
     }
 

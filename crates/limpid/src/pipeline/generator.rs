@@ -8,8 +8,8 @@ use crate::error::{GenerationError, Result, Task};
 #[cfg(feature = "chat")]
 use crate::generate::chat::ChatTemplate;
 use crate::generate::{
-    ContextOverflow, Cost, DecodingConfig, Draft, GenerateOptions, Generated, GenerationOptions,
-    OnEvent, Prompt, Sessions, Speculation, Trace, generate, generate_in, generate_speculatively,
+    ContextOverflow, DecodingConfig, Draft, GenerateOptions, Generated, GenerationOptions, OnEvent,
+    PreparedGeneration, Prompt, Speculation, Trace, generate, generate_speculatively,
 };
 use crate::hub::{GenerationConfig, load_generation_config};
 use crate::model::{Decoder, Stack};
@@ -186,31 +186,16 @@ impl Generator {
         generate_speculatively(model, speculation, tokenizer, prompts, config, options, on_event)
     }
 
-    /// What continuing a prompt can need, and its token ids.
+    /// Tokenizes and checks a prompt, for a generation that is advanced from outside.
     /// # Errors
     /// As [`Generator::run`].
-    pub fn cost(
+    pub fn prepare(
         &self,
         prompt: Prompt,
         config: &DecodingConfig,
         options: &GenerateOptions,
-    ) -> Result<(Vec<u32>, Cost)> {
-        prompt.cost(self.decoder(), &self.loaded.tokenizer, config, options)
-    }
-
-    /// As [`Generator::run`], with sessions from elsewhere.
-    /// # Errors
-    /// As [`Generator::run`].
-    pub fn run_in(
-        &self,
-        sessions: &dyn Sessions,
-        prompts: &[Prompt],
-        config: &DecodingConfig,
-        options: &GenerateOptions,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Generated>>> {
-        let (model, tokenizer) = ((self.decoder(), self.loaded.weights()), &self.loaded.tokenizer);
-        generate_in(model, sessions, tokenizer, prompts, config, options, on_event)
+    ) -> Result<PreparedGeneration> {
+        prompt.prepare(self.decoder(), &self.loaded.tokenizer, config, options)
     }
 
     fn decoder(&self) -> &Decoder {

@@ -49,7 +49,7 @@ pub use generator::Generator;
 pub use loaded::{LongText, Overlength, model_folder};
 pub use question_answerer::QuestionAnswerer;
 pub use request::{GenerationRequest, TranslationRequest};
-pub use reranker::{Ranked, Reranker};
+pub use reranker::{Ranked, Relevance, Reranker};
 pub use scorer::{Scorer, TextScore, TokenScore};
 pub use token_classifier::TokenClassifier;
 pub use translator::Translator;

@@ -45,7 +45,10 @@ impl QuestionAnswerer {
             Stack::Encoder(encoder) => encoder.config().head == EncoderHead::QuestionAnswering,
             _ => false,
         };
-        let loaded = Loaded::new(path.as_ref(), Task::QuestionAnswering, suits)?;
+        Self::new(Loaded::new(path.as_ref(), Task::QuestionAnswering, suits)?)
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>) -> Result<Self> {
         let model_max_length = load_sentence_config(&loaded.folder)?.max_seq_length;
         Ok(Self { loaded, model_max_length })
     }

@@ -1,6 +1,7 @@
 //! Cross-encoders: texts by their relevance to a query.
 
 use super::loaded::{Loaded, loaded_accessors};
+use crate::data::batch::EncodedText;
 use crate::encode::{Classification, Truncation};
 use crate::error::{EncodeError, Result, Task};
 use crate::hub::{TextCase, load_score_activation, load_sentence_config};
@@ -16,6 +17,15 @@ pub struct Ranked {
     pub index: usize,
     /// Its score.
     pub score: f32,
+}
+
+/// How relevant a text is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Relevance {
+    /// The score.
+    pub score: f32,
+    /// What the model gives, before the function that makes a score of it.
+    pub logit: f32,
 }
 
 /// A sequence classifier with one label that reads a query and a text together, as
@@ -54,9 +64,12 @@ impl Reranker {
     /// function or a prompt that is not supported.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let suits = |stack: &Stack| stack.labels().is_some_and(|labels| labels.names.len() == 1);
-        let loaded = Loaded::new(path.as_ref(), Task::Reranking, suits)?;
-        let root = match path.as_ref().join("modules.json").is_file() {
-            true => path.as_ref(),
+        Self::new(Loaded::new(path.as_ref(), Task::Reranking, suits)?, path.as_ref())
+    }
+
+    pub(super) fn new(loaded: Arc<Loaded>, path: &Path) -> Result<Self> {
+        let root = match path.join("modules.json").is_file() {
+            true => path,
             false => &loaded.folder,
         };
         let sentence = load_sentence_config(root)?;
@@ -72,15 +85,36 @@ impl Reranker {
     /// # Errors
     /// An [`EncodeError`] that names the pair that cannot be used.
     pub fn score<S: AsRef<str>>(&self, pairs: &[(S, S)]) -> Result<Vec<f32>> {
-        let cased = |text: &S| match self.case {
-            TextCase::Preserved => text.as_ref().to_string(),
-            TextCase::Lowercase => text.as_ref().to_lowercase(),
+        let encoded = pairs
+            .iter()
+            .enumerate()
+            .map(|(i, (query, text))| self.tokenize(i, query.as_ref(), text.as_ref()))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(self.score_tokens(&encoded)?.into_iter().map(|found| found.score).collect())
+    }
+
+    /// The token ids of pair `index`, for [`Reranker::score_tokens`].
+    /// # Errors
+    /// As [`Reranker::score`].
+    pub fn tokenize(&self, index: usize, query: &str, text: &str) -> Result<EncodedText> {
+        let cased = |text: &str| match self.case {
+            TextCase::Preserved => text.to_string(),
+            TextCase::Lowercase => text.to_lowercase(),
         };
-        let pairs: Vec<(String, Option<String>)> =
-            pairs.iter().map(|(query, text)| (cased(query), Some(cased(text)))).collect();
-        let logits = self.loaded.classifier(self.truncation).logits(&pairs)?;
-        let score = |row| Classification::new(row, self.activation).scores[0];
-        Ok(logits.into_iter().map(score).collect())
+        let classifier = self.loaded.classifier(self.truncation);
+        classifier.tokenize(index, &cased(query), Some(&cased(text)))
+    }
+
+    /// [`Reranker::score`] of pairs that were tokenized before.
+    /// # Errors
+    /// None, for what [`Reranker::tokenize`] gave.
+    pub fn score_tokens(&self, encoded: &[EncodedText]) -> Result<Vec<Relevance>> {
+        let logits = self.loaded.classifier(self.truncation).logits_of_tokens(encoded)?;
+        let relevance = |row: Vec<f32>| {
+            let logit = row[0];
+            Relevance { logit, score: Classification::new(row, self.activation).scores[0] }
+        };
+        Ok(logits.into_iter().map(relevance).collect())
     }
 
     /// Texts by their score with the query, the most relevant first.

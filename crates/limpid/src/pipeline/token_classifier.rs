@@ -46,6 +46,10 @@ impl TokenClassifier {
         Ok(Self { loaded: Loaded::new(path.as_ref(), Task::TokenClassification, suits)? })
     }
 
+    pub(super) fn new(loaded: Arc<Loaded>) -> Self {
+        Self { loaded }
+    }
+
     /// The labels, in the order of the model.
     pub fn labels(&self) -> &[String] {
         let encoder = self.loaded.encoder(Truncation::Error).model;

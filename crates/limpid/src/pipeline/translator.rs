@@ -3,10 +3,10 @@
 use super::loaded::{Loaded, Overlength, loaded_accessors, owned};
 use super::request::TranslationRequest;
 use crate::error::{Result, Task};
-use crate::generate::translate::translation_cost;
+use crate::generate::translate::prepare_translation;
 use crate::generate::{
-    Cost, DecodingConfig, GenerationOptions, OnEvent, Sessions, TranslateOptions, Translation,
-    load_translation_config, translate_in, translate_with,
+    DecodingConfig, GenerationOptions, OnEvent, PreparedGeneration, TranslateOptions, Translation,
+    load_translation_config, translate_with,
 };
 use crate::hub::{GenerationConfig, load_tokenizer};
 use crate::inspect::{Alignment, TranslationAttention, align, attention_of, check_attends};
@@ -122,33 +122,17 @@ impl Translator {
         translate_with(model, self.sides(), &texts, config, options, on_event)
     }
 
-    /// As [`Translator::run`], with sessions from elsewhere.
+    /// Tokenizes and checks a text, for a translation that is advanced from outside.
     /// # Errors
     /// As [`Translator::run`].
-    pub fn run_in<S: AsRef<str>>(
-        &self,
-        sessions: &dyn Sessions,
-        texts: &[S],
-        config: &DecodingConfig,
-        options: &TranslateOptions,
-        on_event: OnEvent,
-    ) -> Result<Vec<Vec<Translation>>> {
-        let texts: Vec<&str> = texts.iter().map(|text| not_blank(text.as_ref())).collect();
-        let (model, tokenizer) = ((self.seq2seq(), self.loaded.weights()), self.sides());
-        translate_in(model, sessions, tokenizer, &texts, config, options, Some(on_event))
-    }
-
-    /// What translating a text can need.
-    /// # Errors
-    /// As [`Translator::run`].
-    pub fn cost(
+    pub fn prepare(
         &self,
         text: &str,
         config: &DecodingConfig,
         options: &TranslateOptions,
-    ) -> Result<Cost> {
+    ) -> Result<PreparedGeneration> {
         let (model, tokenizer) = (self.seq2seq(), self.sides());
-        translation_cost(model, tokenizer, not_blank(text), config, options)
+        prepare_translation(model, tokenizer, not_blank(text), config, options)
     }
 
     /// By how many tokens a source text is too long, if it is.

@@ -8,6 +8,7 @@ mod llama;
 mod machine;
 mod models;
 mod recurrent;
+mod serve;
 mod step;
 mod texts;
 
@@ -24,6 +25,7 @@ pub fn run(args: Bench) -> Result<()> {
         Bench::Decode(args) => decode::run(&args),
         Bench::Encode(args) => encode::run(&args),
         Bench::Texts(args) => texts::run(&args),
+        Bench::Serve(args) => serve::run(&args),
         Bench::Machine(args) => machine::run(&args),
         Bench::Chart(args) => chart::run(&args),
     }
