@@ -6,8 +6,10 @@ use limpid::data::batch::EncodedText;
 use limpid::encode::{Normalization, TextEncoder, Truncation};
 use limpid::generate::chat::ChatTemplate;
 use limpid::hash::{hash_bytes, hash_file};
+use limpid::hub;
 use limpid::model::Stack;
 use limpid::pipeline::Pipeline;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -98,7 +100,7 @@ impl ServedModel {
         };
         Ok(Self {
             languages: stack.translator().and_then(|_| languages_of(&name)),
-            fingerprint: fingerprint(pipeline.folder())?,
+            fingerprint: fingerprint(&source.folder, pipeline.folder())?,
             created: written(pipeline.folder()),
             name,
             chat,
@@ -294,31 +296,57 @@ fn languages_of(name: &str) -> Option<(String, String)> {
 /// The files that an answer depends on, by how their names end.
 const FILES: [&str; 6] = [".json", ".safetensors", ".jinja", ".model", ".txt", ".gguf"];
 
-/// A hash of the folder's files, with what else the bits of an answer depend on.
-fn fingerprint(folder: &Path) -> Result<String, ServeError> {
-    let mut files = match folder.is_file() {
-        // A file that holds everything.
-        true => vec![folder.to_path_buf()],
-        false => {
-            let entries = std::fs::read_dir(folder);
-            let entries = entries.map_err(|e| limpid::error::Error::io("read", folder, e))?;
-            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-            paths.filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
-        }
-    };
-    files.sort();
+/// A hash of the model's files, with what else the bits of an answer depend on.
+fn fingerprint(source: &Path, folder: &Path) -> Result<String, ServeError> {
     let mut facts = vec![
         env!("CARGO_PKG_VERSION").to_string(),
         limpid_tensor::simd::level().name().to_string(),
     ];
-    for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if FILES.iter().any(|end| name.ends_with(end)) {
-            let (bytes, hash) = hash_file(&file, 0)?;
-            facts.push(format!("{name} {bytes} {hash:016x}"));
+    for place in places(source, folder)? {
+        for file in files_of(&place)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if FILES.iter().any(|end| name.ends_with(end)) {
+                let (bytes, hash) = hash_file(&file, 0)?;
+                facts.push(format!("{name} {bytes} {hash:016x}"));
+            }
         }
     }
     Ok(format!("fp_{:016x}", hash_bytes(facts.join("\n").as_bytes())))
+}
+
+/// Where the files of a model are: its folder, that of an adapter's base, and the modules of
+/// sentence-transformers.
+fn places(source: &Path, folder: &Path) -> Result<Vec<PathBuf>, ServeError> {
+    let mut places = vec![folder.to_path_buf()];
+    if !folder.is_file() {
+        let weights = hub::weight_files(folder)?;
+        places.extend(weights.iter().filter_map(|file| file.parent()).map(Path::to_path_buf));
+    }
+    if source.join("modules.json").is_file() {
+        places.push(source.to_path_buf());
+        let entries = std::fs::read_dir(source);
+        let entries = entries.map_err(|e| limpid::error::Error::io("read", source, e))?;
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut modules: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
+        modules.sort();
+        places.extend(modules);
+    }
+    let mut seen = HashSet::new();
+    places.retain(|place| seen.insert(place.canonicalize().unwrap_or_else(|_| place.clone())));
+    Ok(places)
+}
+
+/// The files of a folder by name; a file that holds everything is its own.
+fn files_of(place: &Path) -> Result<Vec<PathBuf>, ServeError> {
+    if place.is_file() {
+        return Ok(vec![place.to_path_buf()]);
+    }
+    let entries = std::fs::read_dir(place);
+    let entries = entries.map_err(|e| limpid::error::Error::io("read", place, e))?;
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    files.sort();
+    Ok(files)
 }
 
 fn written(folder: &Path) -> u64 {

@@ -245,7 +245,8 @@ impl Answer {
         let usage = self.count(finished.prompt_tokens, Finished::completion_tokens(&finished));
         let mut completion = self.completion("chat.completion", choices, Some(usage));
         if let Some(inspect) = &self.request.inspect {
-            let inside = inspect.open(&self.app, self.caller, self.model, &finished, None).await?;
+            let found = (&finished, 1);
+            let inside = inspect.open(&self.app, self.caller, self.model, found, None).await?;
             completion.inspect = Some(inside);
         }
         Ok(reply(&completion))

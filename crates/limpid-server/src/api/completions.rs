@@ -175,6 +175,7 @@ impl Answer {
         let mut completion = self.completion(choices, Some(usage));
         if let Some(inspect) = &self.request.inspect {
             for found in &finished {
+                let found = (found, finished.len());
                 let inside = inspect.open(&self.app, self.caller, self.model, found, None).await?;
                 completion.inspect.push(inside);
             }

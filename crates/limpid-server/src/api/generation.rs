@@ -1,7 +1,7 @@
 //! Generations of a request: prepared off the event loop, admitted together, collected or streamed.
 
 use super::inputs::Item;
-use super::inspect::Timing;
+use super::inspect::{MAX_NUMBERS, Timing};
 use super::{App, Caller};
 use crate::engine::{GenerationEvent, Generations, Listening};
 use crate::http::{Problem, ProblemKind};
@@ -111,7 +111,18 @@ fn prepare(
         };
         prepared.map_err(|problem| at(problem, i, count))
     };
-    items.into_iter().enumerate().map(prepare).collect()
+    let prepared = items.into_iter().enumerate().map(prepare).collect::<Result<Vec<_>, _>>()?;
+    if let Trace::Top(candidates) = spec.trace {
+        let steps = prepared.iter().map(|prepared| prepared.cost());
+        let steps: usize = steps.map(|cost| cost.sequences * cost.new_tokens).sum();
+        if steps.saturating_mul(candidates) > MAX_NUMBERS {
+            let message = format!(
+                "trace: {candidates} candidates of up to {steps} tokens: at most {MAX_NUMBERS}"
+            );
+            return Err(Problem::invalid(message).with_param("inspect"));
+        }
+    }
+    Ok(prepared)
 }
 
 /// A problem with one of several inputs names it.

@@ -22,7 +22,7 @@ const MAX_CANDIDATES: usize = 1_000;
 /// Tokens that each layer predicts, at most.
 const MAX_LENS: usize = 20;
 /// Numbers of an answer: attention weights, or predictions of layers.
-const MAX_NUMBERS: usize = 1 << 20;
+pub const MAX_NUMBERS: usize = 1 << 20;
 
 /// What an answer is to be opened to.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -290,8 +290,14 @@ impl Inspect {
         Ok(())
     }
 
-    /// The layers and heads that are wanted, of a model that reads so many tokens.
-    fn choice(&self, stack: &Stack, tokens: usize) -> Result<Option<AttentionChoice>, Problem> {
+    /// The layers and heads that are wanted, of a model that reads so many tokens of one of several
+    /// texts.
+    fn choice(
+        &self,
+        stack: &Stack,
+        tokens: usize,
+        texts: usize,
+    ) -> Result<Option<AttentionChoice>, Problem> {
         let choice = match &self.attention {
             None | Some(Attending::Mean(false)) => return Ok(None),
             Some(Attending::Mean(true)) => AttentionChoice::default(),
@@ -299,15 +305,17 @@ impl Inspect {
         };
         let (layers, heads) = sizes(stack);
         let numbers = choice.maps(layers, heads)?.saturating_mul(tokens).saturating_mul(tokens);
-        match numbers > MAX_NUMBERS {
+        let most = MAX_NUMBERS / texts.max(1);
+        match numbers > most {
             true => Err(invalid(format!(
-                "attention: {numbers} weights, at most {MAX_NUMBERS}: ask for fewer layers or heads"
+                "attention: {numbers} weights of a text, at most {most}: ask for fewer layers, \
+                 heads or texts"
             ))),
             false => Ok(Some(choice)),
         }
     }
 
-    /// What is inside a finished generation; `source` is what a translator read.
+    /// What is inside a finished generation, one of several; `source` is what a translator read.
     /// # Errors
     /// A [`Problem`] if the model has nothing of the kind.
     pub async fn open(
@@ -315,7 +323,7 @@ impl Inspect {
         app: &Arc<App>,
         caller: Caller,
         model: usize,
-        finished: &Finished,
+        (finished, texts): (&Finished, usize),
         source: Option<String>,
     ) -> Result<Inspection, Problem> {
         let mut found = Inspection {
@@ -329,11 +337,12 @@ impl Inspect {
         };
         match source {
             Some(source) => {
-                self.open_translation(app, caller, model, source, text, &mut found).await?;
+                let read = (source, text, texts);
+                self.open_translation(app, caller, model, read, &mut found).await?;
             }
             None => {
                 let ids = [&finished.prompt[..], &text].concat();
-                self.open_continuation(app, caller, model, ids, &mut found).await?;
+                self.open_continuation(app, caller, model, (ids, texts), &mut found).await?;
             }
         }
         Ok(found)
@@ -344,15 +353,14 @@ impl Inspect {
         app: &Arc<App>,
         caller: Caller,
         model: usize,
-        source: String,
-        text: Vec<u32>,
+        (source, text, texts): (String, Vec<u32>, usize),
         found: &mut Inspection,
     ) -> Result<(), Problem> {
         let sharpest = matches!(self.attention, Some(Attending::Mean(true)));
         let rows = source.len() / 2 + text.len() + 2;
         let choice = match sharpest {
             true => None,
-            false => self.choice(&app.models.get(model).pipeline.model().stack, rows)?,
+            false => self.choice(&app.models.get(model).pipeline.model().stack, rows, texts)?,
         };
         let aligns = self.alignment;
         if !sharpest && !aligns && choice.is_none() {
@@ -381,20 +389,21 @@ impl Inspect {
         app: &Arc<App>,
         caller: Caller,
         model: usize,
-        mut ids: Vec<u32>,
+        (mut ids, texts): (Vec<u32>, usize),
         found: &mut Inspection,
     ) -> Result<(), Problem> {
         let served = app.models.get(model);
         ids.truncate(served.longest);
         let stack = &served.pipeline.model().stack;
-        let choice = self.choice(stack, ids.len())?;
+        let choice = self.choice(stack, ids.len(), texts)?;
         let lens = self.logit_lens;
         if choice.is_none() && lens.is_none() {
             return Ok(());
         }
         let numbers = (sizes(stack).0 + 1) * ids.len() * lens.unwrap_or(0);
-        if numbers > MAX_NUMBERS {
-            let message = format!("logit_lens: {numbers} predictions, at most {MAX_NUMBERS}");
+        let most = MAX_NUMBERS / texts.max(1);
+        if numbers > most {
+            let message = format!("logit_lens: {numbers} predictions of a text, at most {most}");
             return Err(invalid(message));
         }
         let rows = ids.len() * 2;
@@ -429,11 +438,11 @@ impl Inspect {
         read: Read,
     ) -> Result<Vec<Inspection>, Problem> {
         let timing = self.timing.then_some(read.timing);
-        let mut all = Vec::new();
+        let (mut all, texts) = (Vec::new(), read.encoded.len());
         for text in read.encoded {
             let mut found = Inspection { timing, ..Inspection::default() };
             let stack = &app.models.get(model).pipeline.model().stack;
-            if let Some(choice) = self.choice(stack, text.0.len())? {
+            if let Some(choice) = self.choice(stack, text.0.len(), texts)? {
                 let looked = call(app, caller, model, text.0.len(), move |served| {
                     let model = served.pipeline.model();
                     let wanted = |layer| choice.wants(layer);

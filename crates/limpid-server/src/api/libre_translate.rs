@@ -184,6 +184,7 @@ pub async fn translate(
     let mut inspect = Vec::new();
     if let Some(wanted) = request.inspect {
         for (found, text) in finished.iter().zip(&texts) {
+            let found = (found, finished.len());
             inspect.push(wanted.open(&app, caller, model, found, Some(text.clone())).await?);
         }
     }

@@ -260,6 +260,7 @@ impl Asked<'_> {
         if let (Some(inspect), Some(inside)) = (inspect, &mut inside) {
             for (found, text) in finished.iter().zip(&texts) {
                 let source = (task != Task::Generation).then(|| text.clone());
+                let found = (found, finished.len());
                 inside.push(inspect.open(app, caller, model, found, source).await?);
             }
         }

@@ -19,7 +19,11 @@ use limpid::pipeline::{LabelScore, LongText};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use utoipa::ToSchema;
+
+/// Numbers of an answer with hidden states.
+const MAX_NUMBERS: usize = 1 << 22;
 
 /// Which end of a text that is too long is cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -312,8 +316,16 @@ pub async fn embed_all(
     let model = app.model(caller, None, embeds, "produce embeddings")?;
     let inspect = check_inspect(&app, model, &request.inspect)?;
     let (texts, options) = request.texts()?;
+    let numbers = AtomicUsize::new(0);
     let passed = passes::run(&app, caller, model, texts, move |served, text: String| {
-        Ok(Pass::HiddenStates(tokenize(served, &text, options.0.as_deref(), options.1)?))
+        let encoded = tokenize(served, &text, options.0.as_deref(), options.1)?;
+        let width = embedder(served).map_or(0, |embedder| embedder.dimension());
+        let own = encoded.0.len() * width;
+        if numbers.fetch_add(own, Ordering::Relaxed) + own > MAX_NUMBERS {
+            let message = format!("hidden states of more than {MAX_NUMBERS} numbers: send fewer");
+            return Err(Problem::invalid(message).with_param("inputs"));
+        }
+        Ok(Pass::HiddenStates(encoded))
     });
     let states = |output| match output {
         PassOutput::Vectors(vectors) => Ok(vectors),

@@ -152,7 +152,7 @@ pub type PassSender = oneshot::Sender<Result<Answered, JobError>>;
 
 /// A job that was admitted and has not ended.
 pub(super) enum Entry {
-    Generation(GenerationEntry),
+    Generation(Box<GenerationEntry>),
     Pass(Pass, PassSender),
 }
 

@@ -140,7 +140,7 @@ impl Engine {
             let kind = Kind::Generation { source: cost.source, prompt: cost.prompt };
             let prepared = Some(prepared);
             let entry = GenerationEntry { model, client, events: sender, listening, prepared };
-            entries.push((cost.tokens(), memory, kind, Entry::Generation(entry)));
+            entries.push((cost.tokens(), memory, kind, Entry::Generation(Box::new(entry))));
         }
         let guard = self.submit(origin, entries)?;
         Ok(Generations { events, guard })

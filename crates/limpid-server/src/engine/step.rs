@@ -96,7 +96,7 @@ fn take(state: &mut State, plan: &Plan) -> Taken {
     for job in &plan.started {
         if let Some(Entry::Generation(entry)) = state.jobs.get_mut(job) {
             let (events, prepared) = (entry.events.clone(), entry.prepared.take());
-            taken.started.push((*job, GenerationEntry { events, prepared, ..*entry }));
+            taken.started.push((*job, GenerationEntry { events, prepared, ..**entry }));
         }
     }
     taken

@@ -23,10 +23,14 @@ pub enum Dialect {
 impl Dialect {
     /// The dialect of a path, for problems found before its handler runs.
     pub fn of(path: &str) -> Self {
-        match path {
-            "/translate" | "/detect" | "/languages" => Self::LibreTranslate,
-            _ if path.starts_with("/v1") => Self::OpenAi,
-            _ => Self::Tei,
+        let of_model = path.starts_with("/models/");
+        let is = |route: &str| path == route || of_model && path.ends_with(route);
+        if ["/translate", "/detect", "/languages"].iter().any(|route| is(route)) {
+            Self::LibreTranslate
+        } else if path.starts_with("/v1") || of_model && path.contains("/v1/") {
+            Self::OpenAi
+        } else {
+            Self::Tei
         }
     }
 }

@@ -3,9 +3,11 @@
 use super::support::{Folder, Running, SENTENCES};
 use serde_json::{Value, json};
 
+/// A prompt of so many tokens: words, each of which is one, without punctuation.
 fn words(count: usize, last: &str) -> String {
-    let words = SENTENCES.iter().flat_map(|s| s.split(' ')).cycle().take(count - 1);
-    words.chain([last]).collect::<Vec<_>>().join(" ")
+    let words = SENTENCES.iter().flat_map(|s| s.split(' '));
+    let words = words.filter(|word| word.chars().all(char::is_alphabetic));
+    words.cycle().take(count - 1).chain([last]).collect::<Vec<_>>().join(" ")
 }
 
 fn reused(server: &Running) -> u64 {
