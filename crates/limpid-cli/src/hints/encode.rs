@@ -9,6 +9,12 @@ pub(super) fn hint(error: &E) -> Option<String> {
             "limpid train classify --data labelled.tsv --from MODEL fine-tunes it as a classifier"
                 .into()
         }
+        E::NoTokenClassificationHead => {
+            "limpid train tag --data words.conll --from MODEL fine-tunes it to label words".into()
+        }
+        E::NoQuestionAnsweringHead => {
+            "limpid train answer --data questions.json --from MODEL fine-tunes it to answer".into()
+        }
         E::NoMaskedLmHead => "limpid train bert --data text.txt trains one that can".into(),
         E::NoMaskToken => "limpid tokenizer train … --for bert makes one that has; the model must \
                            be trained with it"
