@@ -1,4 +1,4 @@
-//! Products with quantised weights beside the f32 product, on the shapes of GPT-2 small.
+//! Products with quantized weights beside the f32 product, on the shapes of GPT-2 small.
 //!
 //! ```text
 //! cargo run --release -p limpid-tensor --example bench_quantized [TEXT]

@@ -37,11 +37,14 @@
 //! | [`pool`] | buffers that are reused from tensor to tensor |
 //! | [`tensor`] | a shape and a shared buffer of f32 |
 //! | [`params`] | the parameters of a model: one flat buffer with named ranges |
+//! | [`packed_weights`] | the same in the order in which products read them, for inference |
+//! | [`row_pool`] | rows of bytes that come and go: the memory of caches of keys and values |
 //! | [`kernels`] | maths on slices: no tape, no allocation once warm, forward above backward |
 //! | [`tape`] | reverse-mode automatic differentiation |
 //! | [`ops`] | operations on the tape: check shapes, allocate, call the kernel, record |
 //! | [`gradcheck`] | gradient checking by central differences |
 //! | [`mapped`] | memory-mapped files of integers |
+//! | [`disk`] | free disk space |
 //! | [`machine`] | peak arithmetic throughput and memory bandwidth of this machine |
 //! | [`counting`] | a global allocator that counts, for tests and benchmarks |
 //!

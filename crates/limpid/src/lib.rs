@@ -1,4 +1,4 @@
-//! Limpid: train, evaluate, inspect and serve Transformers on a CPU, without Python.
+//! Limpid: train, evaluate, inspect and run Transformers on a CPU, without Python.
 //!
 //! ```no_run
 //! let generator = limpid::Generator::load("runs/english")?; // a model folder or a run folder
@@ -7,9 +7,10 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 //!
-//! [`Generator`], [`Translator`], [`Embedder`], [`FillMask`], [`Classifier`] and [`Scorer`] are the
-//! facade ([`pipeline`]): each loads a folder in Hugging Face's layout and gives the same result as
-//! the command. Below it everything is reachable, in the order data flows:
+//! [`Generator`], [`Translator`], [`Embedder`], [`FillMask`], [`Classifier`], [`TokenClassifier`],
+//! [`QuestionAnswerer`], [`Reranker`] and [`Scorer`] are the facade ([`pipeline`]): each loads a
+//! folder in Hugging Face's layout and gives the same result as the command. Below it everything is
+//! reachable, in the order data flows:
 //!
 //! | | |
 //! |---|---|
@@ -21,7 +22,7 @@
 //! | [`optim`] | AdamW, gradient clipping, learning-rate schedules |
 //! | [`train`] | run folders, datasets, the training loop, configuration, checkpoints |
 //! | [`generate`] | sessions with caches, greedy search, sampling, beam search, logits processors |
-//! | [`encode`] | embeddings, mask filling, classification |
+//! | [`encode`] | embeddings, mask filling, classification, question answering |
 //! | [`eval`] | BLEU, chrF, ROUGE-L, F1, bootstrap intervals, baselines |
 //! | [`quantize`] | weights as int8, int4 or bf16, and what that costs |
 //! | [`inspect`] | where any number comes from; cross-attention, word alignment |

@@ -61,7 +61,7 @@ pub struct Serve {
     /// Seconds that a request may take
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub timeout: u64,
-    /// Seconds that requests may go on after SIGTERM or Ctrl-C
+    /// Seconds that running requests have to finish after SIGTERM or Ctrl-C
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub drain_timeout: u64,
     /// Format of the log on standard error

@@ -168,20 +168,21 @@ fn print(outcome: &Outcome, effort: Effort, sizes: SizeOverrides) {
 fn print_table(table: &Table) {
     println!("{}", table.title);
     // What goes into a file or another program is not folded.
-    let room = if std::io::stdout().is_terminal() { terminal_width() } else { None };
-    nonblank_lines(table, room).iter().for_each(|line| println!("  {line}"));
+    let columns = if std::io::stdout().is_terminal() { terminal_width() } else { None };
+    table_lines(table, columns).iter().for_each(|line| println!("  {line}"));
     println!();
 }
 
-/// A line a row, if they fit into so many columns; else a line a cell, with the head of its column.
-fn nonblank_lines(table: &Table, room: Option<usize>) -> Vec<String> {
+/// One line per row if it fits into `columns`; else one per cell, after the head of its column.
+fn table_lines(table: &Table, columns: Option<usize>) -> Vec<String> {
     let rows = || std::iter::once(&table.head).chain(&table.rows);
     let length = |cell: &String| cell.chars().count();
     let widest = |column: usize| rows().map(|row| length(&row[column])).max().unwrap_or(0);
     let widths: Vec<usize> = (0..table.head.len()).map(widest).collect();
-    let fits =
-        |room: usize| 2 + widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) <= room;
-    if room.is_none_or(fits) {
+    let fits = |columns: usize| {
+        2 + widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) <= columns
+    };
+    if columns.is_none_or(fits) {
         let cells = |row: &Vec<String>| -> Vec<String> {
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect()
         };
@@ -212,9 +213,9 @@ mod tests {
         };
         let wide =
             ["words          with   without attention", "    5   0.25 ± 0.01                 0.5"];
-        assert_eq!(nonblank_lines(&table, None)[..2], wide);
-        assert_eq!(nonblank_lines(&table, Some(41)).len(), 3);
-        let folded = nonblank_lines(&table, Some(40));
+        assert_eq!(table_lines(&table, None)[..2], wide);
+        assert_eq!(table_lines(&table, Some(41)).len(), 3);
+        let folded = table_lines(&table, Some(40));
         assert_eq!(
             folded[..3],
             ["words 5", "  with               0.25 ± 0.01", "  without attention  0.5"]

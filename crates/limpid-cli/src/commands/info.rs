@@ -1,7 +1,7 @@
 //! `limpid info`: what a folder is, what can be done with it, and the parameters of a model.
 
 use super::info_folder::{
-    kind, print_adapter, quantized_text, verbs, vocabularies, weights_json, weights_text,
+    commands, kind, print_adapter, quantized_text, vocabularies, weights_json, weights_text,
 };
 use crate::args::Info;
 use crate::error::Result;
@@ -63,7 +63,7 @@ struct About {
     /// What the folder lacks, one sentence each.
     missing: Vec<String>,
     /// Commands that work with it.
-    verbs: Vec<&'static str>,
+    commands: Vec<&'static str>,
 }
 
 /// Prints what a folder is, what can be done with it, and the parameter tree of a model.
@@ -103,11 +103,11 @@ impl About {
             let (tokens, known) = (tokenizer.vocab_size(), described.stack.vocab_size());
             printer::warnings(&Vec::from_iter(Warning::of_vocabulary(tokens, known)));
         }
-        let verbs = match described.weights.is_ok() {
-            true => verbs(&described.stack, folder, tokenizer.is_some()),
+        let commands = match described.weights.is_ok() {
+            true => commands(&described.stack, folder, tokenizer.is_some()),
             false => Vec::new(),
         };
-        Self { described, tokenizer, missing, verbs }
+        Self { described, tokenizer, missing, commands }
     }
 
     fn parameters(&self) -> usize {
@@ -132,7 +132,7 @@ impl About {
             "kind": stack.kind(), "model_type": self.described.model_type,
             "parameters": self.parameters(), "tokenizer": tokenizer,
             "weights": self.described.weights.as_ref().ok().map(weights_json),
-            "verbs": self.verbs, "missing": self.missing,
+            "commands": self.commands, "missing": self.missing,
             "parts": self.described.params.iter().map(part).collect::<Vec<_>>(),
             "labels": labels(stack), "variant": variant(stack),
         })
@@ -152,8 +152,8 @@ impl About {
         if let Some(tokenizer) = &self.tokenizer {
             println!("tokenizer {}, {}", kind(tokenizer), vocabularies(tokenizer));
         }
-        if !self.verbs.is_empty() {
-            println!("works with {}", self.verbs.join(", "));
+        if !self.commands.is_empty() {
+            println!("works with {}", self.commands.join(", "));
         }
         self.missing.iter().for_each(|sentence| println!("missing: {sentence}"));
         println!("\n{:<40}{:>16}{:>16}", "part", "shape", "parameters");

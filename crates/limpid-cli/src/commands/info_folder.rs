@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The commands that a model works with.
-pub fn verbs(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static str> {
+pub fn commands(stack: &Stack, folder: &Path, has_tokenizer: bool) -> Vec<&'static str> {
     let always = ["convert", "logits"];
     let of_text: &[&'static str] = match stack {
         _ if !has_tokenizer => &[],

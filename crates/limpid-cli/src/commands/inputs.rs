@@ -148,7 +148,7 @@ impl LongTexts {
             LongTexts { found: 0, .. } => Ok(()),
             LongTexts { found, all } => {
                 Err(Error::data(format!("{found} of {all} texts are too long"))
-                    .hint("shorten them; --truncate uses the beginning of a single text"))
+                    .hint(hints::encode::shorten("them")))
             }
         }
     }

@@ -16,7 +16,7 @@ pub fn run(args: &Report) -> Result<()> {
     write_atomic(&out, html(&run).as_bytes())?;
     if args.json {
         let figures: Map<String, Value> =
-            all_figures(&run).into_iter().map(|figure| (figure.name, figure.value)).collect();
+            all_figures(&run).into_iter().map(|figure| (figure.key, figure.value)).collect();
         println!("{}", json!({"report": out, "figures": figures}));
     } else {
         println!("{}", out.display());

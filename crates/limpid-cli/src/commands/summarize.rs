@@ -30,8 +30,8 @@ pub fn print_scores(args: &Eval, pairs: &[(String, String)], summaries: &[String
             "{}",
             json!({
                 "loss": loss.mean(), "perplexity": loss.perplexity(), "tokens": loss.tokens,
-                "sentences": pairs.len(), "rouge_l": own.rouge_l, "exact": own.exact,
-                "lead": {"rouge_l": lead.rouge_l, "exact": lead.exact},
+                "sentences": pairs.len(), "rouge_l": own.rouge_l, "exact_match": own.exact,
+                "lead": {"rouge_l": lead.rouge_l, "exact_match": lead.exact},
             })
         );
         return;

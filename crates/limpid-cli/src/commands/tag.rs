@@ -1,6 +1,6 @@
 //! `limpid tag`: labelled words of texts.
 
-use super::inputs::{each_text, warn_of_unknown};
+use super::inputs::{LongTexts, each_text, short_enough, warn_of_unknown};
 use crate::args::{AggregationStrategy, Tag};
 use crate::error::Result;
 use crate::printer;
@@ -8,7 +8,7 @@ use limpid::TokenClassifier;
 use limpid::encode::{Aggregation, Entity};
 use serde_json::{Value, json};
 
-/// Prints the labelled parts of each text.
+/// Prints the labelled parts of each text; one that is too long has none.
 pub fn run(args: &Tag) -> Result<()> {
     let tagger = TokenClassifier::load(&args.model)?;
     printer::warnings(tagger.warnings());
@@ -19,13 +19,21 @@ pub fn run(args: &Tag) -> Result<()> {
         AggregationStrategy::Average => Aggregation::Average,
         AggregationStrategy::Max => Aggregation::Max,
     };
+    let mut long_texts = LongTexts::default();
     each_text(&args.text, "tag", &mut |texts, origin| {
-        let found = tagger.tag(texts, aggregation)?;
+        let long = long_texts.check(texts, origin, |text| tagger.overlength(text))?;
+        let mut found = tagger.tag(&short_enough(texts, &long), aggregation)?.into_iter();
         warn_of_unknown(tagger.tokenizer(), texts, origin)?;
-        for (text, entities) in texts.iter().zip(found) {
+        for (text, long) in texts.iter().zip(long) {
+            let entities = if long.is_none() { found.next() } else { None }.unwrap_or_default();
             if args.json {
                 let entities: Vec<Value> = entities.iter().map(as_json).collect();
-                println!("{}", json!({ "text": text, "entities": entities }));
+                let mut value = json!({ "text": text, "entities": entities });
+                if let Some(long) = long {
+                    value["error"] = "too_long".into();
+                    value["excess_tokens"] = long.excess().into();
+                }
+                println!("{value}");
                 continue;
             }
             println!("{text}");
@@ -35,7 +43,8 @@ pub fn run(args: &Tag) -> Result<()> {
             }
         }
         Ok(())
-    })
+    })?;
+    long_texts.finish()
 }
 
 fn as_json(entity: &Entity) -> Value {

@@ -94,12 +94,12 @@ fn train(args: &TokenizerTrain) -> Result<()> {
         started.elapsed().as_secs_f64()
     ));
     if args.json {
-        let (counts, vocab) = (&trained.counts, trained.tokenizer.vocab_size());
+        let (counts, vocab_size) = (&trained.counts, trained.tokenizer.vocab_size());
         println!(
             "{}",
             json!({
-                "folder": args.out, "kind": spec.kind.name(), "vocab": vocab, "bytes": counts.bytes,
-                "words": counts.words, "distinct": counts.distinct,
+                "folder": args.out, "kind": spec.kind.name(), "vocab_size": vocab_size,
+                "bytes": counts.bytes, "words": counts.words, "distinct": counts.distinct,
             })
         );
         return Ok(());

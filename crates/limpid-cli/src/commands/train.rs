@@ -27,7 +27,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
         print!("{}", config.to_toml_with_defaults());
         return Ok(ExitCode::SUCCESS);
     }
-    // A run may go on from another place.
+    // A run may be resumed from another directory.
     let mut lost = None;
     config.each_path(|path| match std::path::absolute(&*path) {
         Ok(absolute) => *path = absolute,

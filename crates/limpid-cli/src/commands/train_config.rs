@@ -68,7 +68,7 @@ fn check_file(args: &Train, file: &str) -> Result<()> {
     if !Path::new(file).is_file() {
         let what = match file.ends_with(".toml") {
             true => "does not exist",
-            false => "is neither a TOML file nor a task",
+            false => "is not a run folder, a TOML file or a task",
         };
         return Err(Error::config(format!("'{file}' {what}")).hint(
             "limpid train gpt --data text.txt, \

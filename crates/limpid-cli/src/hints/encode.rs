@@ -9,6 +9,12 @@ pub(super) fn hint(error: &E) -> Option<String> {
             "limpid train classify --data labelled.tsv --from MODEL fine-tunes it as a classifier"
                 .into()
         }
+        E::NoTokenClassificationHead => {
+            "limpid train tag --data words.conll --from MODEL fine-tunes it to label words".into()
+        }
+        E::NoQuestionAnsweringHead => {
+            "limpid train answer --data questions.json --from MODEL fine-tunes it to answer".into()
+        }
         E::NoMaskedLmHead => "limpid train bert --data text.txt trains one that can".into(),
         E::NoMaskToken => "limpid tokenizer train … --for bert makes one that has; the model must \
                            be trained with it"
@@ -30,10 +36,7 @@ pub fn problem_hint(problem: &InputProblem) -> Option<String> {
             "BERT's tokenizer.json puts [CLS] before a text: is it the right one?".into()
         }
         InputProblem::Pair => "give one text".into(),
-        InputProblem::TooLong { .. } => match &available(&["--truncate"])[..] {
-            "" => "shorten it".into(),
-            flag => format!("shorten it; {flag} uses the beginning of a single text"),
-        },
+        InputProblem::TooLong { .. } => shorten("it"),
         InputProblem::QuestionTooLong { .. } => {
             match &available(&["--doc-stride", "--max-seq-len"])[..] {
                 "" => "shorten the question".into(),
@@ -48,4 +51,12 @@ pub fn problem_hint(problem: &InputProblem) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// What to do about texts that are too long: "it" or "them".
+pub fn shorten(what: &str) -> String {
+    match &available(&["--truncate"])[..] {
+        "" => format!("shorten {what}"),
+        flag => format!("shorten {what}; {flag} uses the beginning of a single text"),
+    }
 }

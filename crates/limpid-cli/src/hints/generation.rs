@@ -38,8 +38,7 @@ pub(super) fn hint(error: &E) -> Option<String> {
         E::TwoDrafts => "use --draft or --prompt-lookup".into(),
         E::NoDraft => "give the draft model with --draft".into(),
         E::SpeculativeBeamSearch => {
-            "leave out --num-beams (with --num-beams 1 the model's files have no say), or the draft"
-                .into()
+            "leave out --num-beams (--num-beams 1 overrides the model's files), or the draft".into()
         }
         E::SpeculativeTrace => "leave out --trace, or the draft".into(),
         E::EmptyStopString => "leave --stop-strings out, or give some text".into(),

@@ -125,7 +125,7 @@ pub(super) fn hint(error: &ModelError) -> Option<String> {
             "save the weights as f32, f16 or bf16 with `transformers`".into()
         }
         ModelError::NotTied { tying: Tying::Optional, .. } => {
-            "if the model was trained with two tables, its config.json should say \
+            "if the model was trained with two tables, its config.json should set \
              \"tie_word_embeddings\": false"
                 .into()
         }

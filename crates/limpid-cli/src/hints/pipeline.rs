@@ -13,9 +13,11 @@ pub(super) fn hint(error: &E) -> Option<String> {
             "`limpid train classify --data labelled.tsv --from MODEL` fine-tunes an encoder"
         }
         Task::TokenClassification => {
-            "it needs a token-classification head (…ForTokenClassification)"
+            "`limpid train tag --data words.conll --from MODEL` fine-tunes an encoder"
         }
-        Task::QuestionAnswering => "it needs a question-answering head (…ForQuestionAnswering)",
+        Task::QuestionAnswering => {
+            "`limpid train answer --data questions.json --from MODEL` fine-tunes an encoder"
+        }
         Task::Reranking => "it needs a sequence classifier with one label, as cross-encoders have",
         _ => return Some(format!("`limpid {}` uses this one", verb_of(*made_for))),
     };

@@ -63,7 +63,7 @@ pub(super) fn hint(error: &RunError) -> Option<String> {
             "free some space, choose a folder on another disk with --out DIR, or keep fewer \
              checkpoints with --set train.keep_checkpoints=1"
         }
-        RunError::LrSearchSteps { .. } => "200 steps are usual: --find-lr=200",
+        RunError::LrSearchSteps { .. } => "use 200 steps: --find-lr=200",
         RunError::NothingToFreeze { .. } => {
             "for example --set 'train.freeze=[\"embeddings\", \"layers.0-3\"]'"
         }

@@ -16,7 +16,7 @@ pub fn hint(error: &E) -> Option<String> {
         }
         E::Host { .. } => Some("--host takes a name or address of this machine".into()),
         E::Unprotected { .. } => Some(
-            "protect it with --api-key-file, or say --no-auth if a proxy does; without --host it \
+            "protect it with --api-key-file, or pass --no-auth if a proxy does; without --host it \
              listens on this machine only"
                 .into(),
         ),

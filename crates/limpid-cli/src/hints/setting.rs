@@ -74,7 +74,9 @@ fn missing(key: &str) -> Option<String> {
     Some(match key {
         "data.text" => "name files with --data: input.txt, or labelled.tsv for a classifier".into(),
         "data.source" | "data.target" => "--source a.fr --target a.en, or --pairs a.tsv".into(),
-        "task" => "task = \"gpt\", \"translate\", \"bert\" or \"classify\"".into(),
+        "task" => {
+            "task = \"gpt\", \"translate\", \"bert\", \"classify\", \"tag\" or \"answer\"".into()
+        }
         _ => {
             let pairs = key.replace("source", "pairs").replace("target", "pairs");
             format!("set {key}, or {pairs} to one table with both columns")

@@ -10,7 +10,7 @@ const SHARED: [(&str, &[&str]); 8] = [
     ("decoding", &["generate", "translate", "summarize"]),
     ("demo_stories", &["demo"]),
     ("embed", &["embed", "similarity"]),
-    ("inputs", &["embed", "classify"]),
+    ("inputs", &["embed", "classify", "tag"]),
     ("eval_encoder", &["eval"]),
     ("eval_stories", &["eval"]),
     ("find_lr", &["train"]),

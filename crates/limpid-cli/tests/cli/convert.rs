@@ -54,7 +54,7 @@ fn a_converted_model_gives_the_logits_of_the_original() {
         json!({ "bf16": 2 * info["parameters"].as_u64().unwrap() })
     );
     assert_eq!(info["missing"], json!(["no tokenizer in the folder"]));
-    assert_eq!(info["verbs"], json!(["convert", "logits"]));
+    assert_eq!(info["commands"], json!(["convert", "logits"]));
 }
 
 #[test]

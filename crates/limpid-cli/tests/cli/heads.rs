@@ -50,6 +50,21 @@ fn tag_prints_the_entities_of_the_pipeline_as_json_and_as_text() {
 }
 
 #[test]
+fn tag_reports_a_text_that_is_too_long_and_labels_the_others() {
+    let (model, long) = (fixture("pipeline-tag-bert"), "Ann ".repeat(80));
+    let output = with_input(&["tag", &model, "--json"], &format!("Ann\n{long}\nAnn\n"));
+    assert_eq!(output.status.code(), Some(2));
+    for part in ["line 2 of standard input: ", "error: 1 of 3 texts are too long"] {
+        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+    }
+    let found: Vec<Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found[1]["error"], "too_long");
+    assert_eq!((&found[0], found.len()), (&found[2], 3));
+    assert_eq!(found[0], lines(&run(&["tag", &model, "Ann", "--json"]))[0]);
+}
+
+#[test]
 fn answer_takes_the_context_from_a_flag_a_file_standard_input_or_json_lines() {
     let (model, expected) = (fixture("pipeline-answer-bert"), expected("pipeline-answer-bert"));
     let (context, case) = (expected["context"].as_str().unwrap(), &expected["cases"][0]);

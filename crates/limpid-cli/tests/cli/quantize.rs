@@ -53,7 +53,7 @@ fn what_cannot_be_quantized_or_trained_is_refused_with_what_to_do() {
     let other = scratch("quantize-other");
     let other = other.join("x");
     let again = run(&["quantize", folder, "--to", "int8", "--out", other.to_str().unwrap()]);
-    refused(&again, "cannot be quantised again", "before it was quantized");
+    refused(&again, "cannot be quantized again", "before it was quantized");
     let same = run(&["quantize", model().to_str().unwrap(), "--to", "int8", "--out", folder]);
     refused(&same, "holds a model already", "another folder");
     let run_folder = scratch("quantize-train").join("run");

@@ -38,7 +38,7 @@ fn summaries_are_measured_beside_the_first_sentence() {
     let args: Vec<&str> =
         ["eval", model, "--summaries", "--json"].iter().chain(&files).copied().collect();
     let value: Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
-    assert_eq!(value["lead"], serde_json::json!({"rouge_l": 0.5, "exact": 0.5}));
+    assert_eq!(value["lead"], serde_json::json!({"rouge_l": 0.5, "exact_match": 0.5}));
     assert!((0.0..=1.0).contains(&value["rouge_l"].as_f64().unwrap()), "{value}");
     let args: Vec<&str> = ["eval", model, "--summaries"].iter().chain(&files).copied().collect();
     let text = stdout(&run(&args));

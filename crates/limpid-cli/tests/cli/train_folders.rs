@@ -189,7 +189,7 @@ fn summaries_are_scored_as_summaries_at_the_end_of_a_run() {
     let (summary, run) = (json(&read(out.join("summary.json"))), out.to_str().unwrap());
     let found = super::run(&[&["eval", run, "--summaries", "--json"], &files[..]].concat());
     let found = json(&stdout(&found));
-    for key in ["rouge_l", "exact", "lead"] {
+    for key in ["rouge_l", "exact_match", "lead"] {
         assert!(summary[key] == found[key] && !found[key].is_null(), "{key}: {summary} {found}");
     }
     assert!(read(out.join("report.html")).contains("; ROUGE-L "));

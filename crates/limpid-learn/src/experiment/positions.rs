@@ -37,8 +37,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     claim: "A model needs to be told where a word stands. One-hot positions have no notion of \
             distance and end with their table, as learned ones \
             do (trained up to 512, nothing can be said at 513); sinusoidal ones are near for near \
-            words and go on to 10,000. Rotary positions and relative biases know only how far \
-            apart two words are, and go on, too.",
+            words and extend to 10,000. Rotary positions and relative biases know only how far \
+            apart two words are, and extend to any length, too.",
     settings: &[Setting::Steps],
     minutes: 108.0,
     run,

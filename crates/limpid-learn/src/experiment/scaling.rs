@@ -7,7 +7,7 @@
 //!
 //! The rules: without the division entropy falls by more than half a nat from [`NARROW`] to the
 //! largest d; with it, it changes by less than a tenth of that. The gradient has vanished if, at
-//! the largest d and from the same draws, it is less than half of what it is with the division;
+//! the largest d and from the same samples, it is less than half of what it is with the division;
 //! with the division it stays within a factor of 1.5. An interval that lies on both sides of such a
 //! limit is not clear.
 
@@ -49,27 +49,26 @@ fn run(lab: &mut Lab) -> Result<Outcome> {
     findings.extend(more);
     pictures.push(chart);
     let method = format!(
-        "Random: queries and {KEYS} keys of N(0, 1), {} draws a width and seed; entropy of the \
-         weights (at most ln {KEYS} = {:.2}), and the \
-         size of the gradient by the scores, relative to the gradient by the weights it comes \
-         from. Trained: GPTs of 2 layers with one head as \
-         wide as the model, on built-in stories, validation loss. Three seeds; intervals are 95%, \
-         by Student's t.",
-        draws(lab.effort),
+        "Random: queries and {KEYS} keys of N(0, 1), {} samples per width and seed; entropy of \
+         the weights (at most ln {KEYS} = {:.2}), and the size of the gradient by the scores, \
+         relative to the gradient by the weights it comes from. Trained: GPTs of 2 layers with one \
+         head as wide as the model, on built-in stories, validation loss. Three seeds; intervals \
+         are 95%, by Student's t.",
+        samples(lab.effort),
         (KEYS as f64).ln()
     );
     Ok(Outcome { method, findings, pictures, tables: vec![random, trained] })
 }
 
-fn draws(effort: Effort) -> usize {
+fn samples(effort: Effort) -> usize {
     effort.pick(200, 2_000)
 }
 
-/// Entropy and relative gradient of one width: means over the draws of a seed.
-fn random_weights(d: usize, scaling: Scaling, seed: u64, draws: usize) -> (f64, f64) {
+/// Entropy and relative gradient of one width: means over the samples of a seed.
+fn random_weights(d: usize, scaling: Scaling, seed: u64, count: usize) -> (f64, f64) {
     let mut rng = Stream::new(seed, d as u64);
     let (mut entropy, mut gradient) = (0.0, 0.0);
-    for _ in 0..draws {
+    for _ in 0..count {
         let query: Vec<f32> = (0..d).map(|_| rng.normal()).collect();
         let score = |rng: &mut Stream| {
             query.iter().map(|q| q * rng.normal()).sum::<f32>() * scaling.factor(d, 0)
@@ -83,7 +82,7 @@ fn random_weights(d: usize, scaling: Scaling, seed: u64, draws: usize) -> (f64, 
         entropy += weights.iter().map(bits).sum::<f64>();
         gradient += norm(&back) / norm(&upstream);
     }
-    (entropy / draws as f64, gradient / draws as f64)
+    (entropy / count as f64, gradient / count as f64)
 }
 
 fn norm(x: &[f32]) -> f64 {
@@ -94,7 +93,7 @@ fn norm(x: &[f32]) -> f64 {
 type ByWidth = Vec<[f64; 3]>;
 
 fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
-    let draws = draws(lab.effort);
+    let count = samples(lab.effort);
     let mut rows = Vec::new();
     // [scaled, plain].
     let (mut entropies, mut gradients) =
@@ -103,7 +102,7 @@ fn random_scores(lab: &mut Lab) -> Result<(Table, Vec<Finding>, Vec<Picture>)> {
         lab.start(&format!("random scores, width {d}"))?;
         let mut row = vec![d.to_string()];
         for (i, scaling) in [Scaling::SqrtWidth, Scaling::None].into_iter().enumerate() {
-            let found = lab.seeds().map(|seed| random_weights(d, scaling, seed, draws));
+            let found = lab.seeds().map(|seed| random_weights(d, scaling, seed, count));
             let (entropy, gradient) = (found.map(|f| f.0), found.map(|f| f.1));
             row.push(Estimate::of(&entropy).to_string());
             row.push(format!("{:.4}", Estimate::of(&gradient)));
@@ -181,7 +180,7 @@ fn factor(log: &Estimate) -> String {
     format!("{:.2} ({:.2} to {:.2})", log.mean.exp(), low.exp(), high.exp())
 }
 
-/// How many times smaller the gradient is without scaling than with it, from the same draws: by
+/// How many times smaller the gradient is without scaling than with it, from the same samples: by
 /// width, as a logarithm.
 fn times_smaller([scaled, plain]: &[ByWidth; 2]) -> Vec<Estimate> {
     scaled.iter().zip(plain).map(|(scaled, plain)| log_ratio(scaled, plain)).collect()

@@ -423,7 +423,7 @@ fn table(taught: &[Vec<Taught>; 2]) -> Table {
     let head = [
         "training",
         "training loss at the end",
-        "change a step, part of the mean loss",
+        "change per step, part of the mean loss",
         "test loss, right tokens",
         "test loss, own tokens",
         "BLEU",

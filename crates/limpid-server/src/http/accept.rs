@@ -52,7 +52,7 @@ pub struct Settings {
     pub read_timeout: Duration,
     /// How long a request may take.
     pub request_timeout: Duration,
-    /// How long requests may go on after the server was told to stop.
+    /// How long running requests have to finish after a signal to stop.
     pub drain_timeout: Duration,
 }
 

@@ -35,7 +35,7 @@ struct Thread {
     given: Vec<Range<usize>>,
 }
 
-/// Runs a scheduler with simulated generations, and checks its laws at every step.
+/// Runs a scheduler with simulated generations, and checks its invariants at every step.
 struct Simulation {
     scheduler: Scheduler,
     now: Duration,

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn quantised_weights_give_their_product_with_bias_and_activation() {
+    fn quantized_weights_give_their_product_with_bias_and_activation() {
         for format in Format::ALL {
             let (params, w, b) = quantized(format);
             let x = random_tensor([3, 64]);
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "w is stored as int8: no gradient")]
-    fn a_tape_that_records_refuses_quantised_weights() {
+    fn a_tape_that_records_refuses_quantized_weights() {
         let (mut params, w, _) = quantized(Format::Int8);
         params.set_roles(|_| Role::Fixed);
         let mut gradients = Gradients::new(&params);

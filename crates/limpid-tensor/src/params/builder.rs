@@ -107,9 +107,9 @@ impl ParamsBuilder {
         self.build_stored(|_| None)
     }
 
-    /// The same with those parameters in a mapped file or quantised that `stored` finds; no f32
+    /// The same with those parameters in a mapped file or quantized that `stored` finds; no f32
     /// are allocated for them. They can be read; to be trained, mapped ones must be moved into
-    /// memory by [`Params::set_roles`], and quantised ones cannot be.
+    /// memory by [`Params::set_roles`], and quantized ones cannot be.
     ///
     /// # Panics
     /// If one does not have the parameter's size or shape.

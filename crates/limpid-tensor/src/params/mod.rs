@@ -55,7 +55,7 @@ impl Params {
     /// The data of a parameter.
     ///
     /// # Panics
-    /// If it is quantised.
+    /// If it is quantized.
     #[track_caller]
     pub fn get(&self, id: ParamId) -> &[f32] {
         match &self.storage[id.index()] {
@@ -71,7 +71,7 @@ impl Params {
         panic!("{} is stored as {}, not as f32", self.spec(id).name, matrix.format());
     }
 
-    /// A parameter in its quantised form, if it has one.
+    /// A parameter in its quantized form, if it has one.
     pub fn quantized(&self, id: ParamId) -> Option<&QuantizedMatrix> {
         match &self.storage[id.index()] {
             Storage::Quantized { matrix, .. } => Some(matrix),
@@ -79,7 +79,7 @@ impl Params {
         }
     }
 
-    /// Puts a quantised matrix in the place of a parameter's f32, which stay in memory, or puts
+    /// Puts a quantized matrix in the place of a parameter's f32, which stay in memory, or puts
     /// them back.
     ///
     /// # Panics
@@ -113,7 +113,7 @@ impl Params {
     /// The data of a parameter, mutable. That of a mapped file is copied first.
     ///
     /// # Panics
-    /// If it is quantised.
+    /// If it is quantized.
     #[track_caller]
     pub fn get_mut(&mut self, id: ParamId) -> &mut [f32] {
         if let Some(matrix) = self.quantized(id) {
@@ -180,13 +180,13 @@ impl Params {
 
     /// Sets the role of every parameter, for example to freeze some. Their values move into the
     /// flat buffer or out of it; those that lie in a mapped file and are fixed stay there, and so
-    /// do quantised ones.
+    /// do quantized ones.
     pub fn set_roles(&mut self, role: impl Fn(&ParamSpec) -> Role) {
         self.specs.iter_mut().for_each(|spec| spec.role = role(spec));
         self.lay_out(|_| false);
     }
 
-    /// Makes the flat buffer that of the roles, without what stays outside: quantised parameters
+    /// Makes the flat buffer that of the roles, without what stays outside: quantized parameters
     /// always do.
     fn lay_out(&mut self, stays: impl Fn(&Storage) -> bool) {
         let is_outside =
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantised_parameter_takes_no_f32_and_the_others_keep_their_places() {
+    fn a_quantized_parameter_takes_no_f32_and_the_others_keep_their_places() {
         let mut builder = Params::builder();
         let a = builder.add_weight("a", [3, 64], Init::Ones);
         let b = builder.add("b", [7], Init::Ones);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_f32_behind_a_quantised_parameter_can_be_put_back() {
+    fn the_f32_behind_a_quantized_parameter_can_be_put_back() {
         let (mut params, a, matrix) = one_weight(Use::Weight);
         params.set_quantized(a, Some(matrix.clone()));
         params.set_quantized(a, Some(matrix));
@@ -334,15 +334,15 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a is stored as int8, not as f32")]
-    fn the_f32_of_a_quantised_parameter_cannot_be_read() {
+    fn the_f32_of_a_quantized_parameter_cannot_be_read() {
         let (mut params, a, matrix) = one_weight(Use::Weight);
         params.set_quantized(a, Some(matrix));
         params.get(a);
     }
 
     #[test]
-    #[should_panic(expected = "a (1,2) cannot be a quantised (1,2)")]
-    fn a_parameter_that_is_used_in_other_ways_cannot_be_quantised() {
+    #[should_panic(expected = "a (1,2) cannot be a quantized (1,2)")]
+    fn a_parameter_that_is_used_in_other_ways_cannot_be_quantized() {
         let (mut params, table, matrix) = one_weight(Use::Any);
         params.set_quantized(table, Some(matrix));
     }

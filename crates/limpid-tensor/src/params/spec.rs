@@ -55,7 +55,7 @@ pub enum Role {
 /// What operations do with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Products and look-ups of rows alone, so it may be quantised.
+    /// Products and look-ups of rows alone, so it may be quantized.
     Weight,
     /// Anything.
     Any,

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Where the values of a parameter are. Kernels read them as f32 slices whatever the place, but for
-/// quantised ones.
+/// quantized ones.
 pub(super) enum Storage {
     /// In the flat buffer: what a training step changes, or may change.
     Flat(Range<usize>),
@@ -23,7 +23,7 @@ pub(super) enum Storage {
     },
     /// In a mapped file, read-only: no private memory.
     Mapped(MappedFloats),
-    /// Quantised: there are no f32 to read, but products and look-ups of rows.
+    /// Quantized: there are no f32 to read, but products and look-ups of rows.
     Quantized {
         /// The packed matrix.
         matrix: Arc<QuantizedMatrix>,
@@ -36,7 +36,7 @@ pub(super) enum Storage {
 pub enum Stored {
     /// In a mapped file.
     Mapped(MappedFloats),
-    /// Quantised.
+    /// Quantized.
     Quantized(Arc<QuantizedMatrix>),
 }
 
@@ -44,7 +44,7 @@ pub enum Stored {
 pub(super) fn check_matrix(spec: &ParamSpec, matrix: &QuantizedMatrix) {
     let (rows, cols) = matrix.shape();
     let fits = spec.shape == Shape::from([rows, cols]) && spec.used_for == Use::Weight;
-    assert!(fits, "{} {} cannot be a quantised ({rows},{cols})", spec.name, spec.shape);
+    assert!(fits, "{} {} cannot be a quantized ({rows},{cols})", spec.name, spec.shape);
 }
 
 impl Storage {

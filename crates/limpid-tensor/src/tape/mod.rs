@@ -181,10 +181,10 @@ impl<'a> Tape<'a> {
         self.params.get(id)
     }
 
-    /// A parameter in its quantised form, if it has one.
+    /// A parameter in its quantized form, if it has one.
     ///
     /// # Panics
-    /// If it has one and this tape records: quantised weights have no gradient.
+    /// If it has one and this tape records: quantized weights have no gradient.
     #[track_caller]
     pub(crate) fn quantized(&self, id: ParamId) -> Option<&'a QuantizedMatrix> {
         let matrix = self.params.quantized(id)?;
@@ -197,7 +197,7 @@ impl<'a> Tape<'a> {
     /// or packed.
     ///
     /// # Panics
-    /// If it is not a matrix, or it is quantised and this tape records.
+    /// If it is not a matrix, or it is quantized and this tape records.
     #[track_caller]
     pub(crate) fn weight(&self, id: ParamId) -> RightOperand<'a> {
         match (self.quantized(id), self.packed) {

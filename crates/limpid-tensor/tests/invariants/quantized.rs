@@ -1,4 +1,4 @@
-//! Products with quantised weights: every format and instruction set, strides, `finish`, few and
+//! Products with quantized weights: every format and instruction set, strides, `finish`, few and
 //! many rows.
 
 use crate::cases::{Inputs, check, inputs, length, near};
@@ -118,7 +118,7 @@ fn agrees_with_the_definition(
 }
 
 #[test]
-fn a_quantised_product_is_the_sum_of_its_products_on_every_instruction_set() {
+fn a_quantized_product_is_the_sum_of_its_products_on_every_instruction_set() {
     check(200, cases(), property);
 }
 

@@ -104,11 +104,11 @@ pub enum ModelError {
     /// A packed parameter, or its scales, in another type than its format has.
     #[error("tensor {tensor} has packed weights of type {found}, expected {expected}")]
     PackedDtype { tensor: String, found: String, expected: String },
-    /// A parameter that cannot be quantised.
-    #[error("{parameter} cannot be quantised to {format}: {source}")]
+    /// A parameter that cannot be quantized.
+    #[error("{parameter} cannot be quantized to {format}: {source}")]
     CannotQuantize { parameter: String, format: Format, source: QuantizeError },
-    /// A quantised model where an unquantised one is needed.
-    #[error("the weights of the model are quantised (to {format}): {refused}")]
+    /// A quantized model where an unquantized one is needed.
+    #[error("the weights of the model are quantized (to {format}): {refused}")]
     AlreadyQuantized { format: Format, refused: &'static str },
     /// A name that fits no weight matrix.
     #[error("no weight matrix of the model is called '{name}'")]

@@ -209,7 +209,10 @@ impl Bleu {
         Ok(BleuScore { signature, ..self.explain(&counts.total()) })
     }
 
-    /// Scores one sentence, over the orders it has, whatever [`Bleu::orders`] says.
+    /// Scores one sentence, over the orders it has, whatever [`Bleu::orders`] is.
+    ///
+    /// # Errors
+    /// [`EvalError::NoReference`] if there is no reference.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Result<BleuScore, EvalError> {
         Self { orders: NgramOrders::Effective, ..*self }
             .corpus(&[hypothesis], &[references.to_vec()])

@@ -170,6 +170,9 @@ impl Chrf {
     }
 
     /// Scores one sentence.
+    ///
+    /// # Errors
+    /// [`EvalError::NoReference`] if there is no reference.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Result<ChrfScore, EvalError> {
         self.corpus(&[hypothesis], &[references.to_vec()])
     }

@@ -142,7 +142,7 @@ pub fn read_config(path: &Path) -> Result<(StackConfig, Vec<Warning>)> {
     Ok((config, warnings))
 }
 
-/// The format of the first quantised parameter that a `config.json` lists; `None` if there is
+/// The format of the first quantized parameter that a `config.json` lists; `None` if there is
 /// none.
 /// # Errors
 /// Those of [`read_config`].
@@ -159,7 +159,7 @@ pub(super) struct ConfigFile {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The same, with the family and what is quantised.
+/// The same, with the family and what is quantized.
 pub(super) fn read_family(path: &Path) -> Result<ConfigFile> {
     let mut keys = Keys { path, map: read_object(path)?, scope: KeyScope::Model };
     let quantization = Quantization::read(path, keys.map.remove("quantization_config"))?;

@@ -56,7 +56,7 @@ pub struct Quantization {
 }
 
 impl Quantization {
-    /// The quantised parameters of a model whose family has these tensors.
+    /// The quantized parameters of a model whose family has these tensors.
     pub(super) fn of(params: &Params, tensors: &[FileTensor]) -> Self {
         let packed = params.iter().filter_map(|(id, spec)| {
             let format = params.quantized(id)?.format();

@@ -10,7 +10,7 @@
 //! | [`TokenClassifier`] | an encoder with a token-classification head | labelled words |
 //! | [`QuestionAnswerer`] | an encoder with a question-answering head | spans of a context |
 //! | [`Reranker`] | a cross-encoder: a classifier with one label | texts by relevance |
-//! | [`Pipeline`] | any folder | whichever of these its model can do |
+//! | [`Pipeline`] | any folder | its [`Generator`], [`Translator`], [`Classifier`], or encoder |
 //! | [`Scorer`] | a decoder or an encoder-decoder | log-probabilities, loss, perplexity |
 //!
 //! Each is loaded from a model folder or from the folder of a training run, takes its defaults from

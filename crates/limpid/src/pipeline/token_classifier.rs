@@ -1,6 +1,6 @@
 //! Token classification: named entities, parts of speech.
 
-use super::loaded::{Loaded, loaded_accessors, owned};
+use super::loaded::{Loaded, Overlength, loaded_accessors, owned};
 use crate::encode::{Aggregation, Entity, Truncation, tag};
 use crate::error::{Result, Task};
 use crate::model::Stack;
@@ -65,6 +65,13 @@ impl TokenClassifier {
         aggregation: Aggregation,
     ) -> Result<Vec<Vec<Entity>>> {
         tag(&self.loaded.encoder(Truncation::Error), &owned(texts), aggregation)
+    }
+
+    /// By how many tokens a text is too long, if it is.
+    /// # Errors
+    /// An [`EncodeError`](crate::error::EncodeError) if it cannot be used for another reason.
+    pub fn overlength(&self, text: &str) -> Result<Option<Overlength>> {
+        self.loaded.overlength(Truncation::Error, text, None)
     }
 
     loaded_accessors!();

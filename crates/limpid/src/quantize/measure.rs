@@ -1,4 +1,4 @@
-//! What quantisation costs: loss on text or pairs, cosine of embeddings, equal labels.
+//! What quantization costs: loss on text or pairs, cosine of embeddings, equal labels.
 
 use crate::encode::{
     Normalization, TextClassifier, TextEncoder, Truncation, classify, cosine, embed,
@@ -41,7 +41,7 @@ enum Reference {
     Embeddings { vectors: Vec<Vec<f32>>, labels: Option<Vec<usize>> },
 }
 
-/// Measures the cost of quantisation on a sample.
+/// Measures the cost of quantization on a sample.
 pub struct Measure<'a> {
     sample: &'a Sample,
     tokenizer: &'a Tokenizer,

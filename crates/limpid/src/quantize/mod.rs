@@ -1,4 +1,4 @@
-//! Quantising a model: weights as int8, int4 or bf16, and what that costs.
+//! Quantizing a model: weights as int8, int4 or bf16, and what that costs.
 //!
 //! ```
 //! use limpid::model::Model;
@@ -14,7 +14,7 @@
 //! # Ok::<(), limpid::error::Error>(())
 //! ```
 //!
-//! A quantised model runs wherever a model does; it cannot be trained. [`crate::hub::save`] writes
+//! A quantized model runs wherever a model does; it cannot be trained. [`crate::hub::save`] writes
 //! it, [`crate::hub::load`] reads it. The cost of each weight, measured on text, is in
 //! `measure`; [`keep_within`] keeps those that cost most.
 
@@ -46,10 +46,10 @@ pub struct Choice {
 /// and are read by every token. A matrix that would not get smaller stays f32.
 ///
 /// # Errors
-/// If the model is quantised already, or a name fits no weight.
+/// If the model is quantized already, or a name fits no weight.
 pub fn choose(model: &Model, format: Format, keep: &[String]) -> Result<Vec<Choice>> {
     if let Some(found) = format_of(model) {
-        let refused = "it cannot be quantised again";
+        let refused = "it cannot be quantized again";
         return Err(ModelError::AlreadyQuantized { format: found, refused }.into());
     }
     let weights = || model.params.iter().filter(|(_, spec)| spec.used_for == Use::Weight);
@@ -81,12 +81,12 @@ fn packed_bytes(spec: &ParamSpec, format: Format) -> usize {
     format.weight_bytes(o, i) + format.scale_bytes(o, i)
 }
 
-/// The format of a quantised model's first quantised weight; `None` for a model in f32.
+/// The format of a quantized model's first quantized weight; `None` for a model in f32.
 pub fn format_of(model: &Model) -> Option<Format> {
     model.params.iter().find_map(|(id, _)| model.params.quantized(id)).map(QuantizedMatrix::format)
 }
 
-/// Quantises the weights as chosen.
+/// Quantizes the weights as chosen.
 ///
 /// # Errors
 /// [`ModelError::CannotQuantize`], if a weight does not fit its format.
@@ -97,7 +97,7 @@ pub fn quantize(model: &mut Model, choices: &[Choice]) -> Result<()> {
     Ok(())
 }
 
-/// The quantised form of each weight, computed from its f32 values.
+/// The quantized form of each weight, computed from its f32 values.
 fn matrices(model: &Model, choices: &[Choice]) -> Result<Vec<Option<Arc<QuantizedMatrix>>>> {
     let one = |choice: &Choice| {
         let Some(format) = choice.format else { return Ok(None) };
@@ -112,7 +112,7 @@ fn matrices(model: &Model, choices: &[Choice]) -> Result<Vec<Option<Arc<Quantize
     choices.iter().map(one).collect()
 }
 
-/// What one weight costs when it alone is quantised.
+/// What one weight costs when it alone is quantized.
 #[derive(Clone, Debug)]
 pub struct WeightCost {
     /// The choice for it.
@@ -152,7 +152,7 @@ pub fn measure_each(
     Ok(costs)
 }
 
-/// Quantises all weights of `costs`, then puts those back to f32 that cost most alone, one after
+/// Quantizes all weights of `costs`, then puts those back to f32 that cost most alone, one after
 /// the other, until the whole costs at most `most`. Returns the cost that is left.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Choosing, quantising, measuring and storing.
+//! Choosing, quantizing, measuring and storing.
 
 use super::*;
 use crate::data::batch::Packed;
@@ -29,7 +29,7 @@ fn quantized(format: Format, keep: &[String]) -> Model {
 }
 
 #[test]
-fn a_quantised_decoder_gives_logits_near_those_of_f32_and_the_fewer_bits_the_farther() {
+fn a_quantized_decoder_gives_logits_near_those_of_f32_and_the_fewer_bits_the_farther() {
     let want = logits(&gpt());
     let error = |format: Format| -> f64 {
         let got = logits(&quantized(format, &[]));
@@ -43,7 +43,7 @@ fn a_quantised_decoder_gives_logits_near_those_of_f32_and_the_fewer_bits_the_far
 }
 
 #[test]
-fn a_saved_quantised_model_has_the_same_logits_and_a_smaller_file() {
+fn a_saved_quantized_model_has_the_same_logits_and_a_smaller_file() {
     let folder = std::env::temp_dir().join(format!("limpid-quantized-{}", std::process::id()));
     for (format, share) in [(Format::Int8, 0.31), (Format::Int4, 0.25), (Format::Bf16, 0.55)] {
         hub::save(&gpt(), &folder).unwrap();
@@ -60,7 +60,7 @@ fn a_saved_quantised_model_has_the_same_logits_and_a_smaller_file() {
 }
 
 #[test]
-fn every_stack_can_be_quantised_saved_and_loaded() {
+fn every_stack_can_be_quantized_saved_and_loaded() {
     let folder = std::env::temp_dir().join(format!("limpid-stacks-{}", std::process::id()));
     let models = [
         gpt(),
@@ -100,9 +100,9 @@ fn kept_names_are_parameters_or_modules_and_unknown_ones_are_refused() {
 }
 
 #[test]
-fn a_model_cannot_be_quantised_twice_and_int4_needs_whole_groups() {
+fn a_model_cannot_be_quantized_twice_and_int4_needs_whole_groups() {
     let error = choose(&quantized(Format::Bf16, &[]), Format::Int8, &[]).unwrap_err();
-    assert!(error.to_string().contains("it cannot be quantised again"), "{error}");
+    assert!(error.to_string().contains("it cannot be quantized again"), "{error}");
     let mut odd = Model::new(DecoderConfig::gpt2(90, 32, 1, 1, 48), 3).unwrap();
     let choices = choose(&odd, Format::Int4, &[]).unwrap();
     let error = quantize(&mut odd, &choices).unwrap_err().to_string();

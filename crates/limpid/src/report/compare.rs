@@ -68,9 +68,10 @@ impl Comparison {
         };
         let is_repeated = |(name, values): &&(String, Vec<Option<Figure>>)| {
             let same = REPEATED.iter().find(|(key, _)| key == name).and_then(|(_, same)| of(same));
-            // In every run that has it.
+            // In every run that has it. They differ if another metric than the loss chose the best.
+            let value = |figure: &Option<Figure>| figure.as_ref()?.value.as_f64();
             same.is_some_and(|same| {
-                values.iter().zip(same).all(|(a, b)| a.is_none() || b.is_some())
+                values.iter().zip(same).all(|(a, b)| a.is_none() || value(a) == value(b))
             })
         };
         let shown = self.figures.iter().filter(|row| !is_repeated(row));
@@ -124,10 +125,8 @@ impl Comparison {
     /// The comparison as JSON.
     pub fn json(&self) -> Value {
         let run = |(i, name): (usize, &String)| {
-            let mine = self
-                .figures
-                .iter()
-                .filter_map(|(key, all)| Some((key.clone(), all[i].as_ref()?.value.clone())));
+            let mine = self.figures.iter().filter_map(|(_, all)| all[i].as_ref());
+            let mine = mine.map(|figure| (figure.key.clone(), figure.value.clone()));
             json!({"name": name, "figures": mine.collect::<Map<_, _>>()})
         };
         let difference =

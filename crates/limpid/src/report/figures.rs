@@ -1,13 +1,15 @@
 //! The key figures of a run.
 
-use super::run::Run;
+use super::run::{Run, Train, Validation};
 use super::scale::short_number;
 use serde_json::Value;
 
 /// A figure with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name.
+    /// Its key in JSON.
+    pub key: String,
+    /// Its name in tables.
     pub name: String,
     /// The number, or a text of `summary.json`.
     pub value: Value,
@@ -26,9 +28,10 @@ enum Kind {
 /// Key figures of the metrics: length and end of training, best validation, throughput.
 pub fn figures(run: &Run) -> Vec<Figure> {
     let mut found = Vec::new();
-    let mut add = |name: &str, value: Option<f64>, kind: Kind| {
+    let mut add = |key: &str, name: &str, value: Option<f64>, kind: Kind| {
         let known = value.filter(|value| value.is_finite());
         found.extend(known.map(|value| Figure {
+            key: key.to_string(),
             name: name.to_string(),
             value: match kind {
                 Kind::Count => Value::from(value as u64),
@@ -37,49 +40,52 @@ pub fn figures(run: &Run) -> Vec<Figure> {
             shown: show(value, kind),
         }));
     };
-    let steps =
-        run.train().map(|line| line.step).chain(run.validation().map(|line| line.step)).max();
-    add("steps", steps.map(|step| step as f64), Kind::Count);
-    add("epochs", run.train().filter_map(|line| line.epoch).last(), Kind::Measure);
-    add("tokens", run.train().filter_map(|line| line.tokens).last().map(|n| n as f64), Kind::Count);
-    add("training time", run.train().filter_map(|line| line.seconds).last(), Kind::Time);
+    let last = |value: fn(&Train) -> Option<f64>| run.train().filter_map(value).last();
+    let steps = run.train().map(|line| line.step).chain(run.validation().map(|line| line.step));
+    add("steps", "steps", steps.max().map(|step| step as f64), Kind::Count);
+    add("epochs", "epochs", last(|line| line.epoch), Kind::Measure);
+    add("tokens", "tokens", last(|line| line.tokens.map(|n| n as f64)), Kind::Count);
+    add("seconds", "training time", last(|line| line.seconds), Kind::Time);
     let mut speeds: Vec<f64> = run.train().filter_map(|line| line.tokens_per_second).collect();
     speeds.sort_by(f64::total_cmp);
-    add("tokens per second (median)", speeds.get(speeds.len() / 2).copied(), Kind::Count);
-    add("training loss (last)", run.train().last().map(|line| line.loss), Kind::Measure);
-    let best = run
-        .validation()
-        .filter(|line| line.loss.is_finite())
-        .min_by(|a, b| a.loss.total_cmp(&b.loss));
-    add("best validation loss", best.map(|line| line.loss), Kind::Measure);
+    let median = speeds.get(speeds.len() / 2).copied();
+    add("tokens_per_second", "tokens per second (median)", median, Kind::Count);
+    add("training_loss", "training loss (last)", last(|line| Some(line.loss)), Kind::Measure);
+    let finite = || run.validation().filter(|line| line.loss.is_finite());
+    let best = finite().min_by(|a, b| a.loss.total_cmp(&b.loss));
+    add("best_loss", "best validation loss", best.map(|line| line.loss), Kind::Measure);
     // Averaged checkpoints may be better than any step.
-    let of_a_step = run
-        .validation()
-        .filter(|line| line.loss.is_finite() && line.checkpoints_averaged.is_none());
+    let of_a_step = finite().filter(|line| line.checkpoints_averaged.is_none());
     let best_step = of_a_step.min_by(|a, b| a.loss.total_cmp(&b.loss)).map(|line| line.step as f64);
-    add("best step", best_step, Kind::Count);
-    let averaged = best.and_then(|line| line.checkpoints_averaged).map(|k| k as f64);
-    add("checkpoints averaged at best", averaged, Kind::Count);
-    add("perplexity at best", best.and_then(|line| line.perplexity), Kind::Measure);
-    add("bits per character at best", best.and_then(|line| line.bits_per_character), Kind::Measure);
-    let highest = |value: fn(&super::run::Validation) -> Option<f64>| {
-        run.validation().filter_map(value).filter(|v| v.is_finite()).max_by(f64::total_cmp)
-    };
-    add("best validation BLEU", highest(|line| line.bleu), Kind::Measure);
-    add("best validation accuracy", highest(|line| line.accuracy), Kind::Measure);
-    add("best validation macro F1", highest(|line| line.macro_f1), Kind::Measure);
-    add("best validation micro F1", highest(|line| line.micro_f1), Kind::Measure);
-    add("best validation F1", highest(|line| line.f1), Kind::Measure);
-    add("best validation exact match", highest(|line| line.exact_match), Kind::Measure);
-    add("best validation Pearson correlation", highest(|line| line.pearson), Kind::Measure);
-    add("best validation Spearman correlation", highest(|line| line.spearman), Kind::Measure);
-    add("best next-sentence accuracy", highest(|line| line.pair_accuracy), Kind::Measure);
+    add("best_loss_step", "step of the best loss", best_step, Kind::Count);
+    let at_best = |value: fn(&Validation) -> Option<f64>| best.and_then(value);
+    let averaged = at_best(|line| line.checkpoints_averaged.map(|k| k as f64));
+    add("checkpoints_averaged", "checkpoints averaged at best", averaged, Kind::Count);
+    let (perplexity, bits) = (at_best(|line| line.perplexity), at_best(|l| l.bits_per_character));
+    add("best_perplexity", "perplexity at best", perplexity, Kind::Measure);
+    add("best_bits_per_character", "bits per character at best", bits, Kind::Measure);
+    type Metric = fn(&Validation) -> Option<f64>;
+    let highest: [(&str, &str, Metric); 9] = [
+        ("best_bleu", "best validation BLEU", |line| line.bleu),
+        ("best_accuracy", "best validation accuracy", |line| line.accuracy),
+        ("best_macro_f1", "best validation macro F1", |line| line.macro_f1),
+        ("best_micro_f1", "best validation micro F1", |line| line.micro_f1),
+        ("best_f1", "best validation F1", |line| line.f1),
+        ("best_exact_match", "best validation exact match", |line| line.exact_match),
+        ("best_pearson", "best validation Pearson correlation", |line| line.pearson),
+        ("best_spearman", "best validation Spearman correlation", |line| line.spearman),
+        ("best_pair_accuracy", "best next-sentence accuracy", |line| line.pair_accuracy),
+    ];
+    for (key, name, value) in highest {
+        let values = run.validation().filter_map(value).filter(|value| value.is_finite());
+        add(key, name, values.max_by(f64::total_cmp), Kind::Measure);
+    }
     found
 }
 
 /// Keys of `summary.json` that repeat a figure of the metrics.
 pub(super) const REPEATED: [(&str, &str); 12] = [
-    ("best_step", "best step"),
+    ("best_step", "step of the best loss"),
     ("seconds", "training time"),
     ("validation_loss", "best validation loss"),
     ("validation_perplexity", "perplexity at best"),
@@ -132,7 +138,7 @@ fn walk(name: &str, value: &Value, found: &mut Vec<Figure>) {
         Value::String(text) => text.clone(),
         Value::Bool(truth) => truth.to_string(),
     };
-    found.push(Figure { name: name.to_string(), value: value.clone(), shown });
+    found.push(Figure { key: name.into(), name: name.into(), value: value.clone(), shown });
 }
 
 fn show(value: f64, kind: Kind) -> String {
@@ -162,7 +168,7 @@ pub fn thousands(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::{Metric, Train, Validation};
+    use super::super::run::Metric;
     use super::*;
 
     fn run() -> Run {
@@ -212,7 +218,7 @@ mod tests {
             ("tokens per second (median)", "1,000"),
             ("training loss (last)", "2"),
             ("best validation loss", "2.5"),
-            ("best step", "200"),
+            ("step of the best loss", "200"),
             ("perplexity at best", "12.182"),
             ("best validation BLEU", "30"),
         ];
@@ -243,7 +249,7 @@ mod tests {
             [
                 "steps 200",
                 "best validation loss 3.5",
-                "best step 100",
+                "step of the best loss 100",
                 "checkpoints averaged at best 8"
             ]
         );

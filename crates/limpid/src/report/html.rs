@@ -85,7 +85,9 @@ fn headline(run: &Run) -> String {
         (Some(steps), None) => format!("{steps} steps"),
         _ => return "No metrics yet.".to_string(),
     };
-    if let (Some(loss), Some(step)) = (shown("best validation loss"), shown("best step")) {
+    if let (Some(loss), Some(step)) =
+        (shown("best validation loss"), shown("step of the best loss"))
+    {
         let _ = match shown("checkpoints averaged at best") {
             Some(k) => {
                 write!(text, "; best validation loss {loss} (average of the last {k} checkpoints)")

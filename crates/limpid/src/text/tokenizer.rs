@@ -43,6 +43,9 @@ impl Tokenizer {
     }
 
     /// The token ids of a text, without special tokens.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         match &self.backend {
             Backend::Library(inner) => {
@@ -65,6 +68,9 @@ impl Tokenizer {
     }
 
     /// The token ids of a text with the special tokens of the file's post-processor.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>> {
         match &self.backend {
             Backend::Library(inner) => {
@@ -76,6 +82,9 @@ impl Tokenizer {
 
     /// Token ids and token type ids of a text or a pair of texts, with the special tokens of the
     /// file's post-processor.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
     pub fn encode_with_types(
         &self,
         text: &str,
@@ -100,6 +109,9 @@ impl Tokenizer {
     }
 
     /// The token ids of a text, without special tokens, and the byte range of each.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
     pub fn encode_with_offsets(&self, text: &str) -> Result<(Vec<u32>, Offsets)> {
         match &self.backend {
             Backend::Library(inner) => {
@@ -114,6 +126,9 @@ impl Tokenizer {
     }
 
     /// The words of a text that are out of vocabulary.
+    ///
+    /// # Errors
+    /// If the library cannot tokenize the text.
     pub fn unknown_words(&self, text: &str) -> Result<Vec<String>> {
         let Some(unknown) = self.unk_id() else { return Ok(Vec::new()) };
         let (ids, offsets) = self.encode_with_offsets(text)?;
@@ -127,11 +142,17 @@ impl Tokenizer {
     }
 
     /// The text of token ids, without special tokens.
+    ///
+    /// # Errors
+    /// If the library cannot decode them.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.decoded(ids, true)
     }
 
     /// The text of token ids, special tokens included.
+    ///
+    /// # Errors
+    /// If the library cannot decode them.
     pub fn decode_with_special(&self, ids: &[u32]) -> Result<String> {
         self.decoded(ids, false)
     }

@@ -24,7 +24,7 @@ mod fuzz_sentencepiece;
 mod fuzz_text;
 mod generation;
 mod gguf;
-mod laws;
+mod invariants;
 mod parity;
 mod pipeline;
 mod pipelines;

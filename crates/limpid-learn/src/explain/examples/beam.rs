@@ -186,9 +186,12 @@ fn search_step(search: &Search, step: &BeamStep, beams: usize) -> Step {
     Step::new(format!("Step {step_number}"), "sum(text, word) = sum(text) + ln p(word | text)")
         .why(format!(
             "Every text that is followed is extended by every word; the best {} extensions are \
-             candidates, and {} that go on are kept.",
+             candidates, of which {}.",
             2 * beams,
-            if beams == 1 { "the one".to_owned() } else { format!("the {beams}") }
+            match beams {
+                1 => "the best that does not end is kept".to_owned(),
+                beams => format!("the best {beams} that do not end are kept"),
+            }
         ))
         .table(Table::new("", &names, &cols, cells))
 }

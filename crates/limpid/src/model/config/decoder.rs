@@ -168,10 +168,10 @@ impl DecoderConfig {
     pub fn validate(&self) -> Result<()> {
         check_positive(&[
             ("vocab_size", self.vocab_size),
-            ("n_positions", self.max_position_embeddings),
-            ("n_embd", self.hidden_size),
-            ("n_layer", self.num_hidden_layers),
-            ("n_inner", self.intermediate_size),
+            ("max_position_embeddings", self.max_position_embeddings),
+            ("hidden_size", self.hidden_size),
+            ("num_hidden_layers", self.num_hidden_layers),
+            ("intermediate_size", self.intermediate_size),
         ])?;
         match self.variant.attention.head_dim {
             None => check_heads(self.num_attention_heads, self.hidden_size, "heads")?,

@@ -10,6 +10,7 @@ use crate::model::config::{
     Cell, DecoderConfig, Directions, EncoderDecoderConfig, RecurrentAttention, RecurrentConfig,
 };
 use crate::nn::{FeedForwardKind, LayerOptions, Named, NormPlacement, Positions, named};
+use crate::pipeline::model_folder;
 use limpid_tensor::kernels::activation::Activation;
 use std::path::{Path, PathBuf};
 use toml::Value;
@@ -114,15 +115,9 @@ pub(in crate::train) struct Pretrained {
 }
 
 impl Pretrained {
-    /// Reads the configuration of the model in a folder. The folder of a run stands for the model
-    /// in it.
+    /// Reads the configuration of the model that a folder stands for: see [`model_folder`].
     pub(in crate::train) fn read(folder: &Path, task: TaskKind) -> Result<Self> {
-        let inner = folder.join("model");
-        let is_run = |folder: &Path| !folder.join("config.json").exists();
-        let folder = match is_run(folder) && !is_run(&inner) {
-            true => inner,
-            false => folder.to_path_buf(),
-        };
+        let folder = model_folder(folder);
         hub::check_no_adapter(&folder)?;
         let config = folder.join("config.json");
         if let Some(format) = hub::quantized_as(&config)? {

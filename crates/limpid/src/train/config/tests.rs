@@ -395,6 +395,21 @@ fn fine_tuning_has_defaults_of_its_own_and_the_models_sizes() {
 }
 
 #[test]
+fn a_pretrained_model_is_found_where_the_facade_finds_it() {
+    let root = std::env::temp_dir().join(format!("limpid-config-module-{}", std::process::id()));
+    let module = root.join("0_Transformer");
+    std::fs::create_dir_all(&module).unwrap();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/bert-mlm");
+    std::fs::copy(fixture.join("config.json"), module.join("config.json")).unwrap();
+    let modules = r#"[{"idx": 0, "name": "0", "path": "0_Transformer",
+        "type": "sentence_transformers.models.Transformer"}]"#;
+    std::fs::write(root.join("modules.json"), modules).unwrap();
+    let config = parse(CLASSIFY, &[&format!("model.from={}", root.display())]).unwrap();
+    assert_eq!(config.pretrained, Some(module));
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
 fn shown_values_have_their_defaults_beside_them() {
     let shown = parse(GPT, &["train.lr=5e-4", "model.hidden_size=64"]).unwrap();
     let shown = shown.to_toml_with_defaults();

@@ -112,7 +112,7 @@ impl TestScores {
         let by_length: Vec<Value> = by_length.iter().map(group).collect();
         summary["scored_on"] = json!(self.split.name());
         summary["scored_sentences"] = json!(translations.len());
-        summary["beams"] = json!(self.beams);
+        summary["num_beams"] = json!(self.beams);
         summary["bleu"] = json!(bleu.score);
         summary["bleu_signature"] = json!(bleu.signature);
         summary["chrf"] = json!(chrf.score);
@@ -123,8 +123,8 @@ impl TestScores {
         }
         if let Some([own, lead]) = &self.summaries {
             summary["rouge_l"] = json!(own.rouge_l);
-            summary["exact"] = json!(own.exact);
-            summary["lead"] = json!({ "rouge_l": lead.rouge_l, "exact": lead.exact });
+            summary["exact_match"] = json!(own.exact);
+            summary["lead"] = json!({ "rouge_l": lead.rouge_l, "exact_match": lead.exact });
         }
         if let Some(last) = &self.last {
             summary["bleu_after_last_step"] = json!(last.bleu.score);

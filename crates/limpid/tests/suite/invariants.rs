@@ -1,4 +1,4 @@
-//! Laws that hold for every model, whatever its numbers.
+//! Invariants of every model, whatever its numbers.
 
 use limpid::data::batch::{EncoderInput, LabelledBatch, LmBatch, MaskedBatch, Packed, PairBatch};
 use limpid::data::masking::{MaskStream, MaskUnit, Masking};
