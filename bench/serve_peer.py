@@ -134,6 +134,12 @@ def main():
     async def embed(request: Request):
         return [await batcher.ask((await request.json())["inputs"])]
 
+    @app.post("/v1/embeddings")
+    async def embeddings(request: Request):
+        vector = await batcher.ask((await request.json())["input"])
+        data = [{"object": "embedding", "index": 0, "embedding": vector}]
+        return {"object": "list", "data": data}
+
     uvicorn.run(app, port=args.port, log_level="error", access_log=False)
 
 

@@ -142,7 +142,7 @@ def hugging_face():
     stream = chat.chat_completion(messages, model="gpt", max_tokens=4, stream=True)
     said = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
     assert said == reply.choices[0].message.content
-    fails(HfHubHTTPError, lambda: client("classifier").fill_mask("x [MASK]"))
+    fails(HfHubHTTPError, lambda: client("classifier/pipeline/fill-mask").fill_mask("x [MASK]"))
     fails(HfHubHTTPError, lambda: client("nobody").fill_mask("x [MASK]"))
 
 

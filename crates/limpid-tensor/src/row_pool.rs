@@ -5,9 +5,14 @@
 //! and the old pages are given back at once.
 
 use memmap2::MmapMut;
+use std::ops::Range;
 
 /// The first capacity, in rows.
 const FIRST: usize = 256;
+
+/// A multiple of the size of a page on every system.
+#[cfg(target_os = "linux")]
+const PAGE: usize = 64 << 10;
 
 /// Rows of one width, by number. Their content is arbitrary (but initialized) until written.
 pub struct RowPool {
@@ -67,6 +72,34 @@ impl RowPool {
         unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len() / 4) }
     }
 
+    /// Gives the pages of some rows, as far as no other row is on them, back to the system: what was
+    /// in the rows is lost.
+    ///
+    /// # Panics
+    /// If they do not exist.
+    #[track_caller]
+    pub fn discard(&mut self, rows: Range<usize>) {
+        assert!(rows.start <= rows.end && rows.end <= self.rows, "{rows:?} of {}", self.rows);
+        #[cfg(target_os = "linux")]
+        if let Some(map) = &self.map {
+            let first = (rows.start * self.width).next_multiple_of(PAGE);
+            let end = rows.end * self.width / PAGE * PAGE;
+            if first < end {
+                // SAFETY: the map is private, anonymous and borrowed mutably: nobody else reads
+                // these pages, and afterwards they are zeros, which are bytes like any others.
+                let given = unsafe {
+                    map.unchecked_advise_range(
+                        memmap2::UncheckedAdvice::DontNeed,
+                        first,
+                        end - first,
+                    )
+                };
+                // Refused, the pages stay: more memory is used, and nothing else differs.
+                drop(given);
+            }
+        }
+    }
+
     /// One row, to be written.
     ///
     /// # Panics
@@ -96,6 +129,23 @@ mod tests {
             assert_eq!(pool.floats()[3 * row..][..3], [row as f32; 3]);
         }
         assert_eq!((pool.data().len(), pool.width()), (12 * 2_048, 12));
+    }
+
+    #[test]
+    fn discarded_rows_are_rows_and_their_neighbours_keep_their_content() {
+        let mut pool = RowPool::new(1_000);
+        pool.reserve(1_024);
+        (0..1_024).for_each(|row| pool.row_mut(row).fill(7));
+        pool.discard(100..900);
+        for row in (0..100).chain(900..1_024) {
+            assert!(pool.row_mut(row).iter().all(|byte| *byte == 7), "{row}");
+        }
+        if cfg!(target_os = "linux") {
+            assert!(pool.row_mut(500).iter().all(|byte| *byte == 0));
+        }
+        pool.row_mut(500).fill(9);
+        assert_eq!(pool.data()[500 * 1_000], 9);
+        pool.discard(3..3);
     }
 
     #[test]

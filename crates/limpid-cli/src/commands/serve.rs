@@ -26,30 +26,24 @@ pub fn run(args: Serve) -> Result<()> {
     }
     let settings = settings(&args)?;
     start_log(args.log);
-    let models = Models::load(&sources)?;
-    for model in models.iter() {
-        printer::warnings(model.pipeline.warnings());
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(TOKENIZING_THREADS)
         .enable_all()
         .build()
         .map_err(ServeError::from)?;
-    let served = runtime.block_on(serve(models, settings, args.check));
+    let served = runtime.block_on(serve(sources, settings, args.check));
     // What is still running after the drain timeout is given up.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(models: Models, settings: Settings, check: bool) -> Result<()> {
-    let described: Vec<String> = models
-        .iter()
-        .map(|model| format!("{}: {}, {}", model.name, model.task().name(), model.fingerprint))
-        .collect();
-    // An error comes first: before what is served.
-    let server = Server::bind(models, settings).await?;
-    described.iter().for_each(say);
+async fn serve(sources: Vec<ModelSource>, settings: Settings, check: bool) -> Result<()> {
+    let server = Server::bind(settings, move || Models::load(&sources)).await?;
+    for model in server.models().iter() {
+        printer::warnings(model.pipeline.warnings());
+        say(format_args!("{}: {}, {}", model.name, model.task().name(), model.fingerprint));
+    }
     if check {
         say("The models and settings are good.");
         return Ok(());

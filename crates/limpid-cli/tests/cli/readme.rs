@@ -32,6 +32,11 @@ fn every_command_in_the_readme_runs() {
             // Fewer steps, shorter measurements.
             "demo" => words.extend(["--steps".to_string(), "12".to_string()]),
             "train" => *words.last_mut().unwrap() = "12".to_string(),
+            // A server runs until it is stopped; tests of its own ask it.
+            "serve" => {
+                words.retain(|word| word != "--demo");
+                words.extend(["limpid-demo/fr-en", "--check", "--port", "0"].map(String::from));
+            }
             "bench" => *words.last_mut().unwrap() = "0.05".to_string(),
             _ => {}
         }

@@ -64,7 +64,7 @@ pub struct ChatMessage {
 
 /// Text, or parts of it.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected text or a list of parts")]
 pub enum Content {
     /// Text.
     Text(String),

@@ -21,7 +21,10 @@ use utoipa::ToSchema;
 
 /// Inputs of any task.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a text, texts, source_sentence and sentences, or question and context"
+)]
 pub enum Inputs {
     /// A text.
     One(String),

@@ -9,7 +9,7 @@ pub const MAX_TEXTS: usize = 2_048;
 
 /// OpenAI's prompts and inputs: a text, texts, token ids, or lists of them.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected text, texts, token ids or lists of token ids")]
 pub enum TextOrTokens {
     /// One text.
     Text(String),
@@ -48,7 +48,7 @@ impl TextOrTokens {
 
 /// A text or several.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 pub enum OneOrMany {
     /// One text.
     One(String),

@@ -42,7 +42,7 @@ pub struct Inspect {
 
 /// Which attention is wanted.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected true, or an object with layers and heads")]
 pub enum Attending {
     /// The mean over the heads: of a translation the cross-attention of its sharpest layer, else of
     /// all layers.

@@ -6,7 +6,7 @@ use super::inspect::{Inspect, Inspection};
 use super::sse::{self, Frames, Left};
 use super::{App, Caller, reply};
 use crate::engine::GenerationEvent;
-use crate::http::{Dialect, LibreProblem, Problem, ProblemKind};
+use crate::http::{Access, Dialect, LibreProblem, Problem, ProblemKind};
 use crate::models::{ServedModel, ServedTask};
 use axum::Extension;
 use axum::body::Body;
@@ -149,6 +149,10 @@ pub async fn translate(
     let payload = app.payload(request).await?;
     let request: TranslateRequest = payload.json_or_form()?;
     check_key(&app, &headers, request.api_key.as_deref())?;
+    // A key of the body tells who the client is as one of the head does.
+    let client = request.api_key.as_deref().filter(|_| Access::key_of(&headers).is_none());
+    let client = client.and_then(|key| app.client_of(key)).unwrap_or(caller.client);
+    let caller = Caller { client, ..caller };
     if request.format == Some(Format::Html) {
         return Err(Problem::invalid("format html is not supported: send plain text").into());
     }
@@ -250,7 +254,7 @@ async fn stream(app: &App, model: usize, running: Running, frames: Frames) -> Re
 }
 
 fn check_key(app: &App, headers: &HeaderMap, key: Option<&str>) -> Result<(), Problem> {
-    let header = crate::http::Access::key_of(headers);
+    let header = Access::key_of(headers);
     app.settings.access.check_key(header.or(key))
 }
 

@@ -29,6 +29,7 @@ use axum::body::Body;
 use axum::extract::MatchedPath;
 use axum::http::{HeaderValue, Request, Response, Uri};
 use axum::routing::{get, post};
+use limpid::hash::hash_bytes;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -120,6 +121,12 @@ impl App {
                 Err(Problem::new(ProblemKind::WrongModel, message).with_param("model"))
             }
         }
+    }
+
+    /// The client with this key, which was accepted. Where nobody needs a key, keys tell nothing: a
+    /// client could be another one with each request.
+    fn client_of(&self, key: &str) -> Option<u64> {
+        (!self.settings.access.keys.is_empty()).then(|| hash_bytes(key.as_bytes()))
     }
 
     fn unknown(&self, name: &str) -> Problem {
@@ -248,10 +255,10 @@ fn prepare(
     if !["/health", "/ready"].contains(&path) && !by_body {
         access.check_key(key)?;
     }
-    let client = match (key, peer) {
-        (Some(key), _) => limpid::hash::hash_bytes(key.as_bytes()),
-        (None, Some(IpAddr::V4(address))) => limpid::hash::hash_bytes(&address.octets()),
-        (None, Some(IpAddr::V6(address))) => limpid::hash::hash_bytes(&address.octets()),
+    let client = match (key.and_then(|key| app.client_of(key)), peer) {
+        (Some(client), _) => client,
+        (None, Some(IpAddr::V4(address))) => hash_bytes(&address.octets()),
+        (None, Some(IpAddr::V6(address))) => hash_bytes(&address.octets()),
         (None, None) => 0,
     };
     request.extensions_mut().insert(Caller { model, client, id });

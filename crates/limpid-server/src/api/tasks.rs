@@ -198,7 +198,7 @@ impl Asked<'_> {
             },
         };
         let begun = Instant::now();
-        let rows = (question.len() + context.len()) / 2 + 3;
+        let rows = self.window_rows(&question, &context, options).await?;
         let inside = match self.inspect.is_some() {
             true => self.tokenized(vec![(question.clone(), Some(context.clone()))]).await?,
             false => Vec::new(),
@@ -222,6 +222,28 @@ impl Asked<'_> {
             true => self.reply(&found.swap_remove(0), read).await,
             false => self.reply(&found, read).await,
         }
+    }
+
+    /// Rows of all windows of a context: many more than its tokens, where they begin shortly after one
+    /// another.
+    async fn window_rows(
+        &self,
+        question: &str,
+        context: &str,
+        options: AnswerOptions,
+    ) -> Result<usize, Problem> {
+        let (models, model) = (Arc::clone(&self.app.models), self.model);
+        let (question, context) = (question.to_string(), context.to_string());
+        let count = move || {
+            let served = models.get(model);
+            let tokens = |text: &str| served.pipeline.tokenizer().encode(text).map(|ids| ids.len());
+            Ok::<_, limpid::error::Error>((tokens(&question)?, tokens(&context)?, served.longest))
+        };
+        let (question, context, longest) = generation::blocking(count).await??;
+        let window = options.max_seq_len.unwrap_or(384).min(longest);
+        let shared = options.doc_stride.unwrap_or((window / 2).min(128));
+        let step = window.saturating_sub(question).saturating_sub(shared).max(1);
+        Ok(context.div_ceil(step).max(1).saturating_mul(window))
     }
 
     /// Token ids of texts and pairs, off the event loop.

@@ -65,7 +65,7 @@ pub struct Prediction {
 
 /// What `/predict` classifies: a text, a pair, or a batch of either.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a pair of texts, or lists of one or two texts")]
 pub enum PredictInputs {
     /// A text.
     Text(String),
@@ -75,7 +75,7 @@ pub enum PredictInputs {
 
 /// A text, or a list of one or two.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of one or two texts")]
 pub enum TextOrPair {
     /// A text.
     Text(String),

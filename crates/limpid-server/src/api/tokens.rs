@@ -41,7 +41,7 @@ pub struct Token {
 
 /// Token ids of one text or of several.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected token ids or lists of token ids")]
 pub enum Ids {
     /// Of one text.
     One(Vec<u32>),

@@ -39,6 +39,8 @@ pub struct Shared {
     start: Instant,
     /// Bytes of beginnings of prompts of each model.
     prefix_bytes: u64,
+    /// Bytes of keys and values that may have memory, in all models.
+    memory: u64,
     state: Mutex<State>,
     /// The engine's thread waits for it.
     work: Condvar,
@@ -105,12 +107,14 @@ impl Engine {
         prefix_bytes: u64,
         metrics: Arc<Metrics>,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let memory = limits.memory + prefix_bytes * models.iter().count() as u64;
         let state = State { scheduler: Scheduler::new(limits), jobs: HashMap::new(), next: 0 };
         let shared = Arc::new(Shared {
             models,
             metrics,
             start: Instant::now(),
             prefix_bytes,
+            memory,
             state: Mutex::new(state),
             work: Condvar::new(),
         });

@@ -175,6 +175,16 @@ impl<'m> ModelSessions<'m> {
         }
     }
 
+    /// Bytes of keys and values that have memory, those of ended generations among them.
+    pub fn bytes_in_memory(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(shard).slots.bytes_in_memory() as u64).sum()
+    }
+
+    /// Gives the memory of ended generations back to the system.
+    pub fn trim(&mut self) {
+        self.shards.iter().for_each(|shard| lock(shard).slots.trim());
+    }
+
     /// Bytes of beginnings of prompts.
     pub fn prefix_bytes(&self) -> u64 {
         self.prefixes.as_ref().map_or(0, Prefixes::bytes)

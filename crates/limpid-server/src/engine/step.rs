@@ -16,7 +16,8 @@ pub(super) fn run(shared: &Arc<Shared>) {
     let models = Arc::clone(&shared.models);
     let mut sessions: Vec<ModelSessions> =
         models.iter().map(|model| ModelSessions::new(model, shared.prefix_bytes)).collect();
-    while let Some((plan, taken)) = next_step(shared) {
+    let trim = |sessions: &mut [ModelSessions]| sessions.iter_mut().for_each(ModelSessions::trim);
+    while let Some((plan, taken)) = next_step(shared, || trim(&mut sessions)) {
         for (job, model) in taken.closed {
             sessions[model].close(job);
         }
@@ -36,6 +37,10 @@ pub(super) fn run(shared: &Arc<Shared>) {
             generate(shared, model, &mut sessions[model], &work);
             encode(shared, model, served, &work);
         }
+        // Models that were busy one after another would each keep what they used.
+        if sessions.iter().map(ModelSessions::bytes_in_memory).sum::<u64>() > shared.memory {
+            trim(&mut sessions);
+        }
         let bytes = sessions.iter().map(ModelSessions::prefix_bytes).sum();
         shared.metrics.step(begun.elapsed(), &plan, bytes);
         shared.lock().scheduler.stepped(begun.elapsed());
@@ -49,9 +54,14 @@ struct Taken {
     started: Vec<(JobId, GenerationEntry)>,
 }
 
-/// Waits for something to do; none if there will never be anything again.
-fn next_step(shared: &Shared) -> Option<(Plan, Taken)> {
+/// With nothing to do for so long, memory is given back.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Waits for something to do; none if there will never be anything again. Calls `idle` once if there
+/// is nothing for some time.
+fn next_step(shared: &Shared, idle: impl FnOnce()) -> Option<(Plan, Taken)> {
     let mut state = shared.lock();
+    let mut idle = Some(idle);
     loop {
         let plan = state.scheduler.plan(shared.now());
         let taken = take(&mut state, &plan);
@@ -63,17 +73,27 @@ fn next_step(shared: &Shared) -> Option<(Plan, Taken)> {
         }
         let deadline = state.scheduler.next_deadline();
         let left = deadline.map(|deadline| deadline.saturating_sub(shared.now()));
-        state = wait(shared, state, left.unwrap_or(Duration::from_secs(3_600)));
+        let left = left.unwrap_or(Duration::from_secs(3_600));
+        let timeout = if idle.is_some() { left.min(IDLE) } else { left };
+        let (woken, timed_out) = wait(shared, state, timeout);
+        state = woken;
+        if let Some(idle) = idle.take_if(|_| timed_out && timeout == IDLE) {
+            drop(state);
+            idle();
+            state = shared.lock();
+        }
     }
 }
 
+/// Waits for a sign; also tells whether none came in time.
 fn wait<'s>(
     shared: &'s Shared,
     state: MutexGuard<'s, State>,
     timeout: Duration,
-) -> MutexGuard<'s, State> {
+) -> (MutexGuard<'s, State>, bool) {
     let waited = shared.work.wait_timeout(state, timeout);
-    waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
+    let (state, waited) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+    (state, waited.timed_out())
 }
 
 /// Ends and starts jobs as planned.

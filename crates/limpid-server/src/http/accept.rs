@@ -1,6 +1,8 @@
 //! The accept loop: header timeout, a bound on connections, draining.
 
 use super::access::Access;
+use super::loading;
+use super::stall::StallLimit;
 use crate::api::{self, App};
 use crate::engine::Engine;
 use crate::error::ServeError;
@@ -50,6 +52,8 @@ pub struct Settings {
     pub connections: usize,
     /// How long a head or a body may take to arrive.
     pub read_timeout: Duration,
+    /// How long a client may take nothing of its answer.
+    pub write_timeout: Duration,
     /// How long a request may take.
     pub request_timeout: Duration,
     /// How long running requests have to finish after a signal to stop.
@@ -72,13 +76,15 @@ impl Default for Settings {
             body_limit: 2 << 20,
             connections: 1_024,
             read_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(300),
             drain_timeout: Duration::from_secs(30),
         }
     }
 }
 
-enum Listener {
+/// A socket that accepts connections.
+pub(super) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -97,12 +103,19 @@ const MAX_HEADER_BYTES: usize = 32 << 10;
 const MAX_HEADERS: usize = 100;
 
 impl Server {
-    /// Listens and starts the engine. To be called in a runtime of tokio.
+    /// Listens, loads the models, and starts the engine. To be called in a runtime of tokio. While
+    /// `load` runs, in a thread of its own, requests are told that the server is not ready.
     /// # Errors
-    /// If the address cannot be listened on, or is open to other machines without a key.
-    pub async fn bind(models: Models, mut settings: Settings) -> Result<Self, ServeError> {
+    /// If the address cannot be listened on, or is open to other machines without a key; and those
+    /// of `load`.
+    pub async fn bind(
+        mut settings: Settings,
+        load: impl FnOnce() -> Result<Models, ServeError> + Send + 'static,
+    ) -> Result<Self, ServeError> {
         let (listener, address) = listen(&mut settings).await?;
-        let (models, metrics) = (Arc::new(models), Arc::new(Metrics::new()));
+        let loaded = loading::until(&listener, tokio::task::spawn_blocking(load)).await;
+        let models = Arc::new(loaded.map_err(std::io::Error::other)??);
+        let metrics = Arc::new(Metrics::new());
         let (engine, thread) = Engine::start(
             Arc::clone(&models),
             settings.limits,
@@ -111,6 +124,11 @@ impl Server {
         )?;
         let app = Arc::new(App::new(models, engine, metrics, settings));
         Ok(Self { app, listener, engine: thread, address })
+    }
+
+    /// Its models.
+    pub fn models(&self) -> &Models {
+        &self.app.models
     }
 
     /// Where it listens: `http://127.0.0.1:8000`, or a path.
@@ -168,11 +186,11 @@ impl Server {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Listener {
-    async fn accept(&self) -> std::io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
+    pub(super) async fn accept(&self) -> std::io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -192,20 +210,17 @@ async fn connection(
     peer: Option<IpAddr>,
     mut closed: watch::Receiver<bool>,
 ) {
+    let shared = Arc::clone(&app);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (app, router) = (Arc::clone(&app), router.clone());
+        let (app, router) = (Arc::clone(&shared), router.clone());
         async move {
             let request = request.map(Body::new);
             Ok::<Response<Body>, Infallible>(api::answer(&app, router, request, peer).await)
         }
     });
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(10))
-        .max_buf_size(MAX_HEADER_BYTES)
-        .max_headers(MAX_HEADERS);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let stream = StallLimit::new(stream, app.settings.write_timeout);
+    let connection = builder(app.settings.read_timeout);
+    let connection = connection.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
@@ -221,6 +236,17 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+/// Connections whose heads are bounded in bytes and in time.
+pub(super) fn builder(read_timeout: Duration) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .max_headers(MAX_HEADERS);
+    builder
 }
 
 async fn listen(settings: &mut Settings) -> Result<(Listener, String), ServeError> {

@@ -2,8 +2,10 @@
 
 mod accept;
 mod access;
+mod loading;
 mod payload;
 mod problem;
+mod stall;
 
 pub use accept::{Address, Server, Settings};
 pub use access::{Access, Keys};

@@ -1,9 +1,9 @@
 //! Bodies: bounded in bytes and in time, JSON or a form.
 
 use super::problem::{Problem, ProblemKind};
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, Request, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ pub struct Payload {
     media_type: MediaType,
 }
 
+/// So many times the limit of a body is read and thrown away, so that its client reads the answer: one
+/// that is still sending when the connection closes may lose it.
+const THROWN_AWAY: usize = 64;
+
 /// Reads the body of a request: at most `limit` bytes, within `timeout`.
 /// # Errors
 /// A [`Problem`] for a body that is too large, too slow, compressed, or of another type.
@@ -31,22 +35,41 @@ pub async fn read(
     timeout: Duration,
 ) -> Result<Payload, Problem> {
     let media_type = media_type(request.headers())?;
-    let body = Limited::new(request.into_body(), limit).collect();
-    let body = tokio::time::timeout(timeout, body).await.map_err(|_| {
-        let seconds = timeout.as_secs();
-        Problem::new(
-            ProblemKind::SlowBody,
-            format!("the body did not arrive within {seconds} seconds"),
-        )
-    })?;
-    match body {
-        Ok(body) => Ok(Payload { bytes: body.to_bytes(), media_type }),
-        Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
-            ProblemKind::TooLarge,
-            format!("the body is larger than {limit} bytes"),
-        )),
-        Err(_) => Err(Problem::new(ProblemKind::Malformed, "the body ended early")),
+    // This client sends nothing before it is told to go on.
+    let waits = request.headers().contains_key(header::EXPECT);
+    let body = request.into_body();
+    let too_large = || {
+        let message = format!("the body is larger than {limit} bytes");
+        Problem::new(ProblemKind::TooLarge, message)
+    };
+    if waits && body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
     }
+    match tokio::time::timeout(timeout, collect(body, limit)).await {
+        Ok(Ok(Some(bytes))) => Ok(Payload { bytes, media_type }),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(_)) => Err(Problem::new(ProblemKind::Malformed, "the body ended early")),
+        Err(_) => {
+            let seconds = timeout.as_secs();
+            let message = format!("the body did not arrive within {seconds} seconds");
+            Err(Problem::new(ProblemKind::SlowBody, message))
+        }
+    }
+}
+
+/// The bytes of a body; none if there are more than `limit`.
+async fn collect(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    let (mut bytes, mut count) = (Vec::new(), 0_usize);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        count += data.len();
+        if count <= limit {
+            bytes.extend_from_slice(&data);
+        } else if count > limit.saturating_mul(THROWN_AWAY) {
+            return Ok(None);
+        }
+    }
+    Ok((count <= limit).then(|| bytes.into()))
 }
 
 fn media_type(headers: &HeaderMap) -> Result<MediaType, Problem> {

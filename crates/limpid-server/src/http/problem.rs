@@ -66,6 +66,8 @@ pub enum ProblemKind {
     Overloaded(Duration),
     /// The server is shutting down.
     Draining,
+    /// The models are loading.
+    Loading,
     /// The deadline passed.
     Expired,
     /// A bug of ours.
@@ -125,7 +127,7 @@ impl Problem {
             K::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             K::SlowBody => StatusCode::REQUEST_TIMEOUT,
             K::Overloaded(_) => StatusCode::TOO_MANY_REQUESTS,
-            K::Draining => StatusCode::SERVICE_UNAVAILABLE,
+            K::Draining | K::Loading => StatusCode::SERVICE_UNAVAILABLE,
             K::Expired => StatusCode::GATEWAY_TIMEOUT,
             K::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -165,7 +167,7 @@ impl Problem {
                 headers.insert(header::RETRY_AFTER, milliseconds.div_ceil(1_000).into());
                 headers.insert("retry-after-ms", milliseconds.into());
             }
-            ProblemKind::Draining => {
+            ProblemKind::Draining | ProblemKind::Loading => {
                 headers.insert(header::RETRY_AFTER, 5_u64.into());
             }
             ProblemKind::Expired | ProblemKind::TooLarge => {
@@ -183,7 +185,10 @@ impl Problem {
         match self.kind {
             ProblemKind::Unauthorized => "authentication_error",
             ProblemKind::Overloaded(_) => "rate_limit_error",
-            ProblemKind::Draining | ProblemKind::Expired | ProblemKind::Internal => "server_error",
+            ProblemKind::Draining
+            | ProblemKind::Loading
+            | ProblemKind::Expired
+            | ProblemKind::Internal => "server_error",
             _ => "invalid_request_error",
         }
     }
@@ -203,7 +208,7 @@ impl Problem {
         match self.kind {
             ProblemKind::Empty => "empty",
             ProblemKind::Overloaded(_) => "overloaded",
-            ProblemKind::Draining => "unhealthy",
+            ProblemKind::Draining | ProblemKind::Loading => "unhealthy",
             ProblemKind::WrongModel => "backend",
             ProblemKind::Unauthorized | ProblemKind::WrongHost => "unauthorized",
             ProblemKind::ModelNotFound | ProblemKind::NotFound => "not_found",

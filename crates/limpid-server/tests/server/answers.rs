@@ -3,12 +3,15 @@
 use super::support::{Folder, Running, SENTENCES};
 use limpid::encode::{Aggregation, AnswerOptions};
 use limpid::generate::GenerationOptions;
+use limpid::hub::{self, AdapterConfig};
 use limpid::model::config::EncoderHead;
 use limpid::{
     Classifier, Embedder, FillMask, Generator, QuestionAnswerer, Reranker, Scorer, TokenClassifier,
     Translator,
 };
+use limpid_server::{ModelSource, Models};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 #[test]
 fn completions_are_those_of_the_library_streamed_or_not() {
@@ -372,4 +375,40 @@ fn operations_tell_models_health_and_metrics() {
     let page = server.get("/docs");
     assert!(page.body.contains("story") || page.body.contains("/v1/embeddings"));
     assert!(!page.body.contains("http://") && !page.body.contains("https://"), "no other host");
+}
+
+#[test]
+fn a_fingerprint_names_the_base_of_an_adapter_and_the_pooling_of_an_embedder() {
+    let folder = Folder::new("fingerprints");
+    let print = |folder: &PathBuf| {
+        let source = ModelSource { name: None, folder: folder.clone() };
+        Models::load(&[source]).unwrap().get(0).fingerprint.clone()
+    };
+    let (base, adapter) = (folder.gpt(), folder.0.join("adapter"));
+    let (mut model, _) = hub::load(&base).unwrap();
+    let config = AdapterConfig::new(2, 4.0, vec![hub::ALL_LINEAR.into()]);
+    config.attach(&mut model, 1, |_| false).unwrap();
+    hub::save_adapter(&model, &config, &base, &adapter).unwrap();
+    let before = print(&adapter);
+    assert_eq!(print(&adapter), before);
+    assert_ne!(print(&base), before);
+    let (mut other, _) = hub::load(&base).unwrap();
+    let id = other.params.iter().next().unwrap().0;
+    other.params.get_mut(id)[0] += 1.0;
+    hub::save(&other, &base).unwrap();
+    assert_ne!(print(&adapter), before, "other weights of the base");
+
+    let encoder = folder.encoder("masked", EncoderHead::MaskedLm);
+    let pooling = encoder.join("1_Pooling");
+    std::fs::create_dir(&pooling).unwrap();
+    let module = |idx: usize, path: &str, kind: &str| json!({"idx": idx, "path": path, "type": format!("sentence_transformers.models.{kind}")});
+    let modules = json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]);
+    std::fs::write(encoder.join("modules.json"), modules.to_string()).unwrap();
+    let write = |mean: bool| {
+        let config = json!({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": mean,
+            "pooling_mode_cls_token": !mean});
+        std::fs::write(pooling.join("config.json"), config.to_string()).unwrap();
+        print(&encoder)
+    };
+    assert_ne!(write(true), write(false));
 }

@@ -25,6 +25,7 @@ fn a_bad_request_is_answered_in_the_dialect_of_its_route() {
         ("/v1/completions", json!({"prompt": "the", "presence_penalty": 1.0}), 400),
         ("/v1/completions", json!({"prompt": "the", "stop": ["", "b"]}), 400),
         ("/v1/completions", json!({"prompt": {"a": 1}}), 400),
+        ("/v1/completions", json!({"prompt": [-1]}), 400),
         ("/v1/chat/completions", json!({"messages": []}), 400),
         ("/v1/chat/completions", json!({"model": "fr-en", "messages": [{"role": "user"}]}), 400),
         ("/v1/embeddings", json!({"input": ""}), 200),
@@ -38,6 +39,19 @@ fn a_bad_request_is_answered_in_the_dialect_of_its_route() {
         ("/models/gpt/embed", json!({"inputs": "x"}), 424),
         ("/models/nobody/embed", json!({"inputs": "x"}), 404),
         ("/models/masked", json!({"inputs": "no mask"}), 422),
+        (
+            "/models/answerer",
+            json!({"inputs": {"question": "who ?", "context": "the cat"},
+                "parameters": {"doc_stride": usize::MAX}}),
+            422,
+        ),
+        // Windows that begin one token after another.
+        (
+            "/models/answerer",
+            json!({"inputs": {"question": "who ?", "context": "the ".repeat(9_000)},
+                "parameters": {"max_seq_len": 60, "doc_stride": 52}}),
+            413,
+        ),
         ("/pipeline/nothing", json!({"inputs": "x"}), 404),
         ("/predict", json!({"inputs": [["a", "b", "c"]]}), 422),
         ("/decode", json!({"ids": [4_000_000]}), 422),
@@ -52,6 +66,7 @@ fn a_bad_request_is_answered_in_the_dialect_of_its_route() {
         if status == 200 {
             continue;
         }
+        assert!(!answer.body.contains("untagged"), "{}", answer.body);
         let error = &answer.json()["error"];
         match path.starts_with("/v1") {
             true => assert!(error["message"].is_string() && error["type"].is_string(), "{path}"),
@@ -84,6 +99,10 @@ fn bytes_that_are_no_request_end_a_connection_and_nothing_else() {
     assert_eq!(server.raw(&invalid).status, 400);
     let large = server.send("POST", "/v1/completions", &json, &"x".repeat(10_001));
     assert_eq!(large.status, 413, "{}", large.body);
+    // A client that sends everything before it reads gets its answer, too.
+    let chunk = format!("1000\r\n{}\r\n", "x".repeat(4_096));
+    let chunked = format!("{head}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(50));
+    assert_eq!(server.raw(chunked.as_bytes()).status, 413);
     let form = [("content-type", "text/plain")];
     assert_eq!(server.send("POST", "/v1/completions", &form, "{}").status, 415);
     let zipped = [("content-type", "application/json"), ("content-encoding", "gzip")];

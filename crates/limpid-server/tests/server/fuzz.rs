@@ -1,12 +1,18 @@
 //! Hostile requests: mutated bodies, heads and paths. Nothing panics, nobody gets a 500, and the
-//! server answers as before. `LIMPID_FUZZ_CASES=1000000` runs as many.
+//! server answers as before. `LIMPID_FUZZ_CASES=1000000` runs as many, from `CLIENTS` clients.
 
 use super::support::{Folder, Running};
 use limpid_tensor::rng::Stream;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// Hostile clients at once: most wait for a timeout.
+const CLIENTS: usize = 8;
 
 /// A valid request of every route.
 fn seeds() -> Vec<(&'static str, String)> {
@@ -195,10 +201,25 @@ fn ask(server: &Running, kept: &mut Option<TcpStream>, request: &[u8]) -> Option
     }
 }
 
+/// Panics of the server's threads: those of tests are named by their modules.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn count_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let thread = std::thread::current();
+        if !thread.name().is_some_and(|name| name.contains("::")) {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+        }
+        before(panic);
+    }));
+}
+
 #[test]
 fn hostile_requests_get_an_answer_that_is_not_our_fault() {
     let cases = std::env::var("LIMPID_FUZZ_CASES").ok().and_then(|n| n.parse().ok());
     let cases: usize = cases.unwrap_or(1_500);
+    count_panics();
     let folder = Folder::new("fuzz");
     let server = Running::start(&folder.all(), |settings| {
         settings.read_timeout = Duration::from_millis(300);
@@ -206,21 +227,37 @@ fn hostile_requests_get_an_answer_that_is_not_our_fault() {
     });
     let want =
         server.post("/v1/completions", &json!({"prompt": "the cat", "max_tokens": 5})).json();
-    let (seeds, mut rng, mut kept) = (seeds(), Stream::new(20, 1), None);
+    let seeds = seeds();
     for (path, body) in &seeds {
         let answer = server.send("POST", path, &[("content-type", "application/json")], body);
         assert_eq!(answer.status, 200, "{path} {}", answer.body);
     }
-    let mut counts = std::collections::BTreeMap::<Option<u16>, usize>::new();
-    for case in 0..cases {
-        let request = hostile(&seeds, &mut rng);
-        let status = ask(&server, &mut kept, &request);
-        *counts.entry(status).or_default() += 1;
-        let fault = status.is_some_and(|status| status >= 500 && ![503, 504].contains(&status));
-        assert!(!fault, "case {case}: {status:?} {}", String::from_utf8_lossy(&request));
-        assert!(status != Some(0));
-    }
+    let counts = Mutex::new(BTreeMap::<Option<u16>, usize>::new());
+    let client = |client: usize| {
+        let (mut rng, mut kept) = (Stream::new(20, client as u64), None);
+        for case in 0..cases.div_ceil(CLIENTS) {
+            let request = hostile(&seeds, &mut rng);
+            let status = ask(&server, &mut kept, &request);
+            *counts.lock().unwrap().entry(status).or_default() += 1;
+            let fault = status.is_some_and(|status| status >= 500 && ![503, 504].contains(&status));
+            let shown = || String::from_utf8_lossy(&request);
+            assert!(!fault, "client {client}, case {case}: {status:?} {}", shown());
+            assert!(status != Some(0));
+        }
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|i| {
+                let client = &client;
+                let named = std::thread::Builder::new().name(format!("fuzz::client {i}"));
+                named.spawn_scoped(scope, move || client(i)).unwrap()
+            })
+            .collect();
+        clients.into_iter().for_each(|client| client.join().unwrap());
+    });
+    let counts = counts.into_inner().unwrap();
     println!("{counts:?}");
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0, "the server panicked");
     assert!(counts.keys().flatten().any(|status| *status == 200));
     let got = server.post("/v1/completions", &json!({"prompt": "the cat", "max_tokens": 5})).json();
     assert_eq!(got["choices"], want["choices"]);

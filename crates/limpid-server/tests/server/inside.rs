@@ -114,6 +114,12 @@ fn what_a_model_has_not_is_refused_before_anything_is_computed() {
         ("/v1/completions", json!({"prompt": "the"}), json!({"attention": {"layers": [2]}}), 400),
         ("/v1/completions", json!({"prompt": "the"}), json!({"logit_lens": 21}), 400),
         ("/v1/completions", json!({"prompt": "the"}), json!({"everything": true}), 400),
+        (
+            "/v1/completions",
+            json!({"prompt": "the", "n": 16, "temperature": 1, "max_tokens": 300}),
+            json!({"trace": 1_000}),
+            400,
+        ),
         ("/v1/embeddings", json!({"input": "the"}), json!({"trace": 1}), 400),
         ("/embed", json!({"inputs": "the"}), json!({"logit_lens": 1}), 422),
         ("/embed", json!({"inputs": "the"}), json!({"attention": {"heads": [9]}}), 422),

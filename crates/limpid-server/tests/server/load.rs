@@ -2,9 +2,11 @@
 
 use super::support::{Folder, Running, SENTENCES};
 use limpid::{Embedder, Generator, Translator};
-use limpid_server::Limits;
+use limpid_server::{Address, Limits, ModelSource, Models};
 use serde_json::json;
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -123,6 +125,50 @@ fn a_deadline_that_passes_is_told_and_not_retried() {
     let answer = server.post("/v1/completions", &ask);
     assert_eq!(answer.status, 504, "{}", answer.body);
     assert!(answer.head.contains("x-should-retry: false"));
+}
+
+#[test]
+fn a_client_that_reads_nothing_does_not_keep_others_out() {
+    let folder = Folder::new("silent");
+    let server = Running::start(&[folder.gpt()], |settings| {
+        (settings.connections, settings.write_timeout) = (1, Duration::from_millis(300));
+    });
+    let mut silent = server.connect();
+    // Answers of tens of megabytes, which no buffer of the system holds.
+    let ask = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    silent.write_all(&ask.repeat(1_000)).unwrap();
+    assert_eq!(server.get("/health").status, 200);
+    drop(silent);
+}
+
+#[test]
+fn while_models_load_a_server_lives_and_is_not_ready() {
+    let folder = Folder::new("loading");
+    let sources = vec![ModelSource { name: None, folder: folder.gpt() }];
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (go, gone) = mpsc::channel::<()>();
+    let starting = std::thread::spawn(move || {
+        let load = move || {
+            gone.recv().unwrap();
+            Models::load(&sources)
+        };
+        let address = Address::Tcp("127.0.0.1".into(), port);
+        Running::start_with(load, |settings| settings.address = address)
+    });
+    let until = Instant::now() + Duration::from_secs(20);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < until);
+    }
+    let loading = Running::at(port);
+    assert_eq!((loading.get("/health").status, loading.get("/ready").status), (200, 503));
+    let early = loading.post("/v1/completions", &json!({"prompt": "the"}));
+    assert_eq!(early.status, 503);
+    assert!(early.head.contains("retry-after: "), "{}", early.head);
+    assert_eq!(early.json()["error"]["message"], "the models are loading");
+    go.send(()).unwrap();
+    let server = starting.join().unwrap();
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(server.post("/v1/completions", &json!({"prompt": "the"})).status, 200);
 }
 
 #[test]

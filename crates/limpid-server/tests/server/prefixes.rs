@@ -1,6 +1,7 @@
 //! Prompts that begin alike: computed once, with the same bits.
 
 use super::support::{Folder, Running, SENTENCES};
+use limpid_server::Keys;
 use serde_json::{Value, json};
 
 /// A prompt of so many tokens: words, each of which is one, without punctuation.
@@ -10,8 +11,12 @@ fn words(count: usize, last: &str) -> String {
     words.cycle().take(count - 1).chain([last]).collect::<Vec<_>>().join(" ")
 }
 
+fn metrics(server: &Running) -> String {
+    server.send("GET", "/metrics", &[("x-api-key", "one")], "").body
+}
+
 fn reused(server: &Running) -> u64 {
-    let metrics = server.get("/metrics").body;
+    let metrics = metrics(server);
     let line = metrics.lines().find(|line| line.starts_with("limpid_prefix_reused_tokens_total"));
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("the metric is there")
 }
@@ -49,7 +54,10 @@ fn clients_share_no_beginnings_and_the_bound_holds() {
     let gpt = folder.gpt();
     // A token of this model has 2 layers of 2 · 16 numbers: 256 bytes.
     let bound = 256 * 130;
-    let server = Running::start(&[gpt], |settings| settings.prefix_cache = bound);
+    let server = Running::start(&[gpt], |settings| {
+        settings.prefix_cache = bound;
+        settings.access.keys = Keys::new(&["one", "two"]);
+    });
     let ask = |key: &str, last: &str, length: usize| {
         let body = json!({"prompt": words(length, last), "max_tokens": 1}).to_string();
         let headers = [("content-type", "application/json"), ("x-api-key", key)];
@@ -60,7 +68,7 @@ fn clients_share_no_beginnings_and_the_bound_holds() {
     assert_eq!(ask("two", "cat", 100), 0, "another client");
     assert_eq!(ask("one", "dog", 100), 64);
     assert_eq!(ask("one", "dog", 390), 64 + 64, "it is too long to be remembered, but reads");
-    let metrics = server.get("/metrics").body;
+    let metrics = metrics(&server);
     let line = metrics.lines().find(|line| line.starts_with("limpid_prefix_cache_bytes ")).unwrap();
     let bytes: u64 = line.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(bytes > 0 && bytes <= bound, "{bytes}");

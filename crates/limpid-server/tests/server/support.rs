@@ -2,7 +2,7 @@
 
 use super::fixtures;
 use limpid::model::config::EncoderHead;
-use limpid_server::{Address, ModelSource, Models, Server, Settings};
+use limpid_server::{Address, ModelSource, Models, ServeError, Server, Settings};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -60,7 +60,15 @@ impl Running {
             .iter()
             .map(|folder: &PathBuf| ModelSource { name: None, folder: folder.clone() })
             .collect();
-        let models = Models::load(&sources).unwrap();
+        let load = move || Models::load(&sources);
+        Self::start_with(load, change)
+    }
+
+    /// A server whose models are loaded by a function.
+    pub fn start_with(
+        load: impl FnOnce() -> Result<Models, ServeError> + Send + 'static,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings =
             Settings { address: Address::Tcp("127.0.0.1".into(), 0), ..Settings::default() };
         change(&mut settings);
@@ -69,7 +77,7 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = Server::bind(models, settings).await.unwrap();
+                let server = Server::bind(settings, load).await.unwrap();
                 let address = server.address().rsplit(':').next().unwrap().parse().unwrap();
                 port.send(address).unwrap();
                 server.run(async { _ = stopped.await }).await.unwrap();
@@ -77,6 +85,11 @@ impl Running {
         });
         let port: u16 = started.recv().unwrap();
         Self { port, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// One that was started elsewhere.
+    pub fn at(port: u16) -> Self {
+        Self { port, stop: None, thread: None }
     }
 
     /// Tells it to stop; it drains.

@@ -129,7 +129,7 @@ impl<'a> Windows<'a> {
         let stride = options.doc_stride.unwrap_or((max_tokens / 2).min(128));
         let tokenizer: &Tokenizer = encoder.tokenizer;
         let special = tokenizer.encode_with_types("", Some(""))?.0.len();
-        if special + stride >= max_tokens {
+        if special.saturating_add(stride) >= max_tokens {
             let problem = InputProblem::QuestionTooLong { tokens: special, stride, max_tokens };
             return Err(EncodeError::Input { index: 0, problem }.into());
         }
@@ -141,7 +141,7 @@ impl<'a> Windows<'a> {
     fn of(&self, index: usize, question: &str, context: &str) -> Result<Vec<TokenSpans>> {
         let (stride, max_tokens) = (self.stride, self.max_tokens);
         let tokens = self.tokenizer.encode_spans(question, Some(""))?.swap_remove(0).ids.len();
-        if tokens + stride >= max_tokens {
+        if tokens.saturating_add(stride) >= max_tokens {
             let problem = InputProblem::QuestionTooLong { tokens, stride, max_tokens };
             return Err(EncodeError::Input { index, problem }.into());
         }

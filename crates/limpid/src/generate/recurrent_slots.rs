@@ -166,4 +166,17 @@ impl Slots for RecurrentSlots<'_> {
     fn capacity(&self) -> usize {
         self.capacity
     }
+
+    fn bytes_in_memory(&self) -> usize {
+        let source = self.source.iter().flat_map(|(keys, values)| [keys, values]);
+        let floats: usize = source.map(|tensor| tensor.data().len()).sum();
+        let states: usize = self.slots.iter().map(|target| target.states.len()).sum();
+        4 * (floats + states)
+    }
+
+    fn trim(&mut self) {
+        if self.slots.iter().next().is_none() {
+            self.source = None;
+        }
+    }
 }

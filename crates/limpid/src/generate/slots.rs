@@ -58,6 +58,12 @@ pub trait Slots {
 
     /// The largest number of tokens of a sequence.
     fn capacity(&self) -> usize;
+
+    /// Bytes of keys and values that have memory, those of closed sequences among them.
+    fn bytes_in_memory(&self) -> usize;
+
+    /// Gives the memory of closed sequences back to the system, which is otherwise kept for others.
+    fn trim(&mut self);
 }
 
 /// What belongs to each open slot.
@@ -99,6 +105,10 @@ impl<T> SlotTable<T> {
     pub fn remove(&mut self, slot: Slot) -> T {
         let found = self.slots.get_mut(slot.0).and_then(Option::take);
         found.unwrap_or_else(|| panic!("{slot:?} is closed"))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().flatten()
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
@@ -270,6 +280,14 @@ impl Slots for DecoderSlots<'_> {
     fn capacity(&self) -> usize {
         self.capacity
     }
+
+    fn bytes_in_memory(&self) -> usize {
+        self.cache.bytes_in_memory()
+    }
+
+    fn trim(&mut self) {
+        self.cache.trim();
+    }
 }
 
 /// A target sequence of an encoder-decoder, and its source.
@@ -415,5 +433,14 @@ impl Slots for EncoderDecoderSlots<'_> {
 
     fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    fn bytes_in_memory(&self) -> usize {
+        self.sources.bytes_in_memory() + self.cache.bytes_in_memory()
+    }
+
+    fn trim(&mut self) {
+        self.sources.trim();
+        self.cache.trim();
     }
 }

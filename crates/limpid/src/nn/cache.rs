@@ -25,6 +25,10 @@ pub struct KvCache {
     counts: Vec<u32>,
     /// Rows that no sequence has.
     free: Vec<u32>,
+    /// Whether each row may have memory: it was taken since its memory was given back.
+    touched: Vec<bool>,
+    /// How many of them.
+    in_memory: usize,
 }
 
 impl KvCache {
@@ -32,7 +36,8 @@ impl KvCache {
     pub fn new(layers: usize, [g, d]: [usize; 2], format: KvFormat) -> Self {
         let bytes = format.row_bytes(2 * g, d);
         let layers = (0..layers).map(|_| RowPool::new(bytes)).collect();
-        Self { layers, heads: [g, d], format, counts: Vec::new(), free: Vec::new() }
+        let (counts, free, touched) = (Vec::new(), Vec::new(), Vec::new());
+        Self { layers, heads: [g, d], format, counts, free, touched, in_memory: 0 }
     }
 
     /// How keys and values are stored.
@@ -49,11 +54,31 @@ impl KvCache {
     pub fn take(&mut self) -> u32 {
         let row = self.free.pop().unwrap_or_else(|| {
             self.counts.push(0);
+            self.touched.push(false);
             self.layers.iter_mut().for_each(|layer| layer.reserve(self.counts.len()));
             self.counts.len() as u32 - 1
         });
         self.counts[row as usize] = 1;
+        self.in_memory += usize::from(!std::mem::replace(&mut self.touched[row as usize], true));
         row
+    }
+
+    /// Bytes of the rows that have memory: those of sequences, and those that none has any more.
+    pub fn bytes_in_memory(&self) -> usize {
+        self.in_memory * self.bytes_per_token()
+    }
+
+    /// Gives the memory of rows that no sequence has back to the system, page by page.
+    pub fn trim(&mut self) {
+        self.free.sort_unstable_by(|a, b| b.cmp(a));
+        let neighbours = |a: &u32, b: &u32| *b + 1 == *a;
+        for run in self.free.chunk_by(neighbours) {
+            let rows = run[run.len() - 1] as usize..run[0] as usize + 1;
+            self.layers.iter_mut().for_each(|layer| layer.discard(rows.clone()));
+            for touched in &mut self.touched[rows] {
+                self.in_memory -= usize::from(std::mem::replace(touched, false));
+            }
+        }
     }
 
     /// Another sequence has these rows.
@@ -137,5 +162,21 @@ mod tests {
         assert_eq!((cache.take(), cache.take(), cache.take()), (2, 3, 4));
         cache.release(&rows[..2]);
         assert_eq!(cache.rows_in_use(), 3);
+    }
+
+    #[test]
+    fn memory_is_counted_by_rows_and_given_back_where_no_sequence_has_them() {
+        let mut cache = KvCache::new(3, [2, 4], KvFormat::F32);
+        let row = 3 * 2 * 2 * 4 * 4;
+        let rows: Vec<u32> = (0..9).map(|_| cache.take()).collect();
+        cache.release(&rows[2..5]);
+        cache.release(&rows[7..]);
+        assert_eq!((cache.rows_in_use(), cache.bytes_in_memory()), (4, 9 * row));
+        cache.trim();
+        assert_eq!(cache.bytes_in_memory(), 4 * row);
+        cache.trim();
+        // The first of them are taken first.
+        assert_eq!((cache.take(), cache.take()), (2, 3));
+        assert_eq!((cache.rows_in_use(), cache.bytes_in_memory()), (6, 6 * row));
     }
 }
