@@ -10,7 +10,7 @@
 //! et al. 2016); with ε = 0, L is the negative log-likelihood. Value and derivative share the
 //! exponentials, so one function computes both.
 
-use crate::simd::{self, exp, vectorized};
+use crate::simd::{self, exp_of_negative, vectorized};
 use crate::team::{self, Parts};
 
 /// The target of a row without a target (PyTorch's `ignore_index`): no loss, no gradient.
@@ -72,7 +72,7 @@ vectorized! {
         let (max, z_target) = (simd::max(z), z[target]);
         let mean = if smoothing > 0.0 { simd::sum_by(z, |z| z - max) / v } else { 0.0 };
         // exp(z − max) ≤ 1, so a large logit cannot overflow f32.
-        z.iter_mut().for_each(|z| *z = exp(*z - max));
+        z.iter_mut().for_each(|z| *z = exp_of_negative(*z - max));
         let total = simd::sum_by(z, |e| e);
         // −ln p[j] = ln Σ exp(z − max) − (z[j] − max).
         let log_total = total.ln();

@@ -80,7 +80,7 @@ vectorized! {
     /// log Σ exp(x), −∞ for an empty row or one of −∞ alone.
     pub fn log_sum_exp(x: &[f32]) -> f32 {
         let shift = finite_or_zero(simd::max(x));
-        shift + simd::sum_by(x, |x| simd::exp(x - shift)).ln()
+        shift + simd::sum_by(x, |x| simd::exp_of_negative(x - shift)).ln()
     }
 }
 
@@ -130,7 +130,7 @@ vectorized! {
 fn log_normalizer_of(row: &[f32]) -> f32 {
     let max = finite_or_zero(simd::max(row));
     // The largest has the probability 1 / Σ exp(x − max).
-    max - (1.0 / simd::sum_by(row, |x| simd::exp(x - max))).ln()
+    max - (1.0 / simd::sum_by(row, |x| simd::exp_of_negative(x - max))).ln()
 }
 
 vectorized! {
@@ -145,7 +145,7 @@ vectorized! {
     /// 1 / Σ exp(x − max): the factor that makes exp(x − max) the softmax; 0 for a row of −∞ alone.
     pub fn softmax_scale(row: &[f32], max: f32) -> f32 {
         let shift = finite_or_zero(max);
-        RowSum { max, sum: simd::sum_by(row, |x| simd::exp(x - shift)) }.normalizer()
+        RowSum { max, sum: simd::sum_by(row, |x| simd::exp_of_negative(x - shift)) }.normalizer()
     }
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn exponentials_from(row: &mut [f32], shift: f32) -> f32 {
     let mut sums = [0.0; LANES];
     for x in lanes {
         for l in 0..LANES {
-            x[l] = simd::exp(x[l] - shift);
+            x[l] = simd::exp_of_negative(x[l] - shift);
             sums[l] += x[l];
         }
     }
