@@ -108,15 +108,19 @@ fn sixteen_scores(scores: &mut [f32; KEYS], q: &[f32], rows: &[&[f32]; KEYS], sc
 /// CPU does not foresee them.
 pub(super) fn prefetch(rows: Rows) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(numbers) = rows.numbers {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         const MOST: usize = 48;
-        for number in numbers.iter().take(MOST) {
-            let row = rows.data.as_ptr().wrapping_add(*number as usize * rows.stride);
+        let ask = |number: usize| {
+            let row = rows.data.as_ptr().wrapping_add(number * rows.stride);
             for line in (0..rows.width).step_by(LANES) {
                 // SAFETY: a prefetch of any address is allowed.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(line).cast()) };
             }
+        };
+        match rows.numbers {
+            Some(numbers) => numbers.iter().take(MOST).for_each(|number| ask(*number as usize)),
+            None => (0..MOST.min(rows.data.len().div_ceil(rows.stride.max(1)))).for_each(ask),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

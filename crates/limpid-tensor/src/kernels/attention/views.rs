@@ -46,9 +46,15 @@ impl<'a> Heads<'a> {
         Rows { data: &self.data[from..][..len], stride, width, numbers: None }
     }
 
-    /// Rows of one head with these numbers.
+    /// Rows of one head with these numbers. Those that follow each other, as the rows of a source
+    /// often do, need none, and can be read in place.
     #[inline(always)]
     pub(super) fn numbered(&self, numbers: &'a [u32], head: usize) -> Rows<'a> {
+        if let [first, rest @ ..] = numbers
+            && rest.iter().zip(first + 1..).all(|(number, next)| *number == next)
+        {
+            return self.rows(Span { start: *first as usize, len: numbers.len() }, head);
+        }
         let from = if numbers.is_empty() { 0 } else { self.first + head * self.width };
         let (stride, width) = (self.stride, self.width);
         Rows { data: &self.data[from..], stride, width, numbers: Some(numbers) }
