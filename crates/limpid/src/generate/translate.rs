@@ -17,8 +17,9 @@ use crate::text::Tokenizer;
 use limpid_tensor::packed_weights::Weights;
 use std::path::Path;
 
-/// Sequences per batch.
-const BATCH_SIZE: usize = 128;
+/// Sequences per batch, of which each core has one: more of them do not make products faster, and
+/// their keys and values take memory and leave the caches.
+const BATCH_SIZE: usize = 64;
 
 /// What a translation needs beside its [`DecodingConfig`].
 #[derive(Clone, Debug, Default)]
