@@ -6,9 +6,11 @@ use limpid::hub::{self, GgufType, Precision, export_gguf};
 use limpid::model::Model;
 use limpid::model::config::{DecoderConfig, StackConfig};
 use limpid::nn::NormPlacement;
+use limpid::quantize::{choose, quantize};
 use limpid::text::train::{TokenizerSpec, train};
 use limpid::text::{Tokenizer, TokenizerKind};
 use limpid_tensor::kernels::activation::Activation;
+use limpid_tensor::kernels::quantized::Format;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -270,4 +272,20 @@ fn what_llama_cpp_does_not_compute_is_refused_with_the_reason() {
     fs::remove_file(scratch.0.join("tokenizer.json")).unwrap();
     let error = export_gguf(&scratch.0, &scratch.0.join("x.gguf"), F32).unwrap_err();
     assert!(error.to_string().contains("the folder has none"), "{error}");
+}
+
+#[test]
+fn a_quantised_model_is_refused_and_leaves_nothing() {
+    let (scratch, mut model) = folder("quantised", DecoderConfig::gpt2(257, 16, 1, 2, 32));
+    let choices = choose(&model, Format::Int8, &[]).unwrap();
+    quantize(&mut model, &choices).unwrap();
+    hub::save(&model, &scratch.0).unwrap();
+    let (file, other) = (scratch.0.join("model.gguf"), scratch.0.join("other"));
+    let convert = hub::convert(&scratch.0, &other, &Default::default()).map(|_| ());
+    for found in [export_gguf(&scratch.0, &file, F32).map(|_| ()), convert] {
+        let error = found.unwrap_err().to_string();
+        let expected = "the weights of the model are quantised (to int8): it cannot be converted";
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(!file.exists() && !other.exists());
 }

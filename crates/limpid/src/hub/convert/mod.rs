@@ -10,6 +10,7 @@ mod shards;
 use super::folder::{check, check_no_adapter, check_weights, is_weight_file};
 use super::keys::{read_object, write_object};
 use super::precision::Precision;
+use super::quantization::{self, PackedParam, Quantization};
 use super::sentence::module_folders;
 use super::shards::WeightFiles;
 use super::{CONFIG, transformer_folder};
@@ -66,8 +67,7 @@ pub fn convert(from: &Path, to: &Path, options: &ConvertOptions) -> Result<Conve
     check_no_adapter(&transformer)?;
     check(&transformer)?;
     check_weights(&transformer)?;
-    let path = transformer.join(CONFIG);
-    check_quantization(&path, read_object(&path)?.remove("quantization_config"))?;
+    check_quantization(&transformer)?;
     if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         create_folder(parent)?;
     }
@@ -110,15 +110,14 @@ fn write(from: &Path, to: &Path, options: &ConvertOptions) -> Result<Converted> 
 }
 
 /// Refuses quantized weights: another type would lose what their method keeps.
-fn check_quantization(path: &Path, value: Option<Value>) -> Result<()> {
-    let method = match value {
-        None | Some(Value::Null) => return Ok(()),
-        Some(config) => match &config["quant_method"] {
-            Value::String(method) => method.clone(),
-            _ => "an unnamed method".into(),
-        },
-    };
-    Err(Error::from(ModelError::Quantized { method }).in_file(path))
+pub(super) fn check_quantization(folder: &Path) -> Result<()> {
+    let path = &folder.join(CONFIG);
+    let stored = Quantization::read(path, read_object(path)?.remove(quantization::KEY))?;
+    let first = stored.parameters.into_values().next();
+    first.map_or(Ok(()), |PackedParam { format, .. }| {
+        let refused = "it cannot be converted";
+        Err(Error::from(ModelError::AlreadyQuantized { format, refused }).in_file(path))
+    })
 }
 
 /// One folder: the model's, or that of a module.

@@ -12,6 +12,7 @@ mod writer;
 
 pub use writer::GgufType;
 
+use super::convert::check_quantization;
 use super::folder::check_no_adapter;
 use super::precision::Precision;
 use super::{Opened, Pooling, load_pooling, load_tokenizer, transformer_folder};
@@ -54,7 +55,8 @@ fn refused(problem: GgufProblem) -> Error {
 /// Writes the model of a folder as a GGUF file, its matrices in this type and everything else as
 /// f32. An older GGUF file is replaced, another file is not.
 /// # Errors
-/// [`ModelError::NotInGguf`] if llama.cpp has no architecture or tokenizer for it, and those of
+/// [`ModelError::NotInGguf`] if llama.cpp has no architecture or tokenizer for it,
+/// [`ModelError::AlreadyQuantized`] if its weights are quantised, and those of
 /// [`super::load`] and of writing a file.
 pub fn export_gguf(folder: &Path, path: &Path, kind: GgufType) -> Result<GgufExport> {
     check_output_path(path)?;
@@ -62,6 +64,7 @@ pub fn export_gguf(folder: &Path, path: &Path, kind: GgufType) -> Result<GgufExp
     let root = folder;
     let folder = &transformer_folder(root);
     check_no_adapter(folder)?;
+    check_quantization(folder)?;
     let opened = Opened::new(folder, None)?;
     opened.check()?;
     if !Tokenizer::exists_in(folder) {
