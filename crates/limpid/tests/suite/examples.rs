@@ -11,6 +11,9 @@ mod fine_tune_classifier;
 #[path = "../../examples/inspect_attention.rs"]
 #[allow(dead_code)]
 mod inspect_attention;
+#[path = "../../examples/kv_cache_perplexity.rs"]
+#[allow(dead_code)]
+mod kv_cache_perplexity;
 #[path = "../../examples/stream_tokens.rs"]
 #[allow(dead_code)]
 mod stream_tokens;
@@ -64,4 +67,14 @@ fn attention_has_a_row_for_each_target_token_and_rows_sum_to_one() {
     assert!(found.translation.contains("apple"), "{}", found.translation);
     assert!(found.weights.iter().all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-4));
     assert_eq!(inspect_attention::table(&found).lines().count(), found.target.len() + 2);
+}
+
+#[test]
+fn smaller_caches_of_keys_and_values_change_the_perplexity_a_little() {
+    let found = in_folder("cache", kv_cache_perplexity::run);
+    let [exact, f16, int8] = found[..] else { panic!("{found:?}") };
+    // An untrained model of eleven tokens and the unknown one is about as good as chance.
+    assert!((8.0..16.0).contains(&exact), "{exact}");
+    assert!(f16 != exact && (f16 / exact - 1.0).abs() < 1e-4, "{found:?}");
+    assert!(int8 != exact && (int8 / exact - 1.0).abs() < 1e-2, "{found:?}");
 }
