@@ -38,7 +38,7 @@ fn there_is_a_manual_page_for_every_command() {
     let root = page("limpid.1");
     assert!(root.contains(".TH limpid 1") && !root.contains("instruction sets"), "{root}");
     assert_eq!(root, stdout(&run(&["man"])));
-    for command in ["train", "translate", "bench-step", "tokenizer-train-bpe", "completions"] {
+    for command in ["train", "translate", "bench-step", "tokenizer-train", "completions"] {
         let name = format!("limpid-{command}.1");
         assert!(written.contains(&name) && page(&name).contains(".SH"), "{name}");
         assert!(page(&name).contains(&format!("limpid {}", command.split('-').next().unwrap())));

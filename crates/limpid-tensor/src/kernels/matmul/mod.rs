@@ -35,6 +35,8 @@
 
 mod block;
 mod micro;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub(in crate::kernels) mod pack;
 mod packed;
 mod small;

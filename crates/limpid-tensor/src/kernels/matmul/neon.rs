@@ -3,7 +3,7 @@
 //! A pair, because a tile of 6 rows of 16 columns, of 24 registers of sums, is then written as it
 //! is for AVX2; and both registers of a pair are loaded by one instruction.
 
-use super::Vector;
+use super::vector::Vector;
 use std::arch::aarch64::*;
 
 /// Eight elements: NEON.
@@ -81,7 +81,7 @@ impl Vector for Neon {
 /// # Safety
 /// Row j is 8 valid elements at `from + j·stride`.
 #[inline(always)]
-pub(in super::super) unsafe fn transpose_8x8(from: *const f32, stride: usize) -> [Neon; 8] {
+pub(super) unsafe fn transpose_8x8(from: *const f32, stride: usize) -> [Neon; 8] {
     // SAFETY: by the caller's promise.
     unsafe {
         let square = |from: *const f32| {

@@ -4,12 +4,9 @@
 //! each of them is one instruction.
 
 #[cfg(target_arch = "aarch64")]
-#[path = "neon.rs"]
-mod neon;
+pub(super) use super::neon::transpose_8x8;
 #[cfg(target_arch = "aarch64")]
-pub(super) use neon::transpose_8x8;
-#[cfg(target_arch = "aarch64")]
-pub(in crate::kernels) use neon::{Neon, transpose_4x4};
+pub(in crate::kernels) use super::neon::{Neon, transpose_4x4};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
