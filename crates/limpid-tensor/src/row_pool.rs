@@ -72,8 +72,8 @@ impl RowPool {
         unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len() / 4) }
     }
 
-    /// Gives the pages of some rows, as far as no other row is on them, back to the system: what was
-    /// in the rows is lost.
+    /// Gives the pages of some rows, as far as no other row is on them, back to the system: what
+    /// was in the rows is lost.
     ///
     /// # Panics
     /// If they do not exist.

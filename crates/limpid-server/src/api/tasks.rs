@@ -224,8 +224,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Rows of all windows of a context: many more than its tokens, where they begin shortly after one
-    /// another.
+    /// Rows of all windows of a context: many more than its tokens, where they begin shortly after
+    /// one another.
     async fn window_rows(
         &self,
         question: &str,

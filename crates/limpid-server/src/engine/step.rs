@@ -57,8 +57,8 @@ struct Taken {
 /// With nothing to do for so long, memory is given back.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// Waits for something to do; none if there will never be anything again. Calls `idle` once if there
-/// is nothing for some time.
+/// Waits for something to do; none if there will never be anything again. Calls `idle` once if
+/// there is nothing for some time.
 fn next_step(shared: &Shared, idle: impl FnOnce()) -> Option<(Plan, Taken)> {
     let mut state = shared.lock();
     let mut idle = Some(idle);

@@ -22,8 +22,8 @@ pub struct Payload {
     media_type: MediaType,
 }
 
-/// So many times the limit of a body is read and thrown away, so that its client reads the answer: one
-/// that is still sending when the connection closes may lose it.
+/// So many times the limit of a body is read and thrown away, so that its client reads the answer:
+/// one that is still sending when the connection closes may lose it.
 const THROWN_AWAY: usize = 64;
 
 /// Reads the body of a request: at most `limit` bytes, within `timeout`.

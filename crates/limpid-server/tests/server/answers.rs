@@ -401,7 +401,10 @@ fn a_fingerprint_names_the_base_of_an_adapter_and_the_pooling_of_an_embedder() {
     let encoder = folder.encoder("masked", EncoderHead::MaskedLm);
     let pooling = encoder.join("1_Pooling");
     std::fs::create_dir(&pooling).unwrap();
-    let module = |idx: usize, path: &str, kind: &str| json!({"idx": idx, "path": path, "type": format!("sentence_transformers.models.{kind}")});
+    let module = |idx: usize, path: &str, kind: &str| {
+        let kind = format!("sentence_transformers.models.{kind}");
+        json!({"idx": idx, "path": path, "type": kind})
+    };
     let modules = json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]);
     std::fs::write(encoder.join("modules.json"), modules.to_string()).unwrap();
     let write = |mean: bool| {
