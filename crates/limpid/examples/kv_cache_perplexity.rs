@@ -31,7 +31,7 @@ fn main() -> Result<()> {
 /// Measures a model that knows nothing yet; gives the perplexities.
 pub fn run(folder: &Path) -> Result<Vec<f64>> {
     let text = "one two three four five six seven eight nine ten ".repeat(8);
-    let tokenizer = word_tokenizer([&text])?;
+    let tokenizer = word_tokenizer([text.as_str()])?;
     let model = Model::new(DecoderConfig::gpt2(tokenizer.vocab_size(), 16, 1, 2, 16), 1)?;
     hub::save(&model, folder)?;
     tokenizer.save(folder)?;
