@@ -27,7 +27,9 @@ pub fn fma_peak(seconds: f64) -> Option<f64> {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the CPU has AVX-512.
         Level::Avx512 => (16, |start| unsafe { chains_avx512(start) }),
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => (4, chains_neon),
+        #[allow(unreachable_patterns)] // Which levels are left depends on the architecture.
         _ => return None,
     };
     let tasks = 4 * team::threads();
@@ -59,6 +61,20 @@ fn chains_avx512(start: f32) -> f32 {
         sums.iter_mut().for_each(|sum| *sum = _mm512_fmadd_ps(*sum, a, b));
     }
     sums.iter().map(|sum| _mm512_cvtss_f32(*sum)).sum()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn chains_neon(start: f32) -> f32 {
+    use std::arch::aarch64::{vdupq_n_f32, vfmaq_f32, vgetq_lane_f32};
+    // SAFETY: every aarch64 CPU has NEON.
+    unsafe {
+        let (a, b) = (vdupq_n_f32(black_box(0.999)), vdupq_n_f32(black_box(0.001)));
+        let mut sums = [vdupq_n_f32(start); SUMS];
+        for _ in 0..TURNS {
+            sums.iter_mut().for_each(|sum| *sum = vfmaq_f32(b, *sum, a));
+        }
+        sums.iter().map(|sum| vgetq_lane_f32::<0>(*sum)).sum()
+    }
 }
 
 /// Read bandwidth of all threads together for memory that is in no cache, in GB/s.
@@ -206,17 +222,22 @@ mod tests {
     }
 
     /// The timed work is done: x ← 0.999·x + 0.001 has its fixed point at 1.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[test]
     fn the_multiply_adds_converge_to_their_fixed_point() {
         let near = |sum: f32| (sum / SUMS as f32 - 1.0).abs() < 1e-3;
         for level in Level::available() {
             match level {
                 Level::Scalar => {}
+                #[cfg(target_arch = "aarch64")]
+                Level::Neon => assert!(near(chains_neon(5.0))),
+                #[cfg(target_arch = "x86_64")]
                 // SAFETY: the level is available.
                 Level::Avx2 => assert!(near(unsafe { chains_avx2(5.0) })),
+                #[cfg(target_arch = "x86_64")]
                 // SAFETY: the level is available.
                 Level::Avx512 => assert!(near(unsafe { chains_avx512(5.0) })),
+                other => unreachable!("{other:?} on another architecture"),
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Kernels are loops over slices that LLVM turns into vector code; which instructions it may use
 //! depends on the features the function was compiled with. `vectorized!` compiles the same body for
 //! the baseline, for AVX2 + FMA and for AVX-512, so that one binary is fast everywhere and the code
-//! a reader sees is the plain loop.
+//! a reader sees is the plain loop. On aarch64 the baseline has NEON, as every such CPU does.
 //!
 //! The default is the best level of this CPU. A program that wants another one selects it before
 //! the first kernel runs:
@@ -19,7 +19,10 @@
 //!
 //! The bodies use `a * b + c`, never a fused multiply-add, and sum into [`LANES`] partial sums
 //! whatever the instruction set, so they give the same bits on all of them. (Matrix products are
-//! the exception: see `kernels::matmul`.)
+//! the exception: see `kernels::matmul`.) So aarch64 gives the bits of x86-64, with two exceptions.
+//! The NaN that an operation makes has another sign. And sines, cosines, logarithms and powers,
+//! which rotary angles, initial weights and learning rates are made of, come from the C library of
+//! the system, whose last bit may depend on its version and on the CPU.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -32,6 +35,8 @@ pub const LANES: usize = 16;
 pub enum Level {
     /// The baseline of this architecture.
     Scalar,
+    /// NEON (every aarch64 CPU).
+    Neon,
     /// AVX2 and FMA (most x86-64 CPUs since 2013).
     Avx2,
     /// AVX-512 F, BW, CD, DQ and VL.
@@ -40,17 +45,23 @@ pub enum Level {
 
 impl Level {
     /// Every level there is, slowest first.
-    pub const ALL: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
+    pub const ALL: [Level; 4] = [Level::Scalar, Level::Neon, Level::Avx2, Level::Avx512];
 
     /// Every level this CPU supports, slowest first.
     pub fn available() -> Vec<Level> {
-        Level::ALL.into_iter().filter(|level| *level <= detect()).collect()
+        Level::ALL.into_iter().filter(|level| level.is_available()).collect()
     }
 
-    /// The level's name in lower case: `scalar`, `avx2` or `avx512`.
+    fn is_available(self) -> bool {
+        let elsewhere = self == Level::Neon && cfg!(not(target_arch = "aarch64"));
+        self <= detect() && !elsewhere
+    }
+
+    /// The level's name in lower case: `scalar`, `neon`, `avx2` or `avx512`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Scalar => "scalar",
+            Level::Neon => "neon",
             Level::Avx2 => "avx2",
             Level::Avx512 => "avx512",
         }
@@ -117,9 +128,8 @@ pub fn level() -> Level {
 /// # Errors
 /// If the CPU does not support the level, or another one is already in use.
 pub fn set_level(requested: Level) -> Result<(), SetLevelError> {
-    let best = detect();
-    if requested > best {
-        return Err(SetLevelError::Unsupported { requested, best });
+    if !requested.is_available() {
+        return Err(SetLevelError::Unsupported { requested, best: detect() });
     }
     match *LEVEL.get_or_init(|| requested) {
         in_use if in_use == requested => Ok(()),
@@ -138,7 +148,7 @@ fn default_level() -> Level {
 fn default_level() -> Level {
     let name = std::env::var("LIMPID_SIMD").ok();
     let requested = name.map(|name| Level::from_name(&name).expect("LIMPID_SIMD names a level"));
-    requested.map_or(detect(), |requested| requested.min(detect()))
+    requested.filter(|level| level.is_available()).unwrap_or(detect())
 }
 
 fn detect() -> Level {
@@ -157,7 +167,7 @@ fn detect() -> Level {
             return Level::Avx2;
         }
     }
-    Level::Scalar
+    if cfg!(target_arch = "aarch64") { Level::Neon } else { Level::Scalar }
 }
 
 /// Defines a function whose body is compiled once per [`Level`] and dispatched by [`level`] at each
@@ -191,7 +201,7 @@ macro_rules! vectorized {
                     $crate::simd::Level::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     $crate::simd::Level::Avx2 => return unsafe { avx2($($arg),*) },
-                    $crate::simd::Level::Scalar => {}
+                    $crate::simd::Level::Scalar | $crate::simd::Level::Neon => {}
                 }
             }
             body($($arg),*)
@@ -374,7 +384,7 @@ mod tests {
     fn every_level_has_a_name_that_parses_back_and_unsupported_ones_are_refused() {
         for level in Level::ALL {
             assert_eq!(Level::from_name(&level.to_string()), Some(level));
-            if level > detect() {
+            if !Level::available().contains(&level) {
                 let refused = SetLevelError::Unsupported { requested: level, best: detect() };
                 assert_eq!(set_level(level), Err(refused));
             }

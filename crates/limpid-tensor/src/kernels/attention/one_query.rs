@@ -10,7 +10,9 @@
 use super::scratch::transposed;
 use super::tile;
 use super::views::Rows;
-use crate::simd::{self, LANES, Level};
+use crate::simd::LANES;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{self, Level};
 
 /// Number of keys that one query is multiplied with at a time where keys are transposed in memory:
 /// 64 x 64 elements of a head of width 64 stay in the L1 cache.

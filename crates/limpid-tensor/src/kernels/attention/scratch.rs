@@ -83,22 +83,28 @@ pub(super) fn transposed<'a>(
     scratch: &'a mut [f32],
 ) -> RightView<'a> {
     // Columns past the last key are computed but never used: their content does not matter.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     let done = transpose_eights(scratch, rows, count, scale, stride);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let done = 0;
     transpose_plain(scratch, rows, done..count, 0..rows.width, scale, stride);
     RightView { data: scratch, stride }
 }
 
 /// Transposes all keys in groups of eight, if the level has the registers; returns how many keys.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn transpose_eights(to: &mut [f32], rows: Rows, count: usize, scale: f32, stride: usize) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if crate::simd::level() >= crate::simd::Level::Avx2 {
+    if crate::simd::level() > crate::simd::Level::Scalar {
         let cols = rows.width / 8 * 8;
         for i in (0..count).step_by(8) {
             // A last group that is not whole repeats its last key, in columns that are never used.
             let eight = std::array::from_fn(|j| rows.row((i + j).min(count - 1)));
             for p in (0..cols).step_by(8) {
-                // SAFETY: this CPU has AVX2.
-                unsafe { transpose_8x8(&mut to[p * stride + i..], stride, &eight, p, scale) };
+                #[allow(unused_unsafe)] // NEON is part of the baseline.
+                // SAFETY: this CPU has AVX2, or NEON.
+                unsafe {
+                    transpose_8x8(&mut to[p * stride + i..], stride, &eight, p, scale)
+                };
             }
         }
         transpose_plain(to, rows, 0..count, cols..rows.width, scale, stride);
@@ -118,6 +124,28 @@ fn transpose_plain(
     for i in keys {
         for (p, x) in cols.clone().zip(&rows.row(i)[cols.clone()]) {
             to[p * stride + i] = scale * x;
+        }
+    }
+}
+
+/// Eight columns from `p` of eight rows, in registers: see below.
+#[cfg(target_arch = "aarch64")]
+fn transpose_8x8(to: &mut [f32], stride: usize, rows: &[&[f32]; 8], p: usize, scale: f32) {
+    use crate::kernels::matmul::vector::transpose_4x4;
+    use std::arch::aarch64::{vmulq_n_f32, vst1q_f32};
+    for (i, rows) in rows.as_chunks::<4>().0.iter().enumerate() {
+        for p_of_four in [0, 4] {
+            let fours: [&[f32; 4]; 4] = std::array::from_fn(|j| {
+                rows[j][p + p_of_four..].first_chunk().expect("eight columns")
+            });
+            // SAFETY: each is four f32.
+            let columns = unsafe { transpose_4x4(fours.map(|four| four.as_ptr())) };
+            for (q, column) in columns.into_iter().enumerate() {
+                let at = (p_of_four + q) * stride + 4 * i;
+                let four: &mut [f32; 4] = to[at..].first_chunk_mut().expect("eight keys");
+                // SAFETY: `four` is four f32; every aarch64 CPU has NEON.
+                unsafe { vst1q_f32(four.as_mut_ptr(), vmulq_n_f32(column, scale)) };
+            }
         }
     }
 }

@@ -75,8 +75,13 @@ pub(super) fn product(
                 // SAFETY: as above.
                 return unsafe { avx2(Output { c, stride, rows, accumulate }, a, b, extent) };
             }
-            Level::Scalar => {}
+            Level::Scalar | Level::Neon => {}
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if simd::level() == Level::Neon {
+        // 32 registers of 4, and a fused multiply-add: 24 of them are sums.
+        return walk::<TILE_ROWS, 1, true>(Output { c, stride, rows, accumulate }, a, b, extent);
     }
     // The baseline has 16 registers of 4: two rows of 16 leave registers for the operands.
     walk::<2, 1, false>(Output { c, stride, rows, accumulate }, a, b, extent);
@@ -101,8 +106,12 @@ pub(super) fn row_product(c: &mut [f32], a: &[f32], b: RightView, cols: usize) {
             Level::Avx512 => return unsafe { avx512(c, a, b, cols) },
             // SAFETY: as above.
             Level::Avx2 => return unsafe { avx2(c, a, b, cols) },
-            Level::Scalar => {}
+            Level::Scalar | Level::Neon => {}
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if simd::level() == Level::Neon {
+        return walk_row::<true>(c, a, b, cols);
     }
     walk_row::<false>(c, a, b, cols);
 }
@@ -144,8 +153,12 @@ pub(super) fn sum_of_rows(c: &mut [f32], a: &[f32], rows: Rows, padded: &mut [f3
             Level::Avx512 => return unsafe { avx512(c, a, rows, padded) },
             // SAFETY: as above.
             Level::Avx2 => return unsafe { avx2(c, a, rows, padded) },
-            Level::Scalar => {}
+            Level::Scalar | Level::Neon => {}
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if simd::level() == Level::Neon {
+        return walk_sum::<true>(c, a, rows, padded);
     }
     walk_sum::<false>(c, a, rows, padded);
 }

@@ -52,12 +52,12 @@ pub(super) struct Size {
     pub(super) lanes: usize,
 }
 
-/// AVX2 has 16 registers: 12 sums, 2 of b, 1 of a. AVX-512 has 32: 24 sums. Portable code assumes
-/// 16 registers.
+/// AVX2 has 16 registers: 12 sums, 2 of b, 1 of a. AVX-512 has 32: 24 sums; so has NEON, whose
+/// registers come in pairs. Portable code assumes 16 registers.
 pub(super) fn size(level: Level) -> Size {
     match level {
         Level::Scalar => Size { rows: 4, cols: 8, lanes: 4 },
-        Level::Avx2 => Size { rows: 6, cols: 16, lanes: 8 },
+        Level::Avx2 | Level::Neon => Size { rows: 6, cols: 16, lanes: 8 },
         Level::Avx512 => Size { rows: 12, cols: 32, lanes: 16 },
     }
 }
@@ -80,8 +80,10 @@ pub(super) unsafe fn tile(level: Level, tile: &Tile) {
         Level::Avx2 => x86::AVX2[row][registers][layout],
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => x86::AVX512[row][registers][layout],
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => unreachable!("{level:?} on another architecture"),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::NEON[row][registers][layout],
+        #[allow(unreachable_patterns)] // Which levels are left depends on the architecture.
+        other => unreachable!("{other:?} on another architecture"),
     };
     // SAFETY: by the caller's promise.
     unsafe { kernel(tile) }
@@ -202,4 +204,16 @@ mod x86 {
         unsafe { body::<Avx512, R, N, A>(tile) }
     }
     pub(super) static AVX512: [[[Kernel; 2]; 2]; 12] = table!(avx512; 1 2 3 4 5 6 7 8 9 10 11 12);
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::super::vector::Neon;
+    use super::*;
+
+    unsafe fn neon<const R: usize, const N: usize, A: Reads>(tile: &Tile) {
+        // SAFETY: the same promise.
+        unsafe { body::<Neon, R, N, A>(tile) }
+    }
+    pub(super) static NEON: [[[Kernel; 2]; 2]; 6] = table!(neon; 1 2 3 4 5 6);
 }

@@ -30,11 +30,13 @@
 //! added to c. Tiles at the edges and products with few rows do the same. So, at one
 //! instruction-set level, an element has the same bits for any number of threads, other rows and
 //! columns of the product, strides and split: a row computed alone equals the row in a batch.
-//! Between levels the bits differ: AVX2 and AVX-512 fuse the multiply-add (and agree with each
-//! other), portable code rounds twice.
+//! Between levels the bits differ: NEON, AVX2 and AVX-512 fuse the multiply-add (and agree with
+//! each other), portable code rounds twice.
 
 mod block;
 mod micro;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub(in crate::kernels) mod pack;
 mod packed;
 mod small;
@@ -250,7 +252,7 @@ impl<'a> Product<'a> {
     /// # Safety
     /// As for [`Product::compute`].
     unsafe fn compute_columns(&self, cols: Range<usize>) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         if self.a.rows <= FEW && self.a.cols > 0 && self.level > Level::Scalar {
             // SAFETY: the same promise, and there are few rows.
             return unsafe { self.compute_few(cols) };

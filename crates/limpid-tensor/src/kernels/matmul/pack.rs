@@ -8,7 +8,7 @@
 //! panel of b, the panel is padded with zeros, so that whole registers can be read.
 
 use super::Mat;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::vector::{Vector, transpose_8x8};
 use crate::simd::Level;
 use std::cell::Cell;
@@ -83,9 +83,9 @@ pub(super) unsafe fn panel(
     // SAFETY: `from` is element (0, 0) of the part to copy, which lies in the matrix.
     unsafe {
         match level {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 | Level::Avx512 if mat.row_stride == 1 => {
-                transposed_avx2(to, from, mat.col_stride, depth.len(), cols.len(), width);
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            Level::Neon | Level::Avx2 | Level::Avx512 if mat.row_stride == 1 => {
+                transposed(to, from, mat.col_stride, depth.len(), cols.len(), width);
             }
             _ if mat.col_stride == 1 => {
                 contiguous(to, from, mat.row_stride, depth.len(), cols.len(), width);
@@ -178,10 +178,10 @@ unsafe fn copy<const W: usize>(
 /// registers.
 ///
 /// # Safety
-/// As for [`panel`], with a row stride of 1 and AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn transposed_avx2(
+/// As for [`panel`], with a row stride of 1, and NEON or AVX2.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn transposed(
     to: *mut f32,
     from: *const f32,
     stride: usize,

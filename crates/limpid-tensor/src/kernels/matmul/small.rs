@@ -8,13 +8,12 @@
 //! 8 are transposed in registers instead: 16 shuffles per 256 bytes, hidden by the memory latency.
 //! A weight that fits the caches would be read 1.2 to 1.9 times as fast by dot products; one that
 //! comes from memory, as all weights of a model do in turn, would not.
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 use super::block::{Product, blocks, depth_block};
 use super::pack::{Purpose, with_scratch};
-use super::vector::{Avx2, Vector, transpose_8x8};
+use super::vector::{Eight, Vector, prefetch, transpose_8x8};
 use super::{Accumulate, Mat};
-use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::ops::Range;
 
 /// Number of sums, which stay in the L1 cache while rows of b are streamed.
@@ -28,8 +27,8 @@ impl Product<'_> {
     /// All rows of c, columns `cols`.
     ///
     /// # Safety
-    /// As for `Product::compute`; the level must be AVX2 or above; there must be at most `FEW`
-    /// rows, and at least one k.
+    /// As for `Product::compute`; the level must be NEON, AVX2 or above; there must be at most
+    /// `FEW` rows, and at least one k.
     pub(super) unsafe fn compute_few(&self, cols: Range<usize>) {
         with_scratch(Purpose::A, |scratch| {
             let Mat { rows, cols: k, row_stride, col_stride, .. } = self.a;
@@ -64,7 +63,7 @@ impl Product<'_> {
 
 /// # Safety
 /// As for [`Product::compute_few`], with M rows of a, `stride` apart.
-#[target_feature(enable = "avx2,fma")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn few<const M: usize>(product: &Product, a: *const f32, stride: usize, cols: Range<usize>) {
     // SAFETY: the same promise.
     unsafe {
@@ -109,7 +108,7 @@ unsafe fn squares<const M: usize, const G: usize>(
         for depth in blocks(0..product.a.cols, depth_block(product.a.cols)) {
             let b = product.b.data.as_ptr().add(col * ld + depth.start);
             let a = a.add(depth.start);
-            let mut sums = [[Avx2::splat(0.0); M]; G];
+            let mut sums = [[Eight::splat(0.0); M]; G];
             let whole = depth.len() / LINE * LINE;
             // The next squares start 8·G columns further; they may not exist: a prefetch cannot
             // fault.
@@ -119,19 +118,19 @@ unsafe fn squares<const M: usize, const G: usize>(
             for p in whole..depth.len() {
                 for (g, sums) in sums.iter_mut().enumerate() {
                     let column: [f32; 8] = std::array::from_fn(|j| *b.add((8 * g + j) * ld + p));
-                    let b = Avx2::load(column.as_ptr());
+                    let b = Eight::load(column.as_ptr());
                     for (i, sum) in sums.iter_mut().enumerate() {
-                        *sum = sum.plus_product(Avx2::splat(*a.add(i * stride + p)), b);
+                        *sum = sum.plus_product(Eight::splat(*a.add(i * stride + p)), b);
                     }
                 }
             }
             for (g, sums) in sums.iter().enumerate() {
                 for (i, sum) in sums.iter().enumerate() {
                     let c = product.c.add(i * product.stride + col + 8 * g);
-                    let sum = sum.times(Avx2::splat(product.alpha));
+                    let sum = sum.times(Eight::splat(product.alpha));
                     match product.accumulate_at(&depth) {
                         Accumulate::Overwrite => sum.store(c),
-                        Accumulate::Add => Avx2::load(c).plus(sum).store(c),
+                        Accumulate::Add => Eight::load(c).plus(sum).store(c),
                     }
                 }
             }
@@ -145,10 +144,10 @@ unsafe fn squares<const M: usize, const G: usize>(
 ///
 /// # Safety
 /// As for [`few`]; the columns must exist.
-#[target_feature(enable = "avx2,fma")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 #[inline(never)]
 unsafe fn whole_lines<const M: usize, const G: usize>(
-    sums: &mut [[Avx2; M]; G],
+    sums: &mut [[Eight; M]; G],
     (a, stride): (*const f32, usize),
     (b, ld): (*const f32, usize),
     next: *const f32,
@@ -167,7 +166,7 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
                     for (q, b) in square.into_iter().enumerate() {
                         for (i, sum) in sums.iter_mut().enumerate() {
                             *sum = sum
-                                .plus_product(Avx2::splat(*a.add(i * stride + start + p + q)), b);
+                                .plus_product(Eight::splat(*a.add(i * stride + start + p + q)), b);
                         }
                     }
                 }
@@ -176,7 +175,7 @@ unsafe fn whole_lines<const M: usize, const G: usize>(
         // Prefetches as many lines of the next columns as are used here, in memory order rather
         // than the same k's, which are scattered: 1.5 times as fast where columns are 12 KB long.
         for line in 0..8 * G {
-            _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(8 * G * start + LINE * line).cast());
+            prefetch(next.wrapping_add(8 * G * start + LINE * line));
         }
     }
     *sums = now;
@@ -256,11 +255,11 @@ unsafe fn stream_rows<const M: usize>(
                 let b = product.b.data.as_ptr().add(together.start * ld + cols.start);
                 let a = |i: usize, q: usize| *a.add(i * stride + together.start + q);
                 for j in (0..whole).step_by(8) {
-                    let mut sum: [Avx2; M] =
-                        std::array::from_fn(|i| Avx2::load(sums[i].as_ptr().add(j)));
+                    let mut sum: [Eight; M] =
+                        std::array::from_fn(|i| Eight::load(sums[i].as_ptr().add(j)));
                     let mut pass = |q: usize| {
-                        let b = Avx2::load(b.add(q * ld + j));
-                        (0..M).for_each(|i| sum[i] = sum[i].plus_product(Avx2::splat(a(i, q)), b));
+                        let b = Eight::load(b.add(q * ld + j));
+                        (0..M).for_each(|i| sum[i] = sum[i].plus_product(Eight::splat(a(i, q)), b));
                     };
                     // The common count as a constant, so that the loop is unrolled: 1.5 times as
                     // fast.

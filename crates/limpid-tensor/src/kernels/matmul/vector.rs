@@ -3,8 +3,39 @@
 //! The methods are `inline(always)`, for use in functions compiled for that instruction set, where
 //! each of them is one instruction.
 
+#[cfg(target_arch = "aarch64")]
+pub(super) use super::neon::transpose_8x8;
+#[cfg(target_arch = "aarch64")]
+pub(in crate::kernels) use super::neon::{Neon, transpose_4x4};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+
+/// Eight elements, for what is written for exactly as many.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Eight = Avx2;
+#[cfg(target_arch = "aarch64")]
+pub(super) type Eight = Neon;
+
+/// Asks for the cache line at an address, which need not exist, in the L2 cache.
+#[inline(always)]
+pub(super) fn prefetch(at: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, for any address; the instruction is part of every x86-64.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a hint, for any address; it changes neither registers nor memory.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl2keep, [{0}]",
+            in(reg) at,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
 
 /// A register of [`Vector::LANES`] elements.
 ///

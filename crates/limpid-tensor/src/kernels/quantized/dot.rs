@@ -8,6 +8,8 @@
 //! |---|---|---|
 //! | `Avx512Vnni`, `AvxVnni` | `vpdpbusd` | it adds four products to 32 bits |
 //! | `Maddubs` | `vpmaddubsw` | it adds two to 16 bits: see below |
+//! | `NeonDot` | `sdot` | it adds four products to 32 bits |
+//! | `Neon` | `smull`, `sadalp` | 16 bits hold two products |
 //! | `Plain` | none in particular | 32-bit integers |
 //!
 //! `vpdpbusd` and `vpmaddubsw` multiply an unsigned with a signed byte. int8 weights get the
@@ -33,6 +35,10 @@ use crate::simd::{Level, level};
 pub enum IntegerDot {
     /// Portable code.
     Plain,
+    /// NEON.
+    Neon,
+    /// NEON with dot products, from ARMv8.2 on.
+    NeonDot,
     /// AVX2, with F16C.
     Maddubs,
     /// AVX-VNNI: 256-bit dot products, on CPUs without AVX-512.
@@ -44,22 +50,36 @@ pub enum IntegerDot {
 impl IntegerDot {
     /// Every one that this CPU has, at any level.
     pub fn available() -> Vec<Self> {
-        let all = [Self::Plain, Self::Maddubs, Self::AvxVnni, Self::Avx512Vnni];
+        let x86 = [Self::Maddubs, Self::AvxVnni, Self::Avx512Vnni];
+        let all = [Self::Plain, Self::Neon, Self::NeonDot].into_iter().chain(x86);
         let levels = Level::available();
-        all.into_iter().filter(|dot| levels.contains(&dot.level()) && dot.is_detected()).collect()
+        all.filter(|dot| levels.contains(&dot.level()) && dot.is_detected()).collect()
     }
 
     /// The best one of the instruction-set level in use.
     pub fn current() -> Self {
-        let all = [Self::Avx512Vnni, Self::AvxVnni, Self::Maddubs];
+        let all = [Self::Avx512Vnni, Self::AvxVnni, Self::Maddubs, Self::NeonDot, Self::Neon];
         let best = all.into_iter().find(|dot| dot.level() <= level() && dot.is_detected());
         best.unwrap_or(Self::Plain)
+    }
+
+    /// The name in lower case, such as `avx512-vnni`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Neon => "neon",
+            Self::NeonDot => "neon-dotprod",
+            Self::Maddubs => "avx2",
+            Self::AvxVnni => "avx-vnni",
+            Self::Avx512Vnni => "avx512-vnni",
+        }
     }
 
     /// The level it belongs to.
     pub fn level(self) -> Level {
         match self {
             Self::Plain => Level::Scalar,
+            Self::Neon | Self::NeonDot => Level::Neon,
             Self::Maddubs | Self::AvxVnni => Level::Avx2,
             Self::Avx512Vnni => Level::Avx512,
         }
@@ -70,20 +90,27 @@ impl IntegerDot {
         #[cfg(target_arch = "x86_64")]
         return match self {
             Self::Plain => true,
+            Self::Neon | Self::NeonDot => false,
             Self::Maddubs => is_x86_feature_detected!("f16c"),
             Self::AvxVnni => {
                 is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avxvnni")
             }
             Self::Avx512Vnni => is_x86_feature_detected!("avx512vnni"),
         };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        return match self {
+            Self::Plain | Self::Neon => true,
+            Self::NeonDot => std::arch::is_aarch64_feature_detected!("dotprod"),
+            Self::Maddubs | Self::AvxVnni | Self::Avx512Vnni => false,
+        };
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         return self == Self::Plain;
     }
 
     /// What is added to an activation before it is stored as a byte, for int8 weights.
     pub(super) fn offset(self, headroom: Headroom) -> u8 {
         match (self, headroom) {
-            (Self::Plain, _) | (Self::Maddubs, Headroom::None) => 0,
+            (Self::Plain | Self::Neon | Self::NeonDot, _) | (Self::Maddubs, Headroom::None) => 0,
             (Self::Maddubs, Headroom::Quads) | (Self::AvxVnni | Self::Avx512Vnni, _) => 128,
         }
     }

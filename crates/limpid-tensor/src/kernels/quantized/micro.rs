@@ -382,6 +382,7 @@ compiled!(portable, Portable, [int8 int4]);
 compiled!(portable_floats, PortableFloats, [bf16]);
 
 /// The kernels of int8 weights.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 pub(super) fn int8_kernels(dot: IntegerDot, headroom: Headroom) -> Kernels {
     match dot {
         #[cfg(target_arch = "x86_64")]
@@ -392,6 +393,10 @@ pub(super) fn int8_kernels(dot: IntegerDot, headroom: Headroom) -> Kernels {
         IntegerDot::Maddubs if headroom == Headroom::Quads => x86::INT8_QUADS,
         #[cfg(target_arch = "x86_64")]
         IntegerDot::Maddubs => x86::INT8_AVX2,
+        #[cfg(target_arch = "aarch64")]
+        IntegerDot::NeonDot => neon::INT8_DOT,
+        #[cfg(target_arch = "aarch64")]
+        IntegerDot::Neon => neon::INT8,
         _ => {
             use portable::int8;
             Kernels {
@@ -413,6 +418,10 @@ pub(super) fn int4_kernels(dot: IntegerDot) -> Kernels {
         IntegerDot::AvxVnni => x86::INT4_AVX_VNNI,
         #[cfg(target_arch = "x86_64")]
         IntegerDot::Maddubs => x86::INT4_AVX2,
+        #[cfg(target_arch = "aarch64")]
+        IntegerDot::NeonDot => neon::INT4_DOT,
+        #[cfg(target_arch = "aarch64")]
+        IntegerDot::Neon => neon::INT4,
         _ => {
             use portable::int4;
             Kernels {
@@ -432,6 +441,8 @@ pub(super) fn bf16_kernels(level: Level) -> Kernels {
         Level::Avx512 => x86::BF16_AVX512,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => x86::BF16_AVX2,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::BF16,
         _ => {
             use portable_floats::bf16;
             Kernels {
@@ -442,6 +453,46 @@ pub(super) fn bf16_kernels(level: Level) -> Kernels {
             }
         }
     }
+}
+
+/// NEON has 32 registers of four: a panel takes four of sums.
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::super::neon::{Neon, NeonDot};
+    use super::*;
+    use crate::kernels::matmul::vector::Neon as NeonFloats;
+
+    compiled!(plain, Neon, [int8 int4 int4_unpacked]);
+    compiled!(dot, NeonDot, [int8 int4 int4_unpacked], "neon,dotprod");
+    compiled!(floats, NeonFloats, [bf16]);
+
+    pub(super) const INT8: Kernels = {
+        use plain::int8;
+        let one = (int8::<1, 4> as Kernel, 1);
+        Kernels { single: table!(int8, 4; 1 2 3 4), wide: (&[], 1), one, unpacked: &[] }
+    };
+    pub(super) const INT8_DOT: Kernels = {
+        use dot::int8;
+        let one = (int8::<1, 8> as Kernel, 2);
+        Kernels { single: table!(int8, 4; 1 2 3 4 5 6), wide: (&[], 1), one, unpacked: &[] }
+    };
+    pub(super) const INT4: Kernels = {
+        use plain::{int4, int4_unpacked};
+        let one = (int4::<1, 4> as Kernel, 1);
+        let unpacked = table!(int4_unpacked, 4; 1 2 3);
+        Kernels { single: table!(int4, 4; 1 2 3), wide: (&[], 1), one, unpacked }
+    };
+    pub(super) const INT4_DOT: Kernels = {
+        use dot::{int4, int4_unpacked};
+        let one = (int4::<1, 4> as Kernel, 1);
+        let unpacked = table!(int4_unpacked, 4; 1 2 3);
+        Kernels { single: table!(int4, 4; 1 2 3), wide: (&[], 1), one, unpacked }
+    };
+    pub(super) const BF16: Kernels = {
+        use floats::bf16;
+        let one = (bf16::<1, 4> as Kernel, 2);
+        Kernels { single: table!(bf16, 2; 1 2 3 4 5 6), wide: (&[], 1), one, unpacked: &[] }
+    };
 }
 
 /// AVX-512 has 32 registers: 24 sums, for int4 12 of integers and 12 of f32. AVX2 has 16, and a

@@ -25,8 +25,8 @@
 //! # Reproducibility
 //! Sums of products of integers are exact, and the f32 operations on them have one order: int8 and
 //! int4 give the same bits on every instruction set. bf16 is one chain of multiply-adds over k,
-//! fused at AVX2 and AVX-512 and rounded twice in portable code, as f32 products are. In all three
-//! a row of c depends on its row of a alone: it has the same bits for any number of rows and
+//! fused at NEON, AVX2 and AVX-512 and rounded twice in portable code, as f32 products are. In all
+//! three a row of c depends on its row of a alone: it has the same bits for any number of rows and
 //! threads.
 
 mod dot;
@@ -35,6 +35,8 @@ pub mod half;
 pub mod headroom;
 pub mod matrix;
 mod micro;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod rows;
 
 pub use dot::IntegerDot;
