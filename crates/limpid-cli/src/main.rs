@@ -7,6 +7,7 @@ mod hints;
 #[cfg(test)]
 mod house;
 mod printer;
+mod version;
 
 use crate::error::Error;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};

@@ -10,6 +10,7 @@ mod eval;
 mod experiment;
 mod generate;
 mod heads;
+mod packaging;
 mod quantize;
 mod quiz;
 mod report;
@@ -30,6 +31,7 @@ pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
 pub use heads::*;
+pub use packaging::*;
 pub use quantize::*;
 pub use quiz::*;
 pub use report::*;
@@ -45,7 +47,13 @@ use std::path::PathBuf;
 
 /// Train, understand and use Transformers on an ordinary machine, without Python.
 #[derive(Parser)]
-#[command(name = "limpid", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "limpid",
+    version,
+    long_version = crate::version::long(),
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub struct Args {
     /// The command to run.
     #[command(subcommand)]
@@ -124,6 +132,10 @@ pub enum Command {
     /// Benchmark training, decoding and encoding on this machine
     #[command(subcommand)]
     Bench(Bench),
+    /// Print a script that completes commands and options in a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
 }
 
 /// A language of the built-in corpus.

@@ -5,6 +5,7 @@ mod bench;
 mod chat;
 mod classify;
 mod compare;
+mod completions;
 mod convert;
 mod corpus;
 mod decoding;
@@ -26,6 +27,7 @@ mod info;
 mod info_folder;
 mod inputs;
 mod logits;
+mod man;
 mod merge;
 mod quantize;
 mod quantize_sample;
@@ -67,7 +69,7 @@ fn apply_environment() -> Result<()> {
     if let Ok(name) = std::env::var("LIMPID_SIMD") {
         let level = Level::from_name(&name).ok_or_else(|| {
             Error::config(format!("LIMPID_SIMD={name} is not an instruction set"))
-                .hint("use scalar, avx2 or avx512, or leave it unset for the best of this CPU")
+                .hint("use scalar, neon, avx2, avx512, or leave it unset for the best of this CPU")
         })?;
         simd::set_level(level).map_err(|refused| {
             let available: Vec<_> = Level::available().into_iter().map(Level::name).collect();
@@ -123,6 +125,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Tokenizer(args) => tokenizer::run(args)?,
         Command::Corpus(args) => corpus::run(args)?,
         Command::Bench(args) => bench::run(args)?,
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ mod folders;
 mod generate;
 mod heads;
 mod lora;
+mod packaging;
 mod quantize;
 mod quiz;
 mod readme;
