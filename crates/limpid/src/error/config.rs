@@ -149,6 +149,8 @@ pub enum PlanError {
 pub enum MemoryRemedy {
     /// Micro-batches, the same step in parts: `key` is that of the batch size.
     Accumulate { key: &'static str, size: usize, steps: usize },
+    /// `train.activation_checkpointing`: layers are computed again instead of kept.
+    ActivationCheckpointing,
     /// A shorter `model.context_length`.
     ContextLength(usize),
     /// A smaller `model.hidden_size`.
