@@ -126,7 +126,7 @@ def answering(work, name):
         for row in rows:
             found = tokenizer(row["question"], row["context"], truncation="only_second",
                               max_length=24, stride=8, return_overflowing_tokens=True,
-                              return_offsets_mapping=True, return_tensors="np")
+                              return_offsets_mapping=True)
             end = row["start"] + len(row["answer"])
             for i, offsets in enumerate(found["offset_mapping"]):
                 # As run_qa.py: the window has the answer, or the answer is [CLS].
@@ -139,8 +139,7 @@ def answering(work, name):
                     while offsets[last][1] >= end:
                         last -= 1
                     answer = (first - 1, last + 1)
-                length = int(found["attention_mask"][i].sum())
-                ids = {key: torch.tensor(found[key][i : i + 1, :length])
+                ids = {key: torch.tensor([found[key][i]])
                        for key in ("input_ids", "token_type_ids", "attention_mask")
                        if key in found}
                 wanted = {"start_positions": torch.tensor([answer[0]]),
@@ -195,8 +194,8 @@ def check(work, name, task, start, spec, *flags):
     # All examples at once: validation on the same file leaves all of them to training.
     every = [f"data.validation_text={data}", "train.log_every=1", "train.schedule=constant",
              "train.warmup_steps=0", f"train.lr={LR}", f"train.steps={STEPS}",
-             "train.weight_decay=0", "train.max_grad_norm=0", "train.best_metric=loss",
-             "train.average_checkpoints=0"]
+             "train.beta2=0.98", "train.weight_decay=0", "train.max_grad_norm=0",
+             "train.best_metric=loss", "train.average_checkpoints=0"]
     common = [setting for setting in common if "split" not in setting]
     limpid("train", task, "--data", data, "--from", head, "--out", run, *flags,
            *settings(*common, *every))

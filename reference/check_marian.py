@@ -2,6 +2,7 @@
 """A translation folder in Marian's published layout, end to end.
 
     LIMPID=… LIMPID_DATA=… reference/check_marian.py [WORK] [--steps N] [--sentences N]
+        [--batch-tokens N]
 
 Trains source.spm and target.spm with the `sentencepiece` package on Multi30k (German to English),
 a small model with limpid, and saves the tokenizer with `MarianTokenizer`: source.spm, target.spm,
@@ -66,13 +67,14 @@ def save_tokenizer(pieces, folder, separate):
     return tokenizer
 
 
-def train(limpid, data, tokenizer, out, steps, *more):
+def train(limpid, data, tokenizer, out, steps, batch, *more):
     files = []
     for prefix, part in [("", "train"), ("validation_", "val")]:
         for side, language in SIDES.items():
             files += ["--set", f"data.{prefix}{side}={data / f'{part}.{language}'}"]
     settings = [f"tokenizer.from={tokenizer}", *SIZES] if tokenizer else []
     settings += ["train.lr=0.001"] if tokenizer else []
+    settings += [f"train.batch_tokens={batch}"]
     flags = [word for setting in settings for word in ("--set", setting)]
     command = [limpid, "train", "translate", "--out", str(out), "--steps", str(steps)]
     subprocess.run([*command, *files, *flags, *more], check=True)
@@ -118,7 +120,7 @@ def check(limpid, folder, tokenizer, sentences):
     return good
 
 
-def run(limpid, data, work, separate, steps, sentences):
+def run(limpid, data, work, separate, steps, batch, sentences):
     name = "separate" if separate else "shared"
     pieces, run_folder, folder = (work / f"{name}-{part}" for part in ["pieces", "run", "marian"])
     if not pieces.exists():
@@ -126,7 +128,7 @@ def run(limpid, data, work, separate, steps, sentences):
     saved = work / f"{name}-tokenizer"
     tokenizer = save_tokenizer(pieces, saved, separate)
     if not (run_folder / "model" / "model.safetensors").exists():
-        train(limpid, data, saved, run_folder, steps)
+        train(limpid, data, saved, run_folder, steps, batch)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for file in ["config.json", "generation_config.json", "model.safetensors"]:
@@ -141,7 +143,7 @@ def run(limpid, data, work, separate, steps, sentences):
     assert not (folder / "tokenizer.json").exists()
     good = check(limpid, folder, tokenizer, sentences)
     with tempfile.TemporaryDirectory() as scratch:
-        train(limpid, data, None, Path(scratch) / "run", 20, "--from", str(folder))
+        train(limpid, data, None, Path(scratch) / "run", 20, batch, "--from", str(folder))
         good &= check(limpid, Path(scratch) / "run" / "model", tokenizer, sentences[:50])
     return good
 
@@ -150,6 +152,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path, nargs="?", help="a folder that is kept")
     parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--separate", action="store_true", help="a vocabulary for each side")
     args = parser.parse_args()
@@ -163,7 +166,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         work = args.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
-        return 0 if run(limpid, data, work, args.separate, args.steps, sentences) else 1
+        sizes = (args.steps, args.batch_tokens)
+        return 0 if run(limpid, data, work, args.separate, *sizes, sentences) else 1
 
 
 if __name__ == "__main__":

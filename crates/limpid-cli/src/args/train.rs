@@ -25,6 +25,13 @@ pub struct Train {
     /// source and target (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
+    /// Language of the sources, of a multilingual model (mBART, NLLB, M2M-100): a code of its own,
+    /// such as de_DE, deu_Latn or de; short for --set data.source_lang=… [default: that of --from]
+    #[arg(long, value_name = "CODE")]
+    pub source_lang: Option<String>,
+    /// Language of the targets; short for --set data.target_lang=… [default: that of --from]
+    #[arg(long, value_name = "CODE")]
+    pub target_lang: Option<String>,
     /// Pretrained model to fine-tune, of the same stack (an encoder for bert, tag and answer, an
     /// encoder or a decoder for classify): its sizes, tokenizer and weights are loaded. The
     /// learning rate is then 5e-5 by default, of adapters 5e-4; classify, tag and answer choose the

@@ -19,7 +19,7 @@ pub fn run(args: &Merge) -> Result<()> {
         .into_iter()
         .find(|folder| Tokenizer::main_file(folder).is_some());
     if let Some(folder) = tokenizer {
-        Tokenizer::load(folder)?.save(out)?;
+        hub::load_tokenizer(folder)?.save(out)?;
     }
     println!("{}", out.display());
     Ok(())

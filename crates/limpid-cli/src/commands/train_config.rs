@@ -34,6 +34,8 @@ pub(super) fn config(args: &Train) -> Result<RunConfig> {
     args.set.iter().try_for_each(|set| settings.set(set))?;
     let named = [
         ("data.format", &args.format),
+        ("data.source_lang", &args.source_lang),
+        ("data.target_lang", &args.target_lang),
         ("model.problem_type", &args.problem_type),
         ("model.arch", &args.arch),
         ("model.cell", &args.cell),
@@ -99,6 +101,7 @@ fn check_flags(args: &Train, task: TaskKind) -> Result<()> {
     let has_pairs = args.pairs.is_some() || args.set.iter().any(|set| set.contains("pairs"));
     let has_labels = matches!(task, TaskKind::Classify | TaskKind::Tag | TaskKind::Answer);
     let text = "text is given with --data";
+    let languages = "it is for translators: limpid train translate";
     let foreign = [
         (
             "--data",
@@ -108,6 +111,8 @@ fn check_flags(args: &Train, task: TaskKind) -> Result<()> {
         ("--source", !is_translation && args.source.is_some(), text),
         ("--target", !is_translation && args.target.is_some(), text),
         ("--pairs", !is_translation && args.pairs.is_some(), text),
+        ("--source-lang", !is_translation && args.source_lang.is_some(), languages),
+        ("--target-lang", !is_translation && args.target_lang.is_some(), languages),
         (
             "--format",
             args.format.is_some() && !has_labels && !has_pairs,

@@ -9,6 +9,11 @@ pub(super) fn hint(error: &PlanError) -> String {
                 "--set {key}={size} --set train.gradient_accumulation_steps={steps} \
                  is a step of the same size, in micro-batches"
             ),
+            MemoryRemedy::ActivationCheckpointing => {
+                "--set train.activation_checkpointing=true computes layers again instead of \
+                 keeping them: less memory, slower"
+                    .into()
+            }
             MemoryRemedy::ContextLength(length) => {
                 format!("--set model.context_length={length} fits")
             }

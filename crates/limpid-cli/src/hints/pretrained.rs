@@ -28,6 +28,10 @@ pub(super) fn hint(error: &PretrainedError) -> Option<String> {
              without tokenizer.from one is trained"
                 .into()
         }
+        PretrainedError::NoTargetLanguage { known, .. } => format!(
+            "--source-lang and --target-lang say what is translated; it has: {}",
+            known.join(", ")
+        ),
         PretrainedError::HasBiases { .. } => "leave out model.bias".into(),
         _ => return None,
     })

@@ -60,6 +60,8 @@ fn example(key: &str) -> Option<String> {
         "data.text_columns" => "text",
         "data.unit" => "lines",
         "data.max_tokens" => "64",
+        "data.source_lang" => "de_DE",
+        "data.target_lang" => "en_XX",
         "score.num_beams" => "4",
         "score.max_sentences" => "2000",
         "score.targets" => "translations",

@@ -149,6 +149,8 @@ pub enum PlanError {
 pub enum MemoryRemedy {
     /// Micro-batches, the same step in parts: `key` is that of the batch size.
     Accumulate { key: &'static str, size: usize, steps: usize },
+    /// `train.activation_checkpointing`: layers are computed again instead of kept.
+    ActivationCheckpointing,
     /// A shorter `model.context_length`.
     ContextLength(usize),
     /// A smaller `model.hidden_size`.
@@ -192,6 +194,9 @@ pub enum PretrainedError {
     /// A tokenizer without a token that the model needs.
     #[error("the tokenizer has no {token} token, which an encoder-decoder needs")]
     MissingToken { token: &'static str },
+    /// A multilingual translator that is not told what it translates into.
+    #[error("data.target_lang is missing: the translator in {folder} has {} languages", known.len())]
+    NoTargetLanguage { folder: PathBuf, known: Vec<String> },
     /// Training without biases, from a model that has some.
     #[error("model.bias = false, but the model in {folder} has biases ({name})")]
     HasBiases { folder: PathBuf, name: String },

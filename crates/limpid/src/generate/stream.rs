@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! held back:  bytes that are not a whole character yet     "caf" + half of "é"
+//!             bytes that are read together with the next   <0x0A>, then maybe <0xC3>
 //!             text that may become a stop string           "\n" while "\n\n" is one
 //! ```
 
@@ -66,8 +67,12 @@ impl<'a> TextStream<'a> {
     pub fn push(&mut self, token: u32) -> Result<&str> {
         self.ids.push(token);
         let piece = self.piece()?;
-        // A replacement character at the end: the rest of the character may still come.
-        if !piece.is_empty() && !piece.ends_with(char::REPLACEMENT_CHARACTER) {
+        // A replacement character at the end: the rest of the character may still come. Tokens of
+        // single bytes are decoded together: an invalid one makes all of them replacement
+        // characters.
+        let may_change = piece.ends_with(char::REPLACEMENT_CHARACTER)
+            || (is_byte(&self.tokenizer.token(token)) && !self.stops_with(&piece));
+        if !piece.is_empty() && !may_change {
             self.take(&piece);
         }
         Ok(self.final_text())
@@ -152,6 +157,15 @@ impl<'a> TextStream<'a> {
         }
     }
 
+    /// Whether there is a stop string once this is taken.
+    fn stops_with(&self, piece: &str) -> bool {
+        !self.stop_strings.is_empty() && {
+            let mut next = self.clone();
+            next.take(piece);
+            next.stopped
+        }
+    }
+
     fn final_text(&mut self) -> &str {
         let held = match self.stopped {
             true => 0,
@@ -163,6 +177,12 @@ impl<'a> TextStream<'a> {
         let from = std::mem::replace(&mut self.sent, until);
         &self.text[from..until]
     }
+}
+
+/// Whether a token stands for a byte, as in SentencePiece's byte fallback: `<0x0A>`.
+fn is_byte(token: &str) -> bool {
+    let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+    digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
 }
 
 /// How many bytes at the end of `text` are a beginning of `stop`, but not all of it.
@@ -236,6 +256,53 @@ mod tests {
         assert_eq!(pieces, ["a", "b", "", "\u{fffd}"]);
         let (pieces, _) = self::pieces(b"a\xffb", &[]);
         assert_eq!(pieces.concat(), "a\u{fffd}b");
+    }
+
+    /// "a", "b", and a token for each byte, as SentencePiece's byte fallback has them.
+    fn byte_fallback() -> Tokenizer {
+        let mut vocab: serde_json::Map<String, serde_json::Value> =
+            (0..256_u32).map(|b| (format!("<0x{b:02X}>"), b.into())).collect();
+        vocab.extend([("a".to_string(), 256.into()), ("b".to_string(), 257.into())]);
+        let json = serde_json::json!({
+            "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+            "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+            "decoder": {
+                "type": "Sequence", "decoders": [{ "type": "ByteFallback" }, { "type": "Fuse" }],
+            },
+            "model": {
+                "type": "BPE", "dropout": null, "unk_token": null,
+                "continuing_subword_prefix": null, "end_of_word_suffix": null, "fuse_unk": false,
+                "byte_fallback": true, "vocab": vocab, "merges": [],
+            },
+        });
+        Tokenizer::from_json(Path::new("tokenizer.json"), &json.to_string()).unwrap()
+    }
+
+    #[test]
+    fn what_is_streamed_of_single_bytes_is_what_all_of_them_decode_to() {
+        let tokenizer = byte_fallback();
+        let streamed = |ids: &[u32], stop_strings: &[String]| {
+            let mut stream = TextStream::new(&tokenizer, stop_strings, &[256]);
+            let mut out = Vec::new();
+            for id in ids {
+                out.push(stream.push(*id).unwrap().to_string());
+                if stream.stopped() {
+                    return (out, stream.text().to_string());
+                }
+            }
+            out.push(stream.finish().unwrap().to_string());
+            (out, stream.text().to_string())
+        };
+        let whole = |ids: &[u32]| tokenizer.decode(ids).unwrap();
+        let invalid = [257, b']'.into(), 0x15, 0xe2, 257, 10, 257, 0xc3, 0xa9, b'!'.into()];
+        assert_eq!(whole(&invalid), "b\u{fffd}\u{fffd}\u{fffd}b\nbé!");
+        let (pieces, text) = streamed(&invalid, &[]);
+        assert_eq!((pieces.concat(), text), (whole(&invalid), whole(&invalid)));
+        // Nothing that is given out changes: the end of a run is told by the next token.
+        assert_eq!(pieces[..5], ["b", "", "", "", "\u{fffd}\u{fffd}\u{fffd}b"]);
+        // A stop string of such bytes stops at once.
+        let (pieces, text) = streamed(&[257, 10, 257], &["\n".to_string()]);
+        assert_eq!((pieces.len(), text.as_str()), (2, "b"));
     }
 
     #[test]

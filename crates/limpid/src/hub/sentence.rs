@@ -12,11 +12,15 @@ use super::keys::{Keys, read_json, read_object};
 use super::pooling::{Pooling, TextCase, read_pooling};
 use super::shards::is_file_name;
 use crate::error::{Error, KeyScope, ModelError, Result};
+use crate::files::{create_folder, write_atomic};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const MODULES: &str = "modules.json";
+const PROMPTS: &str = "config_sentence_transformers.json";
+/// Where the pooling is, unless `modules.json` says otherwise.
+const POOLING: &str = "1_Pooling";
 
 /// The names under which versions of sentence-transformers wrote the settings of the Transformer.
 const TRANSFORMER_CONFIGS: [&str; 7] = [
@@ -105,7 +109,7 @@ pub fn load_sentence_config(folder: &Path) -> Result<SentenceConfig> {
 /// If a module or a pooling mode is not supported, by its name, or if a file is not JSON.
 pub fn load_pooling(folder: &Path) -> Result<Option<Pooling>> {
     let listed = modules(folder)?.into_iter().find(|(kind, _)| kind == "Pooling");
-    let module = listed.map_or_else(|| folder.join("1_Pooling"), |(_, module)| module);
+    let module = listed.map_or_else(|| folder.join(POOLING), |(_, module)| module);
     let path = module.join("config.json");
     if path.is_file() { read_pooling(&path).map(Some) } else { Ok(None) }
 }
@@ -128,6 +132,30 @@ pub(super) fn module_folders(folder: &Path) -> Result<Vec<String>> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// Copies what sentence-transformers has beside a Transformer: the folder `to` has another one.
+pub(super) fn copy_sentence_modules(from: &Path, to: &Path) -> Result<()> {
+    if transformer_folder(from) != from {
+        return Ok(());
+    }
+    let settings = [MODULES, PROMPTS].into_iter().chain(TRANSFORMER_CONFIGS).map(PathBuf::from);
+    let mut files: Vec<PathBuf> = settings.collect();
+    for module in module_folders(from)?.into_iter().chain([POOLING.to_string()]) {
+        let folder = from.join(&module);
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        create_folder(&to.join(&module))?;
+        for entry in entries {
+            let entry = entry.map_err(|e| Error::io("read", &folder, e))?;
+            files.push(Path::new(&module).join(entry.file_name()));
+        }
+    }
+    for file in files.into_iter().filter(|file| from.join(file).is_file()) {
+        let path = from.join(&file);
+        let bytes = std::fs::read(&path).map_err(|e| Error::io("read", &path, e))?;
+        write_atomic(&to.join(&file), &bytes)?;
+    }
+    Ok(())
 }
 
 /// The modules of a folder, in order: class and folder of each.
@@ -179,7 +207,7 @@ fn model_max_length(path: &Path) -> Result<Option<usize>> {
 
 /// `prompts`, `default_prompt_name` and `truncate_dim` of `config_sentence_transformers.json`.
 fn read_prompts(folder: &Path, config: &mut SentenceConfig) -> Result<()> {
-    let path = folder.join("config_sentence_transformers.json");
+    let path = folder.join(PROMPTS);
     if !path.is_file() {
         return Ok(());
     }

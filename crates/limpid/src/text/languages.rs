@@ -9,8 +9,10 @@
 
 use super::nearest::nearest;
 use super::slots::Slot;
-use super::tokenizer::Tokenizer;
+use super::tokenizer::{Backend, Tokenizer};
 use crate::error::{Result, TokenizerError};
+use serde_json::{Value, json};
+use tokenizers::PostProcessorWrapper;
 
 /// The languages of the sides of a translator, as the ids of their tokens; `None`: as the folder
 /// has it.
@@ -70,8 +72,48 @@ impl Tokenizer {
         };
         let languages =
             Languages { source: source.map(id).transpose()?, target: target.map(id).transpose()? };
+        if let Some(source) = languages.source {
+            self.put_into_post_processor(source)?;
+        }
         self.languages = languages;
         Ok(languages)
+    }
+
+    /// Puts the token of a language where the post-processor has that of another one.
+    fn put_into_post_processor(&mut self, language: u32) -> Result<()> {
+        let token = self.token(language);
+        let Backend::Library(inner) = &mut self.backend else { return Ok(()) };
+        let Some(processor) = inner.get_post_processor() else { return Ok(()) };
+        let invalid = |e: serde_json::Error| TokenizerError::Encode { reason: e.to_string() };
+        let mut value = serde_json::to_value(processor).map_err(invalid)?;
+        replace_language(&mut value, &token, language);
+        let processor = serde_json::from_value(value).map_err(invalid)?;
+        inner.with_post_processor(Some::<PostProcessorWrapper>(processor));
+        Ok(())
+    }
+
+    /// The languages that were set, under the keys of `tokenizer_config.json`.
+    pub(super) fn language_codes(&self) -> Vec<(&'static str, String)> {
+        let sides = [("src_lang", self.languages.source), ("tgt_lang", self.languages.target)];
+        let code_of = |(key, id): (&'static str, Option<u32>)| {
+            Some((key, code(&self.token(id?))?.to_string()))
+        };
+        sides.into_iter().filter_map(code_of).collect()
+    }
+
+    /// The code of the language whose token this is.
+    pub fn language_of(&self, id: u32) -> Option<String> {
+        self.languages().into_iter().find(|(_, known)| *known == id).map(|(code, _)| code)
+    }
+
+    /// Whether a language stands around texts, so that a text has one.
+    /// # Errors
+    /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
+    pub fn marks_languages(&self) -> Result<bool> {
+        let known = self.languages();
+        let is_language = |id: u32| known.iter().any(|(_, language)| *language == id);
+        let slots = self.slots(1)?;
+        Ok(slots.iter().any(|slot| matches!(slot, Slot::Special { id, .. } if is_language(*id))))
     }
 
     /// The token of the target language, if one was set.
@@ -99,6 +141,16 @@ impl Tokenizer {
             behind.push(end);
         }
         Ok([before, behind])
+    }
+
+    /// The target language that was set, if it stands behind the texts: then a decoder starts with
+    /// it. Elsewhere it is the first token that a decoder generates.
+    /// # Errors
+    /// [`TokenizerError::Encode`] if the post-processor cannot be applied.
+    pub fn target_language_behind(&self, end: u32) -> Result<Option<u32>> {
+        let Some(language) = self.target_language() else { return Ok(None) };
+        let [_, behind] = self.target_affixes(end)?;
+        Ok(behind.contains(&language).then_some(language))
     }
 
     fn affixes(&self, end: u32, language: Option<u32>, missing: Missing) -> Result<[Vec<u32>; 2]> {
@@ -138,6 +190,31 @@ impl Tokenizer {
     pub fn target_sentence(&self, text: &str, end: u32) -> Result<Vec<u32>> {
         let [before, behind] = self.target_affixes(end)?;
         Ok([before, self.encode_target(text)?, behind].concat())
+    }
+}
+
+/// Replaces languages in a post-processor of the library: `{"SpecialToken": {"id": "en_XX"}}` in
+/// its templates, and `"en_XX": {"id", "ids", "tokens"}` among its special tokens.
+fn replace_language(value: &mut Value, token: &str, id: u32) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_language(item, token, id)),
+        Value::Object(map) => {
+            if let Some(special) = map.get_mut("SpecialToken")
+                && special["id"].as_str().is_some_and(|there| code(there).is_some())
+            {
+                special["id"] = token.into();
+            }
+            if let Some(Value::Object(special)) = map.get_mut("special_tokens") {
+                let before = special.len();
+                special.retain(|there, _| code(there).is_none());
+                if special.len() < before {
+                    let own = json!({ "id": token, "ids": [id], "tokens": [token] });
+                    special.insert(token.into(), own);
+                }
+            }
+            map.values_mut().for_each(|item| replace_language(item, token, id));
+        }
+        _ => {}
     }
 }
 

@@ -5,6 +5,7 @@ use super::tokenizer::{Backend, Tokenizer};
 use crate::error::{FileError, Result, TokenizerError};
 use crate::files::{create_folder, is_lfs_pointer, write_atomic};
 use crate::hash::hash_bytes;
+use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,16 @@ const ROLES: [(&str, &[&str]); 7] = [
     ("sep_token", &["[SEP]"]),
     ("mask_token", &["[MASK]"]),
 ];
+
+/// What `transformers` reads beside a tokenizer.
+const BESIDE: [&str; 5] = [
+    SETTINGS,
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+];
+const SETTINGS: &str = "tokenizer_config.json";
 
 impl Tokenizer {
     /// Parses the text of a `tokenizer.json`; `path` is what errors call it.
@@ -85,6 +96,7 @@ impl Tokenizer {
             }
             Ok(json) => Ok(Self {
                 has_types: formats::has_types(folder)?,
+                beside: files_beside(folder)?,
                 ..Self::from_json(&path, &json)?
             }),
             Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
@@ -92,7 +104,8 @@ impl Tokenizer {
                     Loaded::Library(inner) => Backend::Library(inner),
                     Loaded::Pieces(pieces) => Backend::Pieces(pieces),
                 };
-                Ok(Self::new(backend, formats::has_types(folder)?))
+                let tokenizer = Self::new(backend, formats::has_types(folder)?);
+                Ok(Self { beside: files_beside(folder)?, ..tokenizer })
             }
             Err(source) => Err(TokenizerError::Unreadable { path, source }.into()),
         }
@@ -163,17 +176,54 @@ impl Tokenizer {
         }
     }
 
-    /// Writes `tokenizer.json` into a model folder, and the `tokenizer_config.json` by which
-    /// `transformers` opens it; of a SentencePiece tokenizer, the files that it came from.
+    /// Writes `tokenizer.json` into a model folder; of a SentencePiece tokenizer, the files that it
+    /// came from. Beside it stand the files that its own folder had there, with the languages that
+    /// were set, or else a `tokenizer_config.json` by which `transformers` opens it.
     ///
     /// # Errors
     /// If the folder or a file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
         create_folder(folder)?;
-        if let Backend::Pieces(pieces) = &self.backend {
-            let mut files = pieces.files().iter();
-            return files.try_for_each(|(name, bytes)| write_atomic(&folder.join(name), bytes));
+        let write = |name: &str, bytes: &[u8]| write_atomic(&folder.join(name), bytes);
+        let is_json = match &self.backend {
+            Backend::Pieces(pieces) => {
+                let is_beside = |name: &str| BESIDE.contains(&name);
+                for (name, bytes) in pieces.files().iter().filter(|(name, _)| !is_beside(name)) {
+                    write(name, bytes)?;
+                }
+                false
+            }
+            Backend::Library(_) => true,
+        };
+        for (name, bytes) in self.beside.iter().filter(|(name, _)| name != SETTINGS) {
+            write(name, bytes)?;
         }
+        let own = self.beside.iter().find(|(name, _)| name == SETTINGS);
+        match own {
+            Some((_, bytes)) => write(SETTINGS, &self.with_languages_in(bytes)?)?,
+            None if is_json => write(SETTINGS, format!("{:#}\n", self.settings()).as_bytes())?,
+            None => {}
+        }
+        if is_json { write("tokenizer.json", self.to_json()?.as_bytes()) } else { Ok(()) }
+    }
+
+    /// The text of a `tokenizer_config.json` with the languages that were set.
+    fn with_languages_in(&self, text: &[u8]) -> Result<Vec<u8>> {
+        let codes = self.language_codes();
+        if codes.is_empty() {
+            return Ok(text.to_vec());
+        }
+        let invalid = |reason: serde_json::Error| TokenizerError::Invalid {
+            path: SETTINGS.into(),
+            reason: reason.to_string(),
+        };
+        let mut settings: Map<String, Value> = serde_json::from_slice(text).map_err(invalid)?;
+        settings.extend(codes.into_iter().map(|(key, code)| (key.into(), code.into())));
+        Ok(format!("{:#}\n", Value::Object(settings)).into_bytes())
+    }
+
+    /// A `tokenizer_config.json` for a tokenizer that came without one.
+    fn settings(&self) -> Value {
         let mut config = serde_json::json!({
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": false,
@@ -190,7 +240,23 @@ impl Tokenizer {
             config["model_input_names"] =
                 serde_json::json!(["input_ids", "token_type_ids", "attention_mask"]);
         }
-        write_atomic(&folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())?;
-        write_atomic(&folder.join("tokenizer.json"), self.to_json()?.as_bytes())
+        for (key, code) in self.language_codes() {
+            config[key] = code.into();
+        }
+        config
     }
+}
+
+/// The files of a folder that are kept beside its tokenizer.
+fn files_beside(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for name in BESIDE {
+        let path = folder.join(name);
+        match std::fs::read(&path) {
+            Ok(bytes) => found.push((name.to_string(), bytes)),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(TokenizerError::Unreadable { path, source }.into()),
+        }
+    }
+    Ok(found)
 }

@@ -23,6 +23,8 @@ pub struct Tokenizer {
     pub(super) has_types: bool,
     /// Those that were set.
     pub(super) languages: Languages,
+    /// Files of its folder that say more of it, by name: settings, special tokens, a chat template.
+    pub(super) beside: Vec<(String, Vec<u8>)>,
 }
 
 /// What does the work.
@@ -39,7 +41,7 @@ fn encode_error(error: impl std::fmt::Display) -> Error {
 
 impl Tokenizer {
     pub(super) fn new(backend: Backend, has_types: bool) -> Self {
-        Self { backend, has_types, languages: Languages::default() }
+        Self { backend, has_types, languages: Languages::default(), beside: Vec::new() }
     }
 
     /// The token ids of a text, without special tokens.

@@ -18,6 +18,7 @@ use super::config::{
 };
 use super::trained::ParameterCounts;
 use crate::error::{MemoryRemedy, PlanError, Result};
+use crate::optim::Activations;
 use crate::text::text_size;
 
 /// Bytes of a model's weights, gradients, moments and moving average, and of the activations of one
@@ -41,7 +42,7 @@ impl Memory {
         let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
         let labels = ["a".into(), "b".into()];
         let counts = ParameterCounts::of(config, &config.stack(vocab_size, &labels)?)?;
-        let (c, f, layers) = match &config.task {
+        let Kept { c, f, layer, layers, inputs } = match &config.task {
             Task::Gpt(task) => sizes(&task.model.sizes),
             Task::Translate(task) => translator_sizes(&task.model),
             Task::Bert(BertTask { model, .. })
@@ -51,6 +52,11 @@ impl Memory {
         };
         // Gradients in flight, and rows of logits of the output layer.
         let working = 6.0 * c + 2.0 * f;
+        let layers = match config.train.activation_checkpointing {
+            Activations::Kept => layers * layer,
+            // The input of each layer, and one layer at a time that is computed again.
+            Activations::Recomputed => layers * inputs + layer,
+        };
         let logits = 256.0 * vocab_size as f64;
         let tokens = tokens_of_batch(config) as f64;
         Ok(Self {
@@ -65,26 +71,37 @@ impl Memory {
     }
 }
 
-/// c, f, and the numbers that all layers keep per token for the backward pass: q, k, v, the
-/// attention's output, two sums, two norms, and the feed-forward layer before and after its
-/// activation.
-fn sizes(model: &TransformerSizes) -> (f64, f64, f64) {
-    let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
-    (c, f, model.layers as f64 * (8.0 * c + 2.0 * f))
+/// Numbers that are kept per token for the backward pass.
+struct Kept {
+    c: f64,
+    f: f64,
+    /// By a layer.
+    layer: f64,
+    layers: f64,
+    /// What a layer is computed from again: a sum, and a branch that is still to be added.
+    inputs: f64,
 }
 
-fn translator_sizes(model: &TranslatorModel) -> (f64, f64, f64) {
+/// q, k, v, the attention's output, two sums, two norms, and the feed-forward layer before and
+/// after its activation.
+fn sizes(model: &TransformerSizes) -> Kept {
+    let (c, f) = (model.hidden_size as f64, model.intermediate_size as f64);
+    Kept { c, f, layer: 8.0 * c + 2.0 * f, layers: model.layers as f64, inputs: 2.0 * c }
+}
+
+fn translator_sizes(model: &TranslatorModel) -> Kept {
     match model {
         // A decoder's cross-attention keeps as much as its self-attention.
         TranslatorModel::Transformer(model) => {
-            let (c, f, layers) = sizes(&model.sizes);
-            (c, f, layers + model.sizes.layers as f64 * 3.0 * c)
+            let sizes = sizes(&model.sizes);
+            Kept { layer: sizes.layer + 3.0 * sizes.c, ..sizes }
         }
         // Gates, states and memories of both directions, the states side by side; a context and a
-        // query.
+        // query. They are never computed again.
         TranslatorModel::Recurrent(model) => {
-            let c = model.hidden_size as f64;
-            (c, 4.0 * c, model.layers as f64 * 2.0 * (4.0 + 4.0) * c + 4.0 * c)
+            let (c, layers) = (model.hidden_size as f64, model.layers as f64);
+            let layer = 2.0 * (4.0 + 4.0) * c + 4.0 * c / layers;
+            Kept { c, f: 4.0 * c, layer, layers, inputs: layer }
         }
     }
 }
@@ -194,6 +211,15 @@ fn remedy(config: &RunConfig, vocab: usize, memory: &Memory, available: f64) -> 
             size: size.div_ceil(parts),
             steps: parts * config.train.gradient_accumulation_steps,
         };
+    }
+    if config.train.activation_checkpointing == Activations::Kept {
+        let mut config = config.clone();
+        config.train.activation_checkpointing = Activations::Recomputed;
+        let of_one = |memory: Memory| memory.parameters + memory.batch / size as f64;
+        let one = Memory::of(&config, vocab).map(of_one);
+        if one.is_ok_and(|one| one <= available) {
+            return MemoryRemedy::ActivationCheckpointing;
+        }
     }
     if config.pretrained.is_some() {
         return MemoryRemedy::SmallerPretrained;
@@ -323,6 +349,23 @@ mod tests {
             MemoryRemedy::Accumulate { key: "train.batch_tokens", size: 1500, .. }
         ));
         std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn recomputed_layers_are_counted_once_and_are_what_makes_a_deep_model_fit() {
+        let deep = ["model.layers=24", "train.batch_size=1"];
+        let kept = Memory::of(&gpt(&deep), 1000).unwrap();
+        let recomputed = [&deep[..], &["train.activation_checkpointing=true"]].concat();
+        let less = Memory::of(&gpt(&recomputed), 1000).unwrap();
+        // Of each layer 2 numbers per width instead of 8 + 2·4, and one whole layer.
+        let (width, tokens) = (128.0, 1024.0);
+        let saved = 4.0 * tokens * width * (24.0 * 16.0 - (24.0 * 2.0 + 16.0));
+        assert_eq!(kept.batch - less.batch, saved);
+        assert_eq!(kept.parameters, less.parameters);
+        let available = less.bytes() + 1.0;
+        let remedy = remedy_for(&gpt(&deep), 1000, available);
+        assert_eq!(remedy, MemoryRemedy::ActivationCheckpointing);
+        assert!(fits(&gpt(&recomputed), 1000, available).is_ok());
     }
 
     #[test]

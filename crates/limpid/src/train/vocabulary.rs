@@ -1,39 +1,70 @@
 //! The tokenizer of a run: loaded, or trained on its texts.
 
 use super::config::{
-    AnswerTask, BertTask, ClassifyTask, GptTask, RunConfig, TagTask, Task, TokenizerConfig,
-    TranslateTask,
+    AnswerTask, BertTask, ClassifyTask, GptTask, Pretrained, RunConfig, TagTask, Task,
+    TokenizerConfig, TranslateTask,
 };
 use crate::data::clean::Cleaner;
 use crate::data::labelled::no_examples;
 use crate::data::parallel::PairFiles;
 use crate::data::questions::each_question;
-use crate::error::Result;
+use crate::error::{PretrainedError, Result};
 use crate::files::create_folder;
 use crate::hash::{hash_bytes, hash_file};
 use crate::hub;
+use crate::model::config::StackConfig;
 use crate::text::train::{Stage, TokenizerSpec, TrainedTokenizer, train, train_files};
 use crate::text::{BLOCK, Tokenizer};
 use std::path::{Path, PathBuf};
 
-/// The run's own tokenizer: trained or loaded once, then kept with it.
+/// The run's own tokenizer: trained or loaded once, then kept with it, with the languages of its
+/// texts.
 pub(super) fn tokenizer(
     config: &RunConfig,
     folder: &Path,
     progress: &mut dyn FnMut(Stage),
 ) -> Result<Tokenizer> {
     if Tokenizer::exists_in(folder) {
-        return Tokenizer::load(folder);
+        let mut tokenizer = Tokenizer::load(folder)?;
+        set_languages(config, &mut tokenizer)?;
+        return Ok(tokenizer);
     }
-    let tokenizer = match (&config.tokenizer, &config.pretrained) {
+    let mut tokenizer = match (&config.tokenizer, &config.pretrained) {
         (TokenizerConfig::Load(from), _) | (TokenizerConfig::Pretrained, Some(from)) => {
             hub::load_tokenizer(from)?
         }
         _ => trained(config, progress)?,
     };
+    set_languages(config, &mut tokenizer)?;
     create_folder(folder)?;
     tokenizer.save(folder)?;
     Ok(tokenizer)
+}
+
+/// Sets the languages of a multilingual translator: those of the settings; what it translates into
+/// is otherwise that of its folder.
+fn set_languages(config: &RunConfig, tokenizer: &mut Tokenizer) -> Result<()> {
+    let Task::Translate(TranslateTask { data, .. }) = &config.task else { return Ok(()) };
+    let mut target = data.target_lang.clone();
+    if let (None, Some(folder)) = (&target, &config.pretrained)
+        && tokenizer.marks_languages()?
+    {
+        let (generation, _) = hub::load_generation_config(folder)?;
+        let start = match Pretrained::read(folder, config.kind())?.stack {
+            StackConfig::EncoderDecoder(model) => Some(model.decoder_start_token_id),
+            _ => None,
+        };
+        let ids = [generation.forced_bos_token_id, start];
+        target = ids.into_iter().flatten().find_map(|id| tokenizer.language_of(id));
+        if target.is_none() {
+            let known = tokenizer.languages().into_iter().map(|(code, _)| code).collect();
+            return Err(PretrainedError::NoTargetLanguage { folder: folder.clone(), known }.into());
+        }
+    }
+    if data.source_lang.is_some() || target.is_some() {
+        tokenizer.set_languages(data.source_lang.as_deref(), target.as_deref())?;
+    }
+    Ok(())
 }
 
 fn trained(config: &RunConfig, progress: &mut dyn FnMut(Stage)) -> Result<Tokenizer> {

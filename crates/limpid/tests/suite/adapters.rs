@@ -285,6 +285,26 @@ fn adapters_that_do_not_fit_are_refused_with_what_would() {
 }
 
 #[test]
+fn a_rank_in_the_settings_that_the_matrices_do_not_have_is_refused() {
+    let folder = temporary("rank");
+    std::fs::create_dir_all(&folder).unwrap();
+    let from = fixture("adapter-llama-tiny");
+    let weights = "adapter_model.safetensors";
+    std::fs::copy(from.join(weights), folder.join(weights)).unwrap();
+    let text = std::fs::read_to_string(from.join("adapter_config.json")).unwrap();
+    let load = |rank: usize| {
+        let mut keys: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (keys["r"], keys["rank_pattern"]) = (rank.into(), serde_json::json!({}));
+        std::fs::write(folder.join("adapter_config.json"), keys.to_string()).unwrap();
+        hub::load_adapted(&fixture("llama-tiny"), &folder)
+    };
+    // The scale of the update depends on it.
+    assert!(matches!(problem(load(1)), ModelError::WrongShape { .. }));
+    assert!(matches!(problem(load(1000)), ModelError::AdapterRank { .. }));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn keys_that_would_change_the_result_are_refused_by_name() {
     let folder = temporary("keys");
     std::fs::create_dir_all(&folder).unwrap();

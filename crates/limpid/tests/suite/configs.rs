@@ -35,6 +35,9 @@ fn gemma_has_the_activation_of_hidden_act_and_another_beside_it_is_refused() {
     let tanh = with("gelu_pytorch_tanh", "gelu_pytorch_tanh").unwrap();
     // "gelu" of the released files is the approximation.
     assert_eq!(with("gelu", "gelu_pytorch_tanh").unwrap(), tanh);
+    // Another name of the exact function means that one.
+    let exact = read("gemma-tiny", json!({ "hidden_act": "gelu_python" })).unwrap();
+    assert_ne!(exact, tanh);
     assert_eq!(read("gemma-tiny", json!({ "hidden_act": null })).unwrap(), tanh);
     let error = with("silu", "gelu_pytorch_tanh").unwrap_err().to_string();
     assert!(error.contains("hidden_activation"), "{error}");

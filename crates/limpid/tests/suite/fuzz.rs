@@ -6,6 +6,7 @@
 //! use crate::fuzz;
 //! fuzz::never_panics("config.json", &[valid], 10_000, |bytes| drop(read_config(bytes)));
 //! ```
+//! `FUZZ_CASES=10000` mutates every file so often, `FUZZ_SEED=7` in another way.
 
 use limpid_tensor::rng::Stream;
 use std::fs;
@@ -63,6 +64,11 @@ fn mutate(seeds: &[Vec<u8>], rng: &mut Stream) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// A number that the environment sets: for longer runs, and for other mutations.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 /// The most memory the process has had, in MiB, where the system tells.
@@ -127,7 +133,9 @@ fn parse_all(
     watchdog: &Watchdog,
 ) {
     let before = peak_mib();
-    let mutations = (0..cases).map(|case| mutate(seeds, &mut Stream::new(2024, case)));
+    let (seed, cases) =
+        (number("FUZZ_SEED").unwrap_or(2024), number("FUZZ_CASES").unwrap_or(cases));
+    let mutations = (0..cases).map(|case| mutate(seeds, &mut Stream::new(seed, case)));
     for (case, bytes) in mutations.chain(seeds.iter().cloned()).enumerate() {
         watchdog.0.store(case as u64, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| parse(&bytes)));

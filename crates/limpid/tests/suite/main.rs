@@ -25,6 +25,7 @@ mod fuzz_text;
 mod generation;
 mod gguf;
 mod invariants;
+mod multilingual;
 mod parity;
 mod pipeline;
 mod pipelines;

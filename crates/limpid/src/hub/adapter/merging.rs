@@ -1,5 +1,6 @@
 //! Merging: W' = W + scale·B·A, after which the adapter is not needed.
 
+use super::super::sentence::copy_sentence_modules;
 use super::super::{Warning, generation_of, save_with_generation};
 use super::load_adapted;
 use crate::error::Result;
@@ -42,5 +43,6 @@ pub fn merge(base: &Path, adapter: &Path, out: &Path) -> Result<Vec<Warning>> {
         None => generation_of(base)?,
     };
     save_with_generation(&model, out, generation.as_ref())?;
+    copy_sentence_modules(base, out)?;
     Ok(warnings)
 }

@@ -61,11 +61,12 @@ impl AdapterFile {
                 let (module, available) = (module.path, Vec::new());
                 return Err(ModelError::AdapterNotLinear { module, available }.into());
             }
-            let rank = a.shape().first().copied().unwrap_or(0);
+            let rank = self.config.rank_of(&module.path);
+            let spec = self.config.spec(model, &module, rank)?;
             let width = model.params.shape(module.tensor.param).dim(1);
             check_shape(&a, vec![rank, width])?;
             check_shape(&b, vec![module.tensor.rows.len(), rank])?;
-            specs.push(self.config.spec(model, &module, rank)?);
+            specs.push(spec);
             found.push((module, a, b));
         }
         for tensor in hub_names(model)? {

@@ -32,18 +32,21 @@ impl Family for Gemma {
             head_dim: Some(256),
             ..llama_like::DEFAULTS
         };
-        // The released models say "gelu" and were trained with the approximation.
-        let meant = |activation| match activation {
-            Activation::Gelu => Activation::GeluTanh,
+        // The released models say "gelu", by this name, and were trained with the approximation.
+        let is_legacy = keys.map.get("hidden_act").is_some_and(|name| name == "gelu");
+        let meant = |activation, is_legacy| match activation {
+            Activation::Gelu if is_legacy => Activation::GeluTanh,
             other => other,
         };
         let older: Option<Activation> = keys.optional_named("hidden_activation")?;
         keys.must_be_one_of("use_bidirectional_attention", &[json!(null), json!(false)])?;
         let mut config = llama_like::read(keys, defaults)?;
         llama_like::read_biases(keys, &mut config)?;
-        config.activation_function = meant(config.activation_function);
+        config.activation_function = meant(config.activation_function, is_legacy);
         // Some versions of `transformers` follow this key and some the other one.
-        if let Some(older) = older.filter(|older| meant(*older) != config.activation_function) {
+        if let Some(older) =
+            older.filter(|older| meant(*older, is_legacy) != config.activation_function)
+        {
             let found = json!(older.name());
             return Err(keys.wrong("hidden_activation", &found, "the activation of hidden_act"));
         }

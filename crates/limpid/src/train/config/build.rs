@@ -204,7 +204,12 @@ impl RunConfig {
         let pad = tokenizer.pad_id().filter(|pad| *pad != end).ok_or(missing("padding (<pad>)"))?;
         match &self.pretrained {
             None => [*eos, *padding, *start] = [end, pad, pad],
-            Some(_) if *eos == end => {}
+            Some(_) if *eos == end => {
+                // mBART's texts end with their language, which is shifted to the front.
+                if let Some(language) = tokenizer.target_language_behind(end)? {
+                    *start = language;
+                }
+            }
             Some(folder) => {
                 return Err(PretrainedError::EndToken {
                     found: end,

@@ -170,6 +170,10 @@ pub struct PairData {
     pub table: PairTable,
     /// The share that is held out; `None` with validation files.
     pub validation_split: Option<f64>,
+    /// The language of the sources, of a multilingual model; `None`: that of its folder.
+    pub source_lang: Option<String>,
+    /// The language of the targets, of a multilingual model; `None`: that of its folder.
+    pub target_lang: Option<String>,
     /// Longer pairs, by tokens of a side, are not trained on.
     pub max_tokens: Option<usize>,
     /// What happens to duplicates.
@@ -283,6 +287,8 @@ impl PairData {
             test: pair_keys(&mut Keys::Read(s), TEST, None)?,
             table: PairTable::default(),
             validation_split: Some(VALIDATION_SPLIT),
+            source_lang: None,
+            target_lang: None,
             max_tokens: None,
             duplicates: Duplicates::Keep,
         };
@@ -337,6 +343,8 @@ impl Section for PairData {
         if self.has_table() {
             self.table.keys(keys)?;
         }
+        keys.key("data.source_lang", &mut self.source_lang)?;
+        keys.key("data.target_lang", &mut self.target_lang)?;
         keys.key("data.max_tokens", &mut self.max_tokens)?;
         keys.key("data.drop_duplicates", &mut self.duplicates)?;
         split_key(keys, &mut self.validation_split, self.validation.is_some())

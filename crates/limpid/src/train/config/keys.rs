@@ -16,7 +16,7 @@ pub(super) const KEYS: &[&str] = keys! {
     data: text, validation_text, source, target, pairs, validation_source, validation_target,
         validation_pairs, test_source, test_target, test_pairs, unit, format, header, text_columns,
         label_column, label_separator, word_column, doc_stride, source_column, target_column,
-        validation_split, max_tokens, drop_duplicates;
+        source_lang, target_lang, validation_split, max_tokens, drop_duplicates;
     tokenizer: from, kind, vocab_size, lowercase;
     model: from, arch, problem_type, layers, heads, hidden_size, intermediate_size, embedding_size,
         context_length, dropout, norm, positions, normalization, residual, scaling, feed_forward,
@@ -77,6 +77,7 @@ impl RunConfig {
             }
             "unit" => "only gpt and bert choose what a sequence is",
             "validation_split" => "validation files are given",
+            "source_lang" | "target_lang" => "only translate has a source and a target language",
             "max_tokens" => "only pairs are left out; longer texts are truncated or split",
             "drop_duplicates" => {
                 "windows and pairs of lines are not deduplicated; data.unit = \"lines\" is"

@@ -144,10 +144,13 @@ fn token_pairs(
     let tokenizer = reader.tokenizer;
     let id_limit = tokenizer.vocab_size().max(tokenizer.target_vocab_size());
     let [before, behind] = tokenizer.source_affixes(end)?;
-    let processing = match before.is_empty() && behind == [end] {
+    let mut processing = match before.is_empty() && behind == [end] {
         true => format!("{}, {end} behind each", files.how()),
         false => format!("{}, {before:?} and {behind:?} around sources", files.how()),
     };
+    if tokenizer.target_language().is_some() {
+        processing += &format!(", {:?} around targets", tokenizer.target_affixes(end)?);
+    }
     let recipe =
         Recipe { files: &files.files(), processing, tokenizer, id_limit, clean: Some(policy) };
     let tokenize = |(source, target): &(String, String)| {

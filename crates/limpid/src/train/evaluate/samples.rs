@@ -7,8 +7,8 @@ use crate::encode::{Answer, TextEncoder, Truncation, answers};
 use crate::error::Result;
 use crate::generate::sampling::SamplingFilter;
 use crate::generate::{
-    ContextOverflow, DecodingConfig, GenerateOptions, Sampling, Strategy, Trace, argmax, generate,
-    translate,
+    ContextOverflow, DecodingConfig, GenerateOptions, Sampling, Strategy, Trace, TranslateOptions,
+    argmax, generate, translate_with,
 };
 use crate::model::config::ProblemType;
 use crate::model::{Decoder, Encoder, Model, Stack};
@@ -101,7 +101,13 @@ fn translations(
     let translator = model.stack.translator().expect("pairs are for an encoder-decoder");
     let chosen = &pairs.validation_texts[..count.min(pairs.validation_texts.len())];
     let sources: Vec<&str> = chosen.iter().map(|(source, _)| source.as_str()).collect();
-    let texts = translate(translator, &model.params, tokenizer, &sources)?;
+    let mut config = DecodingConfig::greedy(&[translator.end()]);
+    if tokenizer.target_language_behind(translator.end())?.is_none() {
+        config.processor.forced_bos_token_id = tokenizer.target_language();
+    }
+    let (options, model) = (TranslateOptions::default(), (translator, &model.params));
+    let found = translate_with(model, tokenizer, &sources, &config, &options, None)?;
+    let texts = found.into_iter().map(|mut best| best.swap_remove(0).text);
     let made = |((source, target), text): (&(String, String), String)| {
         (source.clone(), text, Some(target.clone()))
     };

@@ -23,7 +23,7 @@ impl Session {
         let folder = self.model_folder();
         create_folder(&folder)?;
         self.tokenizer.save(&folder)?;
-        let generation = self.generation(&model.stack);
+        let generation = self.generation(&model.stack)?;
         match (&self.config.lora, &self.config.pretrained) {
             (Some(lora), Some(base)) => {
                 hub::save_adapter(model, lora, base, &folder)?;
@@ -65,15 +65,29 @@ impl Session {
     }
 
     /// `generation_config.json`, where it is not the default of the family: that of the pretrained
-    /// model, and the end token that a language model was trained with.
-    fn generation(&self, stack: &Stack) -> Option<Value> {
+    /// model, with the end token that a language model was trained with and the language that a
+    /// translator was.
+    fn generation(&self, stack: &Stack) -> Result<Option<Value>> {
+        let own = self.pretrained_generation.clone();
+        if let (Some(language), Some(translator)) =
+            (self.tokenizer.target_language(), stack.translator())
+        {
+            let mut keys = own.unwrap_or_else(|| json!({}));
+            // As in `transformers`' example of translation.
+            match self.tokenizer.target_language_behind(translator.end())? {
+                Some(start) => {
+                    keys["decoder_start_token_id"] = start.into();
+                    keys["forced_bos_token_id"] = Value::Null;
+                }
+                None => keys["forced_bos_token_id"] = language.into(),
+            }
+            return Ok(Some(keys));
+        }
         let is_decoder = matches!(stack, Stack::Decoder(_));
-        let Some(end) = self.end_token().filter(|_| is_decoder) else {
-            return self.pretrained_generation.clone();
-        };
-        let mut keys = self.pretrained_generation.clone().unwrap_or_else(|| json!({}));
+        let Some(end) = self.end_token().filter(|_| is_decoder) else { return Ok(own) };
+        let mut keys = own.unwrap_or_else(|| json!({}));
         (keys["bos_token_id"], keys["eos_token_id"]) = (json!(end), json!(end));
-        Some(keys)
+        Ok(Some(keys))
     }
 
     /// The token that separates documents in training. Windows of a single file have none.
@@ -105,7 +119,7 @@ impl Run {
                 .is_none_or(|own| session.saved_hash().is_ok_and(|saved| saved == own));
             if is_own {
                 session.tokenizer.save(&folder)?;
-                hub::save_config(model, &folder, session.generation(&model.stack).as_ref())?;
+                hub::save_config(model, &folder, session.generation(&model.stack)?.as_ref())?;
             }
             let repaired = is_own && matches!(session.check_saved(&folder, model), Ok(None));
             let problem = match found {
