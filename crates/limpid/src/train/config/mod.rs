@@ -42,7 +42,7 @@ pub use model::{
 pub use settings::Settings;
 pub use show::Entries;
 use training::Start;
-pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
+pub use training::{BatchSize, BestMetric, Epochs, Length, Snapshots, TrainConfig, Warmup};
 
 use crate::data::masking::MaskUnit;
 use crate::error::{Result, SettingError};

@@ -4,6 +4,7 @@
 //! accepts, and [`Settings`](super::Settings) adds the key, the value as written and the line.
 
 use super::training::Epochs;
+use super::training::Snapshots;
 use crate::data::clean::Duplicates;
 use crate::data::masking::MaskUnit;
 use crate::data::sampler::Bucketing;
@@ -215,7 +216,8 @@ switches! {
     Duplicates { true => Drop, false => Keep }
     Casing { true => Uncased, false => Cased }
     MaskUnit { true => WholeWord, false => Token }
-    Activations { true => Recomputed, false => Kept }
+    Activations { true => Recomputed, false => Kept },
+    Snapshots { true => Doubling, false => None }
 }
 
 impl Setting for Epochs {
