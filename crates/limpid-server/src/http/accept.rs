@@ -147,8 +147,12 @@ impl Server {
                 }
             };
             let (app, router, closed) = (Arc::clone(&app), router.clone(), closed.clone());
+            let answer = move |request| {
+                let (app, router) = (Arc::clone(&app), router.clone());
+                async move { api::answer(&app, router, request, peer).await }
+            };
             tokio::spawn(async move {
-                connection(app, router, stream, peer, closed).await;
+                connection(stream, closed, answer).await;
                 drop(permit);
             });
         }
@@ -168,7 +172,8 @@ impl Server {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// Either kind of connection.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Listener {
@@ -184,20 +189,15 @@ impl Listener {
     }
 }
 
-/// Answers the requests of one connection.
-async fn connection(
-    app: Arc<App>,
-    router: axum::Router,
+/// Answers the requests of one connection, until it ends or `closed` says so.
+pub(crate) async fn connection<A: Future<Output = Response<Body>>>(
     stream: Box<dyn Stream>,
-    peer: Option<IpAddr>,
     mut closed: watch::Receiver<bool>,
+    answer: impl Fn(Request<Body>) -> A,
 ) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (app, router) = (Arc::clone(&app), router.clone());
-        async move {
-            let request = request.map(Body::new);
-            Ok::<Response<Body>, Infallible>(api::answer(&app, router, request, peer).await)
-        }
+        let answered = answer(request.map(Body::new));
+        async { Ok::<Response<Body>, Infallible>(answered.await) }
     });
     let mut builder = http1::Builder::new();
     builder

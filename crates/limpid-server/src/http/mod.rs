@@ -5,6 +5,7 @@ mod access;
 mod payload;
 mod problem;
 
+pub(crate) use accept::connection;
 pub use accept::{Address, Server, Settings};
 pub use access::{Access, Keys};
 pub use payload::{MediaType, Payload, read};
