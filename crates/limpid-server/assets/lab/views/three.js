@@ -1,0 +1,88 @@
+// Three architectures: what did attention change? One sentence through a recurrent network with one
+// context vector, one with attention, and a Transformer.
+import { html } from "../ui.js";
+import { percent, short } from "../format.js";
+import { Await } from "../show/await.js";
+import { visible } from "../show/token.js";
+import { loadPass, lab } from "../state/lab.js";
+import { useResource } from "../state/resource.js";
+import { chooseModel } from "../state/lab.js";
+import { extra, setExtra } from "../state/selection.js";
+import { Typed } from "../shell/sentence-bar.js";
+import { DemoProgress } from "../shell/demo.js";
+import { strings } from "../strings.js";
+import { Frame } from "./snapshots.js";
+
+/** @typedef {import("../api.js").Pass} Pass */
+/** @typedef {import("../api.js").Model} Model */
+
+const NAMES = ["rnn", "rnn-attention", "fr-en"];
+
+/** The three, as far as they are there. @returns {(Model | undefined)[]} */
+function three() {
+  const models = lab.value?.models ?? [];
+  const recurrent = models.filter((one) => one.kind === "recurrent");
+  const last = (/** @type {string} */ name) => (/** @type {Model} */ one) =>
+    one.folder.replace(/\/+$/, "").split("/").at(-1) === name || one.name === name;
+  return [
+    models.find(last("rnn")) ?? recurrent.find((one) => !one.attention),
+    models.find(last("rnn-attention")) ?? recurrent.find((one) => one.attention),
+    models.find(last("fr-en")) ?? models.find((one) => one.kind === "encoder-decoder"),
+  ];
+}
+
+/** Sentences that grow: each is the one before and another clause. @param {string} text @param {number} times */
+const longer = (text, times) => {
+  const clause = text.replace(/[.!?]\s*$/, "");
+  return times <= 1 ? text : `${Array(times).fill(clause).join(" et ")}.`;
+};
+
+export function View() {
+  const models = three();
+  const missing = NAMES.filter((_, k) => models[k]?.state !== "ready");
+  const base = extra("three") || models[2]?.example || strings.three.example;
+  const times = Math.min(6, Math.max(1, Number(extra("times", "1")) || 1));
+  const sentence = longer(base, times);
+  return html`
+    ${missing.length > 0 && html`<p class="note">${strings.three.missing}</p>
+      <${DemoProgress} only=${missing} />`}
+    <${Typed} value=${base} label=${strings.three.sentence} lang="fr"
+      onText=${(/** @type {string} */ three) => setExtra({ three })} />
+    <label class="slider wide"><span>${strings.three.length}</span>
+      <input type="range" min="1" max="6" step="1" value=${times}
+        onInput=${(/** @type {Event} */ event) => setExtra({
+          times: /** @type {HTMLInputElement} */ (event.currentTarget).value }, "glide")} />
+      <output>${strings.three.words(sentence.split(/\s+/).length)}</output></label>
+    <p class="text soft"><bdi>${visible(sentence)}</bdi></p>
+    <div class="three">${models.map((one, k) => html`<section key=${k} class="card stack tight">
+      <h2>${strings.three.titles[k]}</h2>
+      <p class="small soft">${strings.three.about[k]}</p>
+      ${one && one.state === "ready"
+        ? html`<${Column} model=${one} sentence=${sentence} />`
+        : html`<p class="soft">${strings.three.absent}</p>`}
+    </section>`)}</div>`;
+}
+
+/** @param {{ model: Model, sentence: string }} props */
+function Column({ model, sentence }) {
+  const request = { model: model.id, text: sentence };
+  const found = useResource(`pass ${JSON.stringify(request)}`, () => loadPass(request));
+  return html`<${Await} of=${found} shape="tall">${(/** @type {Pass} */ pass) => {
+    const sure = pass.predictions.map((one) => one.chosen?.probability ?? one.top[0]?.probability ?? 0);
+    const mean = sure.reduce((sum, one) => sum + one, 0) / Math.max(1, sure.length);
+    return html`<${Frame} model=${model.id} sentence=${sentence} />
+      <p class="small soft">${strings.three.sure(percent(mean))}</p>
+      ${!model.attention && html`<${States} pass=${pass} />`}
+      <button onClick=${() => chooseModel(model.id)}>${strings.three.open}</button>`;
+  }}<//>`;
+}
+
+/** How long the state is after each word: all that the decoder gets. @param {{ pass: Pass }} props */
+function States({ pass }) {
+  const stream = pass.stream.find((one) => one.stack === "encoder") ?? pass.stream[0];
+  if (!stream) return null;
+  const largest = Math.max(1e-9, ...stream.norms);
+  return html`<div class="states" aria-label=${strings.three.states}>${stream.norms.map((norm, k) => html`
+    <span key=${k} style=${{ height: `${(norm / largest) * 3}rem` }} title=${short(norm)}></span>`)}
+  </div><p class="small soft">${strings.three.statesHelp}</p>`;
+}
