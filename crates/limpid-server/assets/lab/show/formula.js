@@ -28,5 +28,7 @@ export const sum = (below, inner) =>
   html`<mrow><munder><mo>∑</mo>${below}</munder>${inner}</mrow>`;
 /** @param {...any} inner */
 export const paren = (...inner) => html`<mrow><mo>(</mo>${inner}<mo>)</mo></mrow>`;
+/** Between two formulas of a line. */
+export const then = html`<mspace width="1.8em" />`;
 /** @param {string} text */
 export const words = (text) => html`<mtext>${text}</mtext>`;

@@ -30,7 +30,7 @@ export const topLevel = (rows, columns) =>
  * @returns {Frame}
  */
 export function whole(rows, columns, width, height) {
-  return { x: 0, y: 0, scale: Math.min(width / columns, height / rows, 44) };
+  return { x: 0, y: 0, scale: Math.min(width / columns, height / rows, 52) };
 }
 
 /**

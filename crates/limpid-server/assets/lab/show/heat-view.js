@@ -111,7 +111,7 @@ export class HeatView {
     this.draw();
   }
 
-  /** @param {Uint8ClampedArray} table */
+  /** @param {Uint8ClampedArray<ArrayBuffer>} table */
   setTable(table) {
     this.tiles?.setTable(table);
     this.draw();
@@ -220,6 +220,11 @@ function drawOverlay({ overlay, matrix, frame, size, cursor, over }) {
   const right = GUTTER.left + Math.min(size.width, (matrix.columns - frame.x) * frame.scale);
   const bottom = GUTTER.top + Math.min(size.height, (matrix.rows - frame.y) * frame.scale);
   const mark = cursor ?? over;
+  context.strokeStyle = ink;
+  context.globalAlpha = 0.25;
+  context.strokeRect(GUTTER.left - 0.5, GUTTER.top - 0.5, right - GUTTER.left + 1,
+    bottom - GUTTER.top + 1);
+  context.globalAlpha = 1;
 
   const each = (/** @type {number} */ at, /** @type {number} */ n, /** @type {number} */ room,
     /** @type {(index: number, place: number, chosen: boolean) => void} */ call,

@@ -103,6 +103,15 @@ export const loadRoles = (pass) =>
 /** The tokens that an attention looks from, or at. @param {Pass} pass @param {string} side */
 export const side = (pass, side) => (side === "target" ? (pass.target ?? []) : pass.source);
 
+/**
+ * What an attention's rows are called: in cross-attention the word that is being predicted, since
+ * it is that word whose source is looked for; elsewhere the word that is read.
+ * @param {Pass} pass
+ * @param {import("../api.js").Attention} attention
+ */
+export const rowTokens = (pass, attention) =>
+  (attention.kind === "cross" && pass.output ? pass.output : side(pass, attention.queries));
+
 /** Selects another model; what does not carry over is reset. @param {string} id */
 export function chooseModel(id) {
   select({

@@ -8,7 +8,7 @@ import { AsTable } from "../show/table.js";
 import { visible, word } from "../show/token.js";
 import { MOST_WEIGHTS, loadTile, loadWeights, placeOf, placesOf, selected }
   from "../state/attention.js";
-import { side, usePass } from "../state/lab.js";
+import { rowTokens, side, usePass } from "../state/lab.js";
 import { openNumber } from "../state/numbers.js";
 import { useResource } from "../state/resource.js";
 import { select, selection } from "../state/selection.js";
@@ -62,7 +62,7 @@ function Choice({ pass, attention }) {
 function Head({ pass, attention }) {
   const { token, key } = selection.value;
   const head = Math.min(selection.value.head, attention.heads - 1);
-  const queries = side(pass, attention.queries);
+  const queries = rowTokens(pass, attention);
   const keys = side(pass, attention.keys);
   const row = token >= 0 && token < attention.t ? token : -1;
   const column = key >= 0 && key < attention.s ? key : -1;
@@ -117,7 +117,7 @@ function Head({ pass, attention }) {
  *   weights: Float32Array | undefined }} props
  */
 function Row({ pass, attention, head, row, column, weights }) {
-  const queries = side(pass, attention.queries);
+  const queries = rowTokens(pass, attention);
   const keys = side(pass, attention.keys);
   const order = weights ? [...weights.keys()].sort((a, b) => (weights[b] ?? 0) - (weights[a] ?? 0))
     .slice(0, 8) : [];
@@ -142,7 +142,7 @@ function Row({ pass, attention, head, row, column, weights }) {
 
 /** @param {{ pass: Pass, attention: Attention, head: number, row: number }} props */
 function WeightsTable({ pass, attention, head, row }) {
-  const queries = side(pass, attention.queries);
+  const queries = rowTokens(pass, attention);
   const keys = side(pass, attention.keys);
   const rows = Math.min(24, attention.t, Math.max(1, Math.floor(MOST_WEIGHTS / attention.s)));
   const top = Math.max(0, Math.min(row - rows / 2, attention.t - rows));

@@ -25,9 +25,11 @@ export function View() {
   const pass = usePass();
   return html`<${Await} of=${pass} shape="tall">${(/** @type {Pass} */ found) => html`
     ${found.notes.map((note) => html`<p class="note" key=${note}>${note}</p>`)}
-    ${found.target && found.output ? html`<${Translated} pass=${found} />`
-      : html`<${Single} pass=${found} />`}
-    <${Predictions} pass=${found} />
+    <div class="opening">
+      ${found.target && found.output ? html`<${Translated} pass=${found} />`
+        : html`<${Single} pass=${found} />`}
+      <${Predictions} pass=${found} />
+    </div>
     ${found.attentions.length > 0 && html`<section class="stack tight">
       <h2>${strings.sentence.heads}</h2><p class="soft">${strings.sentence.headsHelp}</p>
       <${Heads} pass=${found} /></section>`}

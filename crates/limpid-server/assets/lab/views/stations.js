@@ -4,7 +4,7 @@ import { percent } from "../format.js";
 import { Await } from "../show/await.js";
 import { Bars } from "../show/bars.js";
 import { signedColour } from "../show/colours.js";
-import { Formula, f, frac, i, n, o, paren, root, row, sub, sum, sup } from "../show/formula.js";
+import { Formula, f, frac, i, n, o, paren, root, row, sub, sum, sup, then } from "../show/formula.js";
 import { Cells, Value } from "../show/number.js";
 import { Tokens, visible, word } from "../show/token.js";
 import { post } from "../state/api.js";
@@ -80,7 +80,7 @@ const Embedding = ({ pass }) => html`
 /** @param {Props} props */
 const Position = ({ pass }) => html`
   <${Formula}>${row(f("PE"), paren(i("p"), o(","), row(n(2), i("i"))), o("="), f("sin"),
-    frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))), o(","),
+    frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))), then,
     f("PE"), paren(i("p"), o(","), row(n(2), i("i"), o("+"), n(1))), o("="), f("cos"),
     frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))))}<//>
   <${Words} pass=${pass} />
@@ -99,8 +99,8 @@ function Projections({ pass }) {
   const width = attention ? attention.heads * attention.head_dim : 0;
   const fused = of(["qkv"])[0];
   return html`
-    <${Formula}>${row(i("q"), o("="), i("x"), sub(i("W"), i("Q")), o(","), i("k"), o("="), i("x"),
-      sub(i("W"), i("K")), o(","), i("v"), o("="), i("x"), sub(i("W"), i("V")))}<//>
+    <${Formula}>${row(i("q"), o("="), i("x"), sub(i("W"), i("Q")), then, i("k"), o("="), i("x"),
+      sub(i("W"), i("K")), then, i("v"), o("="), i("x"), sub(i("W"), i("V")))}<//>
     <${Words} pass=${pass} />
     ${fused
       ? ["q", "k", "v"].map((name, k) => html`<${Vector} key=${name} pass=${pass} at=${fused} row=${at}
@@ -137,7 +137,7 @@ function Softmax({ pass }) {
   return html`
     <${Formula}>${row(sub(i("w"), row(i("i"), i("j"))), o("="),
       frac(sup(i("e"), sub(i("s"), row(i("i"), i("j")))), sum(i("k"), sup(i("e"), sub(i("s"), row(i("i"), i("k")))))),
-      o(","), sub(i("z"), i("i")), o("="), sum(i("j"), row(sub(i("w"), row(i("i"), i("j"))), sub(i("v"), i("j")))))}<//>
+      then, sub(i("z"), i("i")), o("="), sum(i("j"), row(sub(i("w"), row(i("i"), i("j"))), sub(i("v"), i("j")))))}<//>
     <${Words} pass=${pass} />
     <${Await} of=${found}>${(/** @type {Float32Array} */ weights) => html`
       <${Bars} label=${strings.attention.row(word(pass.source[at]))}
@@ -156,7 +156,7 @@ const ManyHeads = ({ pass }) => html`
 /** @param {Props} props */
 const Layer = ({ pass }) => html`
   <${Formula}>${row(i("y"), o("="), f("LayerNorm"), paren(i("x"), o("+"), f("Attention"), paren(i("x"))),
-    o(","), f("FFN"), paren(i("y")), o("="), f("ReLU"), paren(i("y"), sub(i("W"), n(1)), o("+"), sub(i("b"), n(1))),
+    then, f("FFN"), paren(i("y")), o("="), f("ReLU"), paren(i("y"), sub(i("W"), n(1)), o("+"), sub(i("b"), n(1))),
     sub(i("W"), n(2)), o("+"), sub(i("b"), n(2)))}<//>
   <${Words} pass=${pass} />
   <${Stages} pass=${pass} titles=${[strings.path.sum,
@@ -164,8 +164,8 @@ const Layer = ({ pass }) => html`
 
 /** @param {Props} props */
 const Decoder = ({ pass }) => html`
-  <${Formula}>${row(i("Q"), o("="), sub(i("y"), f("decoder")), sub(i("W"), i("Q")), o(","), i("K"),
-    o("="), sub(i("x"), f("encoder")), sub(i("W"), i("K")), o(","), i("V"), o("="),
+  <${Formula}>${row(i("Q"), o("="), sub(i("y"), f("decoder")), sub(i("W"), i("Q")), then, i("K"),
+    o("="), sub(i("x"), f("encoder")), sub(i("W"), i("K")), then, i("V"), o("="),
     sub(i("x"), f("encoder")), sub(i("W"), i("V")))}<//>
   <${Translated} pass=${pass} />`;
 
@@ -176,7 +176,7 @@ function Output({ pass }) {
   const one = pass.predictions.find((each) => each.row === at) ?? pass.predictions[0];
   return html`
     <${Formula}>${row(sub(i("p"), i("i")), o("="), frac(sup(i("e"), sub(i("z"), i("i"))),
-      sum(i("j"), sup(i("e"), sub(i("z"), i("j"))))), o(","), i("z"), o("="), i("y"), sup(i("E"), f("T")))}<//>
+      sum(i("j"), sup(i("e"), sub(i("z"), i("j"))))), then, i("z"), o("="), i("y"), sup(i("E"), f("T")))}<//>
     <${Tokens} tokens=${pass.output ?? []} side="target" label=${strings.sentence.output} selected=${at}
       onSelect=${(/** @type {number} */ index) => select({ token: index, side: "target" })} />
     ${one && html`<${Bars} label=${strings.tour.words} bars=${one.top.map((each) => ({

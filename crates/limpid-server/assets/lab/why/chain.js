@@ -80,7 +80,7 @@ function Sum({ pass, found }) {
             ${j > 0 && html`<span class="soft"> × </span>`}
             <${FactorOf} key=${j} pass=${pass} factor=${factor} />`)}</span>
         </li>`)}
-        ${found.rest.count > 0 && html`<li class="soft">
+        ${found.rest.count > 0 && html`<li class="soft rest">
           <span class="term-value mono">${short(found.rest.sum)}</span>
           <span class="small">${strings.why.rest(found.rest.count)}</span></li>`}
       </ol>

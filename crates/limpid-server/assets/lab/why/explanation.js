@@ -1,7 +1,7 @@
 // Where one number comes from, as the engine says, or for a probability as arithmetic here.
 import { floats, post, url } from "../state/api.js";
 import { once, useResource } from "../state/resource.js";
-import { side } from "../state/lab.js";
+import { rowTokens, side } from "../state/lab.js";
 import { spell } from "../state/numbers.js";
 import { word } from "../show/token.js";
 import { strings } from "../strings.js";
@@ -99,7 +99,7 @@ export function nameOf(pass, place) {
     case "score": {
       const found = pass.attentions.find((one) => one.step === place.step);
       if (!found) return place.kind;
-      const query = side(pass, found.queries)[place.query];
+      const query = rowTokens(pass, found)[place.query];
       const key = side(pass, found.keys)[place.key];
       return strings.why[place.kind](
         strings.attention.place(found.stack, found.kind), found.layer, place.head, word(query), word(key));
