@@ -295,8 +295,8 @@ export const strings = {
     available: (bytes) => `of ${bytes} available`,
     aboutTime: (time) => `about ${time} on this machine`,
     sizes: {
-      layers: "Layers", heads: "Heads", hidden_size: "Width", context_length: "Context", "
-        + "steps: "Steps",
+      layers: "Layers", heads: "Heads", hidden_size: "Width", context_length: "Context",
+        steps: "Steps",
       batch_tokens: "Tokens per step", learning_rate: "Learning rate", seed: "Seed",
     },
   },
