@@ -1,5 +1,6 @@
 // Every word that the page says; formulas, notes and errors of the engine come with its answers.
-// @ts-nocheck Parameters are what a sentence has gaps for; its existence is checked where it is used.
+// @ts-nocheck Parameters are what a sentence has gaps for; its existence is checked where it is
+// used.
 
 const plural = (n, one, many) => `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 
@@ -245,7 +246,7 @@ export const strings = {
     after: (n) => `Without ${plural(n, "head", "heads")}`,
     same: "The text is the same.", different: "The text is another.",
     total: (delta) => `The log-probability of the first text changes by ${delta} nats.`,
-    tokens: "Token by token", p: "p", pOff: "p without",
+    tokens: "Token by token", delta: "Δ log p", p: "p", pOff: "p without",
     kl: (kl) => `Sum of the KL divergences of all positions: ${kl} nats.`,
   },
   lens: {
@@ -296,7 +297,7 @@ export const strings = {
     aboutTime: (time) => `about ${time} on this machine`,
     sizes: {
       layers: "Layers", heads: "Heads", hidden_size: "Width", context_length: "Context",
-        steps: "Steps",
+      steps: "Steps",
       batch_tokens: "Tokens per step", learning_rate: "Learning rate", seed: "Seed",
     },
   },
@@ -327,8 +328,8 @@ export const strings = {
     parts: "Parts", partsHelp: "Open a block to see its weights, with their names in the file.",
     kind: "Kind", vocabulary: "Vocabulary", context: "Context", hash: "Hash", part: "Part",
     missing: (names) => `Missing in the file: ${names}`,
-    cost: "Cost of one forward pass", length: "Tokens", flops: "Operations (FLOP)", weights: "
-      + ""Weights",
+    cost: "Cost of one forward pass", length: "Tokens", flops: "Operations (FLOP)",
+    weights: "Weights",
     activations: "Activations", cache: "Key-value cache",
   },
   experiments: {

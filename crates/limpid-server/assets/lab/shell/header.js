@@ -15,27 +15,38 @@ export function Header() {
   const models = lab.value?.models ?? [];
   const theme = chosenTheme.value;
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "auto";
-  const save = () => saveView().then(
-    (name) => toast(strings.save.done(name)),
-    (error) => toast(error.message),
-  );
+  const save = () =>
+    saveView().then(
+      (name) => toast(strings.save.done(name)),
+      (error) => toast(error.message),
+    );
   return html`<header class="header">
     <a class="wordmark" href=${address({ view: "sentence", why: "" })}>
       limpid <span>lab</span></a>
     <div class="model">
-      ${models.length > 0 && html`
+      ${
+        models.length > 0 &&
+        html`
         <label class="hidden-visually" for="model">${strings.shell.model}</label>
         <select id="model" value=${one?.id ?? ""}
           onChange=${(/** @type {Event} */ event) =>
             chooseModel(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
           ${!one && html`<option value="">${strings.shell.noModel}</option>`}
-          ${models.map((each) => html`<option key=${each.id} value=${each.id}>
+          ${models.map(
+            (each) => html`<option key=${each.id} value=${each.id}>
             ${each.name}${each.state === "ready" ? "" : ` (${strings.states[each.state]})`}
-          </option>`)}
-        </select>`}
-      ${one && one.state === "ready" && html`<span class="facts">
-        ${strings.kinds[one.kind]}, ${strings.shell.facts(about(one.parameters), one.layers, one.heads)}
-      </span>`}
+          </option>`,
+          )}
+        </select>`
+      }
+      ${
+        one &&
+        one.state === "ready" &&
+        html`<span class="facts">
+        ${strings.kinds[one.kind]}, ${strings.shell.facts(about(one.parameters), one.layers,
+          one.heads)}
+      </span>`
+      }
     </div>
     <div class="tools">
       <button type="button" class="quiet" disabled=${!canUndo.value} onClick=${undo}

@@ -17,13 +17,15 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /** All styles of the page, as text. */
 function styles() {
-  return [...document.styleSheets].flatMap((sheet) => {
-    try {
-      return [...sheet.cssRules].map((rule) => rule.cssText);
-    } catch {
-      return [];
-    }
-  }).join("\n");
+  return [...document.styleSheets]
+    .flatMap((sheet) => {
+      try {
+        return [...sheet.cssRules].map((rule) => rule.cssText);
+      } catch {
+        return [];
+      }
+    })
+    .join("\n");
 }
 
 /**
@@ -48,9 +50,12 @@ async function still(element) {
   [...copy.querySelectorAll("input, select, textarea")].forEach((place, k) => {
     const from = fields[k];
     const text = document.createElement("output");
-    text.textContent = from instanceof HTMLSelectElement
-      ? (from.selectedOptions[0]?.textContent ?? "").trim()
-      : from instanceof HTMLInputElement || from instanceof HTMLTextAreaElement ? from.value : "";
+    text.textContent =
+      from instanceof HTMLSelectElement
+        ? (from.selectedOptions[0]?.textContent ?? "").trim()
+        : from instanceof HTMLInputElement || from instanceof HTMLTextAreaElement
+          ? from.value
+          : "";
     place.replaceWith(text);
   });
   for (const frame of copy.querySelectorAll("iframe")) frame.remove();
@@ -80,14 +85,26 @@ async function inline(blob) {
 
 /** The operands of the opened numbers, as far as the engine says. @param {Pass} pass */
 async function proof(pass) {
-  return Promise.all(opened.value.map(async (place) => ({
-    name: nameOf(pass, place), place,
-    explained: place.kind === "probability"
-      ? softmaxOf(await loadLogits(pass, place.row), place.id, 8)
-      : await once(`proof ${pass.id} ${spell(place)}`, (signal) => post("/api/explain", {
-        pass: pass.id, element: place, largest: 512,
-      }, signal)),
-  })));
+  return Promise.all(
+    opened.value.map(async (place) => ({
+      name: nameOf(pass, place),
+      place,
+      explained:
+        place.kind === "probability"
+          ? softmaxOf(await loadLogits(pass, place.row), place.id, 8)
+          : await once(`proof ${pass.id} ${spell(place)}`, (signal) =>
+              post(
+                "/api/explain",
+                {
+                  pass: pass.id,
+                  element: place,
+                  largest: 512,
+                },
+                signal,
+              ),
+            ),
+    })),
+  );
 }
 
 /**
@@ -107,18 +124,27 @@ function written(page, numbers) {
     for (const term of one.terms ?? []) {
       const factors = term.factors.map((/** @type {any} */ factor) => {
         const { origin } = factor;
-        const from = origin.kind === "param" ? `${origin.name}[${origin.row}, ${origin.column}]`
-          : origin.kind === "element" ? origin.name : (origin.symbol ?? origin.kind);
+        const from =
+          origin.kind === "param"
+            ? `${origin.name}[${origin.row}, ${origin.column}]`
+            : origin.kind === "element"
+              ? origin.name
+              : (origin.symbol ?? origin.kind);
         return `${double(factor.value)} (${from})`;
       });
       lines.push(`${double(term.value)} = ${factors.join(" × ")}`);
     }
-    if (one.rest?.count > 0) lines.push(`${double(one.rest.sum)}: ${strings.why.rest(one.rest.count)}`);
+    if (one.rest?.count > 0)
+      lines.push(`${double(one.rest.sum)}: ${strings.why.rest(one.rest.count)}`);
     if (one.terms) {
-      lines.push(`${strings.why.sum(one.count)}: ${double(one.sum)}`,
-        `${strings.why.again}: ${double(one.again)}`, strings.why.ulps(one.ulps));
+      lines.push(
+        `${strings.why.sum(one.count)}: ${double(one.sum)}`,
+        `${strings.why.again}: ${double(one.again)}`,
+        strings.why.ulps(one.ulps),
+      );
     }
-    if (one.file) lines.push(`${one.file.file}: ${one.file.tensor}[${one.file.row}, ${one.file.column}]`);
+    if (one.file)
+      lines.push(`${one.file.file}: ${one.file.tensor}[${one.file.row}, ${one.file.column}]`);
     section.append(Object.assign(page.createElement("pre"), { textContent: lines.join("\n") }));
   }
   return section;
@@ -130,12 +156,19 @@ export async function saveView() {
   if (!main) throw new Error(strings.save.failed);
   const view = viewOf(selection.value.view);
   const request = passRequest.value;
-  const pass = request && (view.sentence || view.name === "tour") ? await loadPass(request) : null;
+  const pass =
+    request && (view.sentence || view.name === "tour") ? await loadPass(request) : null;
   const one = model.value;
   const facts = {
-    view: view.name, address: location.hash, model: one?.name ?? null, folder: one?.folder ?? null,
-    hash: pass?.hash ?? one?.hash ?? null, text: request?.text ?? null,
-    seed: extra("seed") || null, command: pass?.command ?? null, limpid: lab.value?.version ?? null,
+    view: view.name,
+    address: location.hash,
+    model: one?.name ?? null,
+    folder: one?.folder ?? null,
+    hash: pass?.hash ?? one?.hash ?? null,
+    text: request?.text ?? null,
+    seed: extra("seed") || null,
+    command: pass?.command ?? null,
+    limpid: lab.value?.version ?? null,
     numbers: pass ? await proof(pass) : [],
   };
   const title = titleOf(view.name).title;
@@ -143,8 +176,14 @@ export async function saveView() {
   page.documentElement.lang = "en";
   page.documentElement.dataset["theme"] = document.documentElement.dataset["theme"] ?? "";
   page.head.append(
-    Object.assign(page.createElement("meta"), { httpEquiv: "Content-Security-Policy", content: POLICY }),
-    Object.assign(page.createElement("meta"), { name: "viewport", content: "width=device-width" }),
+    Object.assign(page.createElement("meta"), {
+      httpEquiv: "Content-Security-Policy",
+      content: POLICY,
+    }),
+    Object.assign(page.createElement("meta"), {
+      name: "viewport",
+      content: "width=device-width",
+    }),
     Object.assign(page.createElement("style"), { textContent: styles() }),
   );
   const body = page.createElement("main");
@@ -157,8 +196,10 @@ export async function saveView() {
   for (const [name, value] of Object.entries(strings.save.facts)) {
     const found = facts[/** @type {"model"} */ (name)];
     if (!found) continue;
-    list.append(Object.assign(page.createElement("dt"), { textContent: value }),
-      Object.assign(page.createElement("dd"), { textContent: found }));
+    list.append(
+      Object.assign(page.createElement("dt"), { textContent: value }),
+      Object.assign(page.createElement("dd"), { textContent: found }),
+    );
   }
   body.append(list);
   const data = page.createElement("script");
@@ -167,7 +208,9 @@ export async function saveView() {
   data.textContent = JSON.stringify(facts).replaceAll("<", "\\u003c");
   page.body.append(body, data);
   const name = `limpid-${view.name}-${(one?.name ?? "lab").replace(/[^A-Za-z0-9-]+/g, "-")}.html`;
-  const file = new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], { type: "text/html" });
+  const file = new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], {
+    type: "text/html",
+  });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = name;

@@ -24,8 +24,8 @@ export function Shell() {
     addEventListener("keydown", shortcuts);
     return () => removeEventListener("keydown", shortcuts);
   }, []);
-  const panel = opened.value.length > 0 && view.name !== "why"
-    && (view.sentence || view.name === "tour");
+  const panel =
+    opened.value.length > 0 && view.name !== "why" && (view.sentence || view.name === "tour");
   return html`
     <a class="skip" href="#main" onClick=${skip}>${strings.shell.skip}</a>
     <div class="app">
@@ -33,16 +33,21 @@ export function Shell() {
       <${Navigation} />
       <main class="main" id="main" tabindex="-1">
         ${!connected.value && html`<p class="banner" role="status">${strings.shell.gone}</p>`}
-        ${labError.value
-          ? html`<${Failure} error=${labError.value} />`
-          : html`<${Place} key=${view.name} view=${view} />`}
+        ${
+          labError.value
+            ? html`<${Failure} error=${labError.value} />`
+            : html`<${Place} key=${view.name} view=${view} />`
+        }
       </main>
       ${panel && html`<${WhyPanel} />`}
     </div>
     <${Toasts} />`;
 }
 
-/** A view with its sentence, or why it cannot be shown. @param {{ view: import("./views.js").View }} props */
+/**
+ * A view with its sentence, or why it cannot be shown.
+ * @param {{ view: import("./views.js").View }} props
+ */
 function Place({ view }) {
   const one = model.value;
   const { title, question } = titleOf(view.name);
@@ -53,11 +58,16 @@ function Place({ view }) {
     ${view.sentence && html`<${SentenceBar} />`}
     <article class="view" data-view=${view.name}>
       <header><h1>${title}</h1><p>${question}</p></header>
-      ${!known ? html`<div class="waiting tall" role="status">
+      ${
+        !known
+          ? html`<div class="waiting tall" role="status">
           <span class="hidden-visually">${strings.waiting}</span></div>`
-        : unusable ? html`<${Unusable} model=${one} />`
-        : unfit ? html`<${Unfit} view=${view} />`
-        : html`<${Body} view=${view} />`}
+          : unusable
+            ? html`<${Unusable} model=${one} />`
+            : unfit
+              ? html`<${Unfit} view=${view} />`
+              : html`<${Body} view=${view} />`
+      }
     </article>`;
 }
 
@@ -83,8 +93,10 @@ function Body({ view }) {
 
 /** @param {KeyboardEvent} event */
 function shortcuts(event) {
-  const typing = event.target instanceof HTMLInputElement
-    || event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+  const typing =
+    event.target instanceof HTMLInputElement ||
+    event.target instanceof HTMLTextAreaElement ||
+    event.target instanceof HTMLSelectElement;
   if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
   event.preventDefault();
   if (event.shiftKey) redo();

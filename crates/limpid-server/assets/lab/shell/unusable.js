@@ -10,30 +10,43 @@ import { DemoProgress } from "./demo.js";
 export function Unusable({ model }) {
   const ready = (lab.value?.models ?? []).filter((one) => one.state === "ready");
   if (!model) {
-    return html`<${Empty} title=${ready.length > 0 ? strings.unusable.unknown : strings.unusable.none}>
+    return html`<${Empty} title=${ready.length > 0 ? strings.unusable.unknown
+      : strings.unusable.none}>
       <${Others} models=${ready} />
       ${ready.length === 0 && html`<${DemoProgress} />`}
     <//>`;
   }
   return html`<${Empty} title=${strings.unusable[model.state](model.name)}>
     ${model.problem && html`<p class="problem">${model.problem}</p>`}
-    ${model.state !== "training" && html`<p class="soft">${strings.unusable.check}
-      <code>${strings.unusable.command(model.folder)}</code></p>`}
+    ${
+      model.state !== "training" &&
+      html`<p class="soft">${strings.unusable.check}
+      <code>${strings.unusable.command(model.folder)}</code></p>`
+    }
     ${model.source === "demo" && html`<${DemoProgress} />`}
-    ${model.state === "training" && model.source === "run" && html`
-      <p><a href=${address({ view: "training" })}>${strings.unusable.watch}</a></p>`}
+    ${
+      model.state === "training" &&
+      model.source === "run" &&
+      html`
+      <p><a href=${address({ view: "training" })}>${strings.unusable.watch}</a></p>`
+    }
     <${Others} models=${ready} />
   <//>`;
 }
 
 /** @param {{ view: import("./views.js").View }} props */
 export function Unfit({ view }) {
-  const models = (lab.value?.models ?? []).filter((one) => one.state === "ready" && view.fits(one));
+  const models = (lab.value?.models ?? []).filter(
+    (one) => one.state === "ready" && view.fits(one),
+  );
   const why = strings.unfit[/** @type {keyof typeof strings.unfit} */ (view.name)];
   return html`<${Empty} title=${why ?? strings.unfit.attention}>
     <${Others} models=${models} />
-    ${models.length === 0 && html`<p class="soft">${strings.unfit.train}
-      <a href=${address({ view: "training" })}>${strings.views.training.title}</a></p>`}
+    ${
+      models.length === 0 &&
+      html`<p class="soft">${strings.unfit.train}
+      <a href=${address({ view: "training" })}>${strings.views.training.title}</a></p>`
+    }
   <//>`;
 }
 
@@ -41,6 +54,8 @@ export function Unfit({ view }) {
 function Others({ models }) {
   if (models.length === 0) return null;
   return html`<p>${strings.unusable.others}</p>
-    <div class="row">${models.slice(0, 8).map((one) => html`<button key=${one.id}
-      onClick=${() => chooseModel(one.id)}>${one.name}</button>`)}</div>`;
+    <div class="row">${models.slice(0, 8).map(
+      (one) => html`<button key=${one.id}
+      onClick=${() => chooseModel(one.id)}>${one.name}</button>`,
+    )}</div>`;
 }

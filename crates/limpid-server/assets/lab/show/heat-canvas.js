@@ -1,7 +1,10 @@
 // Draws tiles of a heat map on a plain canvas, where there is no WebGL 2.
 
 /** @typedef {import("./heat-webgl.js").Placed} Placed */
-/** @typedef {{ rows: number, columns: number, bytes: Uint8Array, canvas: HTMLCanvasElement }} Tile */
+/**
+ * @typedef {{ rows: number, columns: number, bytes: Uint8Array,
+ *   canvas: HTMLCanvasElement }} Tile
+ */
 
 /**
  * Paints bytes in the colours of a table.

@@ -45,8 +45,11 @@ export function whole(rows, columns, width, height) {
 export function clamp(frame, rows, columns, width, height) {
   const least = whole(rows, columns, width, height).scale;
   const scale = Math.min(64, Math.max(least, frame.scale));
-  const within = (/** @type {number} */ at, /** @type {number} */ n, /** @type {number} */ room) =>
-    Math.max(0, Math.min(at, n - room / scale));
+  const within = (
+    /** @type {number} */ at,
+    /** @type {number} */ n,
+    /** @type {number} */ room,
+  ) => Math.max(0, Math.min(at, n - room / scale));
   return { scale, x: within(frame.x, columns, width), y: within(frame.y, rows, height) };
 }
 
@@ -61,7 +64,9 @@ export function clamp(frame, rows, columns, width, height) {
 export function zoom(frame, factor, px, py) {
   const scale = frame.scale * factor;
   return {
-    scale, x: frame.x + px / frame.scale - px / scale, y: frame.y + py / frame.scale - py / scale,
+    scale,
+    x: frame.x + px / frame.scale - px / scale,
+    y: frame.y + py / frame.scale - py / scale,
   };
 }
 
@@ -75,13 +80,18 @@ export function zoom(frame, factor, px, py) {
  * @returns {Frame}
  */
 export function reveal(frame, row, column, width, height) {
-  const near = (/** @type {number} */ at, /** @type {number} */ cell, /** @type {number} */ room) => {
+  const near = (
+    /** @type {number} */ at,
+    /** @type {number} */ cell,
+    /** @type {number} */ room,
+  ) => {
     if (cell < at) return cell;
     return cell + 1 > at + room ? cell + 1 - room : at;
   };
   return {
     ...frame,
-    x: near(frame.x, column, width / frame.scale), y: near(frame.y, row, height / frame.scale),
+    x: near(frame.x, column, width / frame.scale),
+    y: near(frame.y, row, height / frame.scale),
   };
 }
 
@@ -99,7 +109,11 @@ export function tilesOf(frame, rows, columns, width, height, density) {
   const wanted = Math.floor(Math.log2(1 / (frame.scale * density)));
   const level = Math.max(0, Math.min(topLevel(rows, columns), wanted));
   const unit = TILE * 2 ** level;
-  const span = (/** @type {number} */ at, /** @type {number} */ room, /** @type {number} */ n) => ({
+  const span = (
+    /** @type {number} */ at,
+    /** @type {number} */ room,
+    /** @type {number} */ n,
+  ) => ({
     first: Math.floor(at / unit),
     last: Math.floor((Math.min(n, at + room / frame.scale) - 1e-6) / unit),
   });

@@ -30,9 +30,12 @@ async function ask(path, { method = "GET", body, signal } = {}) {
   let response;
   try {
     response = await fetch(path, {
-      method, headers, signal: signal ?? null,
+      method,
+      headers,
+      signal: signal ?? null,
       body: body === undefined ? null : JSON.stringify(body),
-      cache: "no-store", credentials: "omit",
+      cache: "no-store",
+      credentials: "omit",
     });
   } catch (error) {
     if (signal?.aborted) throw error;
@@ -68,7 +71,11 @@ export const get = async (path, signal) => (await ask(path, { signal })).json();
 export const post = async (path, body, signal) =>
   (await ask(path, { method: "POST", body, signal })).json();
 
-/** A place in an address. @param {TemplateStringsArray} parts @param {...(string | number)} values */
+/**
+ * A place in an address.
+ * @param {TemplateStringsArray} parts
+ * @param {...(string | number)} values
+ */
 export const url = (parts, ...values) =>
   parts.reduce((all, part, i) => all + encodeURIComponent(values[i - 1] ?? "") + part);
 

@@ -110,13 +110,23 @@ export const side = (pass, side) => (side === "target" ? (pass.target ?? []) : p
  * @param {import("../api.js").Attention} attention
  */
 export const rowTokens = (pass, attention) =>
-  (attention.kind === "cross" && pass.output ? pass.output : side(pass, attention.queries));
+  attention.kind === "cross" && pass.output ? pass.output : side(pass, attention.queries);
 
 /** Selects another model; what does not carry over is reset. @param {string} id */
 export function chooseModel(id) {
   select({
-    model: id, text: "", target: "", place: "", side: "", layer: 0, head: -1, token: -1, key: -1, step: 0,
-    why: "", more: "",
+    model: id,
+    text: "",
+    target: "",
+    place: "",
+    side: "",
+    layer: 0,
+    head: -1,
+    token: -1,
+    key: -1,
+    step: 0,
+    why: "",
+    more: "",
   });
 }
 

@@ -31,17 +31,24 @@ export function parse(text) {
   const [kind, ...rest] = text.split("_");
   if (kind === "p") {
     const [row, column] = rest.splice(0, 2).map(Number);
-    return whole(row, column) ? { kind: "param", name: rest.join("_"), row: row ?? 0, column: column ?? 0 } : null;
+    return whole(row, column)
+      ? { kind: "param", name: rest.join("_"), row: row ?? 0, column: column ?? 0 }
+      : null;
   }
   const [a = -1, b = -1, c = -1, d = -1] = rest.map(Number);
   if (kind === "y") return whole(a, b) ? { kind: "probability", row: a, id: b } : null;
   if (!whole(a, b, c, d)) return null;
   switch (kind) {
-    case "o": return { kind: "output", step: a, output: b, row: c, column: d };
-    case "w": return { kind: "weight", step: a, head: b, query: c, key: d };
-    case "s": return { kind: "score", step: a, head: b, query: c, key: d };
-    case "g": return { kind: "gate", step: a, gate: b, row: c, column: d };
-    default: return null;
+    case "o":
+      return { kind: "output", step: a, output: b, row: c, column: d };
+    case "w":
+      return { kind: "weight", step: a, head: b, query: c, key: d };
+    case "s":
+      return { kind: "score", step: a, head: b, query: c, key: d };
+    case "g":
+      return { kind: "gate", step: a, gate: b, row: c, column: d };
+    default:
+      return null;
   }
 }
 
@@ -50,8 +57,12 @@ const whole = (...numbers) => numbers.every((n) => Number.isSafeInteger(n) && Nu
 
 /** The opened numbers, the innermost last. */
 export const opened = computed(() =>
-  selection.value.why.split("~").filter(Boolean).map(parse)
-    .filter((place) => place !== null));
+  selection.value.why
+    .split("~")
+    .filter(Boolean)
+    .map(parse)
+    .filter((place) => place !== null),
+);
 
 /** Opens a number from a view. @param {Place} place */
 export const openNumber = (place) => select({ why: spell(place) });
@@ -62,6 +73,11 @@ export const openInner = (place) =>
 
 /** Goes back to one of the opened numbers. @param {number} depth */
 export const backTo = (depth) =>
-  select({ why: opened.value.slice(0, depth + 1).map(spell).join("~") });
+  select({
+    why: opened.value
+      .slice(0, depth + 1)
+      .map(spell)
+      .join("~"),
+  });
 
 export const closeNumbers = () => select({ why: "" });

@@ -21,14 +21,35 @@ import { computed, signal } from "../ui.js";
 
 /** @type {Selection} */
 export const nothing = {
-  view: "", model: "", text: "", target: "", place: "", side: "", layer: 0, head: -1, token: -1, key: -1,
-  step: 0, why: "", more: "",
+  view: "",
+  model: "",
+  text: "",
+  target: "",
+  place: "",
+  side: "",
+  layer: 0,
+  head: -1,
+  token: -1,
+  key: -1,
+  step: 0,
+  why: "",
+  more: "",
 };
 
 /** The names of the fields in the address, short so that addresses stay readable. */
 const NAMES = /** @type {const} */ ({
-  model: "m", text: "t", target: "y", place: "a", side: "d", layer: "l", head: "h", token: "i", key: "j",
-  step: "s", why: "why", more: "x",
+  model: "m",
+  text: "t",
+  target: "y",
+  place: "a",
+  side: "d",
+  layer: "l",
+  head: "h",
+  token: "i",
+  key: "j",
+  step: "s",
+  why: "why",
+  more: "x",
 });
 
 /**

@@ -41,9 +41,10 @@ function Switches({ pass }) {
     setEffects(new Map());
     return () => stop.current?.abort();
   }, [pass.id, how]);
-  const toggle = (/** @type {string} */ key) => setExtra({
-    off: (off.includes(key) ? off.filter((one) => one !== key) : [...off, key]).join(","),
-  });
+  const toggle = (/** @type {string} */ key) =>
+    setExtra({
+      off: (off.includes(key) ? off.filter((one) => one !== key) : [...off, key]).join(","),
+    });
   const tryAll = async () => {
     const abort = new AbortController();
     stop.current = abort;
@@ -51,12 +52,17 @@ function Switches({ pass }) {
     setFailed(null);
     try {
       const body = { pass: pass.id, how: how === "patch" ? "zero" : how };
-      for await (const line of lines("/api/ablate/all", { method: "POST", body, signal: abort.signal })) {
+      for await (const line of lines("/api/ablate/all", {
+        method: "POST",
+        body,
+        signal: abort.signal,
+      })) {
         const one = JSON.parse(line);
         if (one.error) throw new Error(one.error.message);
         if (one.done) break;
         setEffects((before) =>
-          new Map(before).set(`${one.attention}:${one.layer}:${one.head}`, one));
+          new Map(before).set(`${one.attention}:${one.layer}:${one.head}`, one),
+        );
       }
     } catch (error) {
       if (!abort.signal.aborted) setFailed(/** @type {Error} */ (error));
@@ -69,26 +75,42 @@ function Switches({ pass }) {
   return html`<section class="stack tight">
     <div class="row">
       <span>${strings.ablation.how}</span>
-      ${HOW.map((one) => html`<button key=${one} aria-pressed=${how === one ? "true" : "false"}
+      ${HOW.map(
+        (one) => html`<button key=${one} aria-pressed=${how === one ? "true" : "false"}
         title=${strings.ablation.howHelp[one]}
-        onClick=${() => setExtra({ how: one })}>${strings.ablation.hows[one]}</button>`)}
+        onClick=${() => setExtra({ how: one })}>${strings.ablation.hows[one]}</button>`,
+      )}
       <span class="spread"></span>
-      ${running
-        ? html`<button onClick=${() => stop.current?.abort()}>${strings.ablation.stop}</button>`
-        : html`<button onClick=${tryAll}>${strings.ablation.all}</button>`}
-      ${off.length > 0 && html`<button onClick=${() => setExtra({ off: "" })}>
-        ${strings.ablation.allOn}</button>`}
+      ${
+        running
+          ? html`<button onClick=${() => stop.current?.abort()}>${strings.ablation.stop}</button>`
+          : html`<button onClick=${tryAll}>${strings.ablation.all}</button>`
+      }
+      ${
+        off.length > 0 &&
+        html`<button onClick=${() => setExtra({ off: "" })}>
+        ${strings.ablation.allOn}</button>`
+      }
     </div>
-    ${how === "patch" && html`<${Typed} value=${extra("from")} label=${strings.ablation.from}
+    ${
+      how === "patch" &&
+      html`<${Typed} value=${extra("from")} label=${strings.ablation.from}
       placeholder=${model.value?.example ?? ""}
-      onText=${(/** @type {string} */ from) => setExtra({ from })} />`}
-    <p class="small soft" role="status">${effects.size > 0
-      ? strings.ablation.effects(effects.size, total) : strings.ablation.help}</p>
+      onText=${(/** @type {string} */ from) => setExtra({ from })} />`
+    }
+    <p class="small soft" role="status">${
+      effects.size > 0 ? strings.ablation.effects(effects.size, total) : strings.ablation.help
+    }</p>
     ${failed && html`<${Failure} error=${failed} retry=${tryAll} />`}
-    <div class="switch-places">${placesOf(pass).map((place) => html`<section key=${place}>
-      <h3>${strings.attention.places[/** @type {keyof typeof strings.attention.places} */ (place)]}</h3>
+    <div class="switch-places">${placesOf(pass).map(
+      (place) => html`<section key=${place}>
+      <h3>${strings.attention.places[
+        /** @type {keyof typeof strings.attention.places} */ (place)]}</h3>
       <div class="scroll"><div class="switches">
-      ${pass.attentions.filter((one) => placeOf(one) === place).map((one) => html`
+      ${pass.attentions
+        .filter((one) => placeOf(one) === place)
+        .map(
+          (one) => html`
         <div class="head-row" key=${one.index} role="group"
           aria-label=${strings.attention.layer(one.layer)}>
           <span class="small soft">${strings.attention.layer(one.layer)}</span>
@@ -99,14 +121,26 @@ function Switches({ pass }) {
             const out = off.includes(key);
             return html`<button key=${head} class=${`switch${out ? " off" : ""}`} role="switch"
               aria-checked=${out ? "false" : "true"}
-              style=${effect && !out ? { background: heat(share),
-                color: strong(share) ? "var(--paper)" : "var(--ink)" } : undefined}
+              style=${
+                effect && !out
+                  ? {
+                      background: heat(share),
+                      color: strong(share) ? "var(--paper)" : "var(--ink)",
+                    }
+                  : undefined
+              }
               title=${effect ? strings.ablation.effect(signed(effect.delta)) : undefined}
-              aria-label=${strings.ablation.head(place, one.layer, head,
-                effect ? signed(effect.delta) : "")}
+              aria-label=${strings.ablation.head(
+                place,
+                one.layer,
+                head,
+                effect ? signed(effect.delta) : "",
+              )}
               onClick=${() => toggle(key)}>${effect ? signed(effect.delta) : head}</button>`;
           })}
-        </div>`)}</div></div></section>`)}</div>
+        </div>`,
+        )}</div></div></section>`,
+    )}</div>
   </section>`;
 }
 
@@ -117,47 +151,60 @@ function Outcome({ pass }) {
   const from = extra("from");
   const base = passRequest.value;
   const waiting = how === "patch" && from === "";
-  const key = off.length > 0 && base && !waiting
-    ? `ablate ${JSON.stringify([base, off, how, from])}` : null;
+  const key =
+    off.length > 0 && base && !waiting
+      ? `ablate ${JSON.stringify([base, off, how, from])}`
+      : null;
   const found = useResource(key, async (signal) => {
     const other = how === "patch" ? await loadPass({ model: pass.model, text: from }) : null;
     const edits = off.map((one) => {
       const [attention = "", layer, head] = one.split(":");
       return {
-        kind: "head", attention, layer: Number(layer), head: Number(head), how,
+        kind: "head",
+        attention,
+        layer: Number(layer),
+        head: Number(head),
+        how,
         ...(other ? { from: other.id } : {}),
       };
     });
     return post("/api/ablate", { ...base, edits }, signal);
   });
   if (key === null) {
-    return html`<p class="note">${waiting && off.length > 0 ? strings.ablation.needFrom
-      : strings.ablation.none}</p>`;
+    return html`<p class="note">${
+      waiting && off.length > 0 ? strings.ablation.needFrom : strings.ablation.none
+    }</p>`;
   }
   return html`<${Await} of=${found} shape="tall">${(/** @type {Ablation} */ one) => {
     const largest = Math.max(...one.rows.map((row) => Math.abs(row.delta)), 0.1);
     return html`
       <section class="two-texts">
-        <div><h3>${strings.ablation.before}</h3><p class="text"><bdi>${visible(one.text_before)}</bdi></p></div>
+        <div><h3>${strings.ablation.before}</h3><p class="text">
+          <bdi>${visible(one.text_before)}</bdi></p></div>
         <div><h3>${strings.ablation.after(off.length)}</h3>
           <p class=${`text${one.text_after === one.text_before ? "" : " changed"}`}>
             <bdi>${visible(one.text_after)}</bdi></p></div>
       </section>
-      <p role="status">${one.text_after === one.text_before ? strings.ablation.same
-        : strings.ablation.different} ${strings.ablation.total(signed(one.delta))}</p>
+      <p role="status">${
+        one.text_after === one.text_before ? strings.ablation.same : strings.ablation.different
+      } ${strings.ablation.total(signed(one.delta))}</p>
       <section class="stack tight"><h2>${strings.ablation.tokens}</h2>
         <div class="scroll" tabindex="0" role="region" aria-label=${strings.ablation.tokens}>
         <table class="full"><thead><tr><th>${strings.why.tokenHead}</th>
-          <th class="number">${strings.ablation.p}</th><th class="number">${strings.ablation.pOff}</th>
-          <th class="number">Δ log p</th><th aria-hidden="true"></th></tr></thead>
-          <tbody>${one.rows.slice(0, 200).map((row) => html`<tr key=${row.row}>
+          <th class="number">${strings.ablation.p}</th><th
+            class="number">${strings.ablation.pOff}</th>
+          <th class="number">${strings.ablation.delta}</th><th aria-hidden="true"></th></tr></thead>
+          <tbody>${one.rows.slice(0, 200).map(
+            (row) => html`<tr key=${row.row}>
             <td><bdi>${word(row.token)}</bdi></td>
             <td class="number">${percent(Math.exp(row.before))}</td>
             <td class="number">${percent(Math.exp(row.after))}</td>
             <td class="number">${signed(row.delta)}</td>
             <td class="delta"><span class=${row.delta < 0 ? "less" : "more"} style=${{
-              width: `${(Math.abs(row.delta) / largest) * 50}%` }}></span></td>
-          </tr>`)}</tbody></table></div>
+              width: `${(Math.abs(row.delta) / largest) * 50}%`,
+            }}></span></td>
+          </tr>`,
+          )}</tbody></table></div>
         <p class="small soft">${strings.ablation.kl(short(one.kl.reduce((a, b) => a + b, 0)))}</p>
       </section>`;
   }}<//>`;

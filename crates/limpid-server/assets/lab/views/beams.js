@@ -20,11 +20,16 @@ export function View() {
   const width = Math.min(16, Math.max(1, Number(extra("width", "4")) || 4));
   const penalty = Number(extra("penalty", "1"));
   const body = {
-    model: model.value?.id, text: text.value, width, max_new_tokens: 24,
+    model: model.value?.id,
+    text: text.value,
+    width,
+    max_new_tokens: 24,
     ...(Number.isFinite(penalty) && penalty !== 1 ? { length_penalty: penalty } : {}),
   };
-  const found = useResource(text.value === "" ? null : `beams ${JSON.stringify(body)}`, (signal) =>
-    post("/api/beams", body, signal));
+  const found = useResource(
+    text.value === "" ? null : `beams ${JSON.stringify(body)}`,
+    (signal) => post("/api/beams", body, signal),
+  );
   const value = (/** @type {Event} */ event) =>
     /** @type {HTMLInputElement} */ (event.currentTarget).value;
   return html`
@@ -53,12 +58,16 @@ function layout(beams) {
   let running = [0];
   for (const [k, step] of beams.steps.entries()) {
     const column = step.candidates.map((candidate, row) => ({
-      candidate, parent: running[candidate.beam] ?? 0, x: (k + 1) * WIDTH, y: row * HEIGHT,
+      candidate,
+      parent: running[candidate.beam] ?? 0,
+      x: (k + 1) * WIDTH,
+      y: row * HEIGHT,
       best: false,
     }));
     columns.push(column);
     running = column.flatMap((node, row) =>
-      (node.candidate.kept && !node.candidate.finishes ? [row] : []));
+      node.candidate.kept && !node.candidate.finishes ? [row] : [],
+    );
   }
   return columns;
 }
@@ -79,6 +88,10 @@ function markBest(columns, beams) {
   }
 }
 
+/** A line that leaves and arrives level.
+ * @param {number} x @param {number} y @param {number} x2 @param {number} y2 */
+const curve = (x, y, x2, y2) => `M ${x} ${y} C ${x + 12} ${y}, ${x2 - 12} ${y2}, ${x2} ${y2}`;
+
 /** @param {{ beams: Beams }} props */
 function Tree({ beams }) {
   const columns = layout(beams);
@@ -95,40 +108,67 @@ function Tree({ beams }) {
     r = one.parent;
   }
   return html`
-    <ol class="results">${beams.results.map((one, k) => html`<li key=${k}
+    <ol class="results">${beams.results.map(
+      (one, k) => html`<li key=${k}
       class=${k === 0 ? "best" : ""}><bdi>${visible(one.text)}</bdi>
-      <span class="mono soft">${short(one.score)}</span></li>`)}</ol>
+      <span class="mono soft">${short(one.score)}</span></li>`,
+    )}</ol>
     <div class="scroll beam-tree" tabindex="0" role="region" aria-label=${strings.beams.tree}>
-      <div style=${{ position: "relative", width: `${(columns.length + 1) * WIDTH}px`,
-        height: `${rows * HEIGHT}px` }}>
+      <div style=${{
+        position: "relative",
+        width: `${(columns.length + 1) * WIDTH}px`,
+        height: `${rows * HEIGHT}px`,
+      }}>
         <svg aria-hidden="true" width=${(columns.length + 1) * WIDTH} height=${rows * HEIGHT}>
-          ${columns.flatMap((column, k) => column.map((one, r) => {
-            const from = k === 0 ? 0 : (columns[k - 1]?.[one.parent]?.y ?? 0);
-            const x = one.x - WIDTH + (k === 0 ? 60 : 116);
-            return html`<path key=${`${k} ${r}`} class=${one.best ? "best" : one.candidate.kept ? "" : "dropped"}
-              d=${`M ${x} ${from + 15} C ${x + 12} ${from + 15}, ${one.x - 12} ${one.y + 15}, ${one.x} ${one.y + 15}`} />`;
-          }))}
+          ${columns.flatMap((column, k) =>
+            column.map((one, r) => {
+              const from = k === 0 ? 0 : (columns[k - 1]?.[one.parent]?.y ?? 0);
+              const x = one.x - WIDTH + (k === 0 ? 60 : 116);
+              return html`<path key=${`${k} ${r}`} class=${one.best ? "best" : one.candidate.kept
+                ? "" : "dropped"}
+              d=${curve(x, from + 15, one.x, one.y + 15)} />`;
+            }),
+          )}
         </svg>
         <span class="beam-start small soft">${strings.beams.start}</span>
-        ${columns.flatMap((column, k) => column.map((one, r) => html`<button type="button"
+        ${columns.flatMap((column, k) =>
+          column.map(
+            (one, r) => html`<button type="button"
           key=${`${k} ${r}`} aria-pressed=${k === step && r === row ? "true" : "false"}
           class=${`node${one.candidate.kept ? "" : " dropped"}${one.best ? " best" : ""}`}
           style=${{ transform: `translate(${one.x}px, ${one.y}px)` }}
-          aria-label=${strings.beams.node(k + 1, visible(one.candidate.text),
-            short(one.candidate.sum), one.candidate.kept)}
+          aria-label=${strings.beams.node(
+            k + 1,
+            visible(one.candidate.text),
+            short(one.candidate.sum),
+            one.candidate.kept,
+          )}
           onClick=${() => {
             setExtra({ node: String(r) }, "replace");
             select({ step: k });
           }}><bdi>${visible(one.candidate.text)}</bdi>
-          <span class="mono">${short(one.candidate.sum)}</span></button>`))}
+          <span class="mono">${short(one.candidate.sum)}</span></button>`,
+          ),
+        )}
       </div>
     </div>
     <p class="small soft">${strings.beams.legend}</p>
-    ${node && html`<section class="stack tight" aria-live="polite">
+    ${
+      node &&
+      html`<section class="stack tight" aria-live="polite">
       <h2><bdi>${path.map((one) => visible(one)).join(" ")}</bdi></h2>
-      <p>${strings.beams.detail(percent(Math.exp(node.candidate.log_probability)),
-        short(node.candidate.log_probability), short(node.candidate.sum))}</p>
-      <p>${node.candidate.finishes ? strings.beams.finished
-        : node.candidate.kept ? strings.beams.kept : strings.beams.dropped(step + 1)}</p>
-    </section>`}`;
+      <p>${strings.beams.detail(
+        percent(Math.exp(node.candidate.log_probability)),
+        short(node.candidate.log_probability),
+        short(node.candidate.sum),
+      )}</p>
+      <p>${
+        node.candidate.finishes
+          ? strings.beams.finished
+          : node.candidate.kept
+            ? strings.beams.kept
+            : strings.beams.dropped(step + 1)
+      }</p>
+    </section>`
+    }`;
 }

@@ -15,77 +15,121 @@ export function View() {
   const [round, setRound] = useState(0);
   const [said, setSaid] = useState(/** @type {Record<string, string>} */ ({}));
   const list = useResource(`experiments ${round}`, (signal) => get("/api/experiments", signal));
-  useEffect(() => on("experiment", ({ name, state, line }) => {
-    if (line) setSaid((before) => ({ ...before, [name]: line }));
-    if (state !== "running") setRound((n) => n + 1);
-  }), []);
-  return html`<${Await} of=${list} shape="tall">${(/** @type {{ experiments: ExperimentInfo[] }} */ all) => {
+  useEffect(
+    () =>
+      on("experiment", ({ name, state, line }) => {
+        if (line) setSaid((before) => ({ ...before, [name]: line }));
+        if (state !== "running") setRound((n) => n + 1);
+      }),
+    [],
+  );
+  return html`<${Await} of=${list} shape="tall">${(
+    /** @type {{ experiments: ExperimentInfo[] }} */ all,
+  ) => {
     const name = extra("experiment");
-    return html`<ul class="experiments">${all.experiments.map((one) => html`<li key=${one.name} class="card">
+    return html`<ul class="experiments">${all.experiments.map(
+      (one) => html`<li key=${one.name} class="card">
       <${Card} info=${one} line=${said[one.name] ?? ""} open=${one.name === name} round=${round}
-        onRun=${() => setRound((n) => n + 1)} /></li>`)}</ul>`;
+        onRun=${() => setRound((n) => n + 1)} /></li>`,
+    )}</ul>`;
   }}<//>`;
 }
 
-/** @param {{ info: ExperimentInfo, line: string, open: boolean, round: number, onRun: () => void }} props */
+/**
+ * @param {{ info: ExperimentInfo, line: string, open: boolean, round: number,
+ *   onRun: () => void }} props
+ */
 function Card({ info, line, open, round, onRun }) {
   const run = (/** @type {string} */ effort) =>
-    post(url`/api/experiments/${info.name}/run`, { effort }).then(onRun, (error) => toast(error.message));
+    post(url`/api/experiments/${info.name}/run`, { effort }).then(onRun, (error) =>
+      toast(error.message),
+    );
   const verdict = info.verdict ?? "";
   return html`<div class="stack tight">
     <div class="row"><h2>${info.name}</h2><span class="spread"></span>
-      ${verdict && html`<span class=${`verdict ${verdict}`}>
-        ${strings.experiments.verdicts[/** @type {keyof typeof strings.experiments.verdicts} */ (verdict)]
-          ?? verdict}</span>`}</div>
+      ${
+        verdict &&
+        html`<span class=${`verdict ${verdict}`}>
+        ${
+          strings.experiments.verdicts[
+            /** @type {keyof typeof strings.experiments.verdicts} */ (verdict)
+          ] ?? verdict
+        }</span>`
+      }</div>
     <p>${info.claim}</p>
-    ${info.state === "running" ? html`<p class="small soft mono" role="status">
+    ${
+      info.state === "running"
+        ? html`<p class="small soft mono" role="status">
         ${line || strings.experiments.running}</p>`
-      : html`<div class="row">
+        : html`<div class="row">
           <button onClick=${() => run("quick")}>${strings.experiments.quick}</button>
           <span class="small soft">${strings.experiments.minutes(info.minutes)}</span>
-          ${info.state === "done" && html`<button aria-expanded=${open ? "true" : "false"}
+          ${
+            info.state === "done" &&
+            html`<button aria-expanded=${open ? "true" : "false"}
             onClick=${() => setExtra({ experiment: open ? "" : info.name })}>
-            ${open ? strings.experiments.less : strings.experiments.more}</button>`}
-        </div>`}
+            ${open ? strings.experiments.less : strings.experiments.more}</button>`
+          }
+        </div>`
+    }
     ${open && info.state === "done" && html`<${Outcome} name=${info.name} round=${round} />`}
   </div>`;
 }
 
 /** @param {{ name: string, round: number }} props */
 function Outcome({ name, round }) {
-  const found = useResource(`outcome ${name} ${round}`, (signal) => get(url`/api/experiments/${name}`, signal));
+  const found = useResource(`outcome ${name} ${round}`, (signal) =>
+    get(url`/api/experiments/${name}`, signal),
+  );
   return html`<${Await} of=${found} shape="tall">${(/** @type {any} */ one) => html`
     <p class="soft">${one.method ?? ""}</p>
-    <ul class="findings">${(one.findings ?? []).map((/** @type {any} */ finding, /** @type {number} */ k) => html`
+    <ul class="findings">${(one.findings ?? []).map(
+      (/** @type {any} */ finding, /** @type {number} */ k) => html`
       <li key=${k}><span class=${`verdict ${finding.verdict}`}>
-        ${strings.experiments.verdicts[/** @type {"confirmed"} */ (finding.verdict)] ?? finding.verdict}</span>
-        ${finding.what} <span class="soft">${finding.evidence}</span></li>`)}</ul>
-    ${(one.pictures ?? []).map((/** @type {string} */ picture) => html`
-      <${Picture} key=${picture} experiment=${name} picture=${picture} />`)}
-    ${(one.tables ?? []).map((/** @type {any} */ table, /** @type {number} */ k) => html`
+        ${strings.experiments.verdicts[/** @type {"confirmed"} */ (finding.verdict)]
+          ?? finding.verdict}</span>
+        ${finding.what} <span class="soft">${finding.evidence}</span></li>`,
+    )}</ul>
+    ${(one.pictures ?? []).map(
+      (/** @type {string} */ picture) => html`
+      <${Picture} key=${picture} experiment=${name} picture=${picture} />`,
+    )}
+    ${(one.tables ?? []).map(
+      (/** @type {any} */ table, /** @type {number} */ k) => html`
       <div class="scroll" key=${k} tabindex="0" role="region" aria-label=${table.title}><table>
         <caption>${table.title}</caption>
-        <thead><tr>${table.head.map((/** @type {string} */ head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-        <tbody>${table.rows.map((/** @type {string[]} */ row) => html`<tr>${row.map((cell) =>
-          html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`)}`}<//>`;
+        <thead><tr>${table.head.map((/** @type {string} */ head) => html`<th
+          scope="col">${head}</th>`)}</tr></thead>
+        <tbody>${table.rows.map(
+          (/** @type {string[]} */ row) =>
+            html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`,
+        )}</tbody></table></div>`,
+    )}`}<//>`;
 }
 
-/** A figure, as an image: nothing in it can run. @param {{ experiment: string, picture: string }} props */
+/**
+ * A figure, as an image: nothing in it can run.
+ * @param {{ experiment: string, picture: string }} props
+ */
 function Picture({ experiment, picture }) {
   const [source, setSource] = useState("");
   useEffect(() => {
     let made = "";
     let wanted = true;
-    text(url`/api/experiments/${experiment}/pictures/${picture}`).then((svg) => {
-      if (!wanted) return;
-      made = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-      setSource(made);
-    }, () => {});
+    text(url`/api/experiments/${experiment}/pictures/${picture}`).then(
+      (svg) => {
+        if (!wanted) return;
+        made = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+        setSource(made);
+      },
+      () => {},
+    );
     return () => {
       wanted = false;
       if (made) URL.revokeObjectURL(made);
     };
   }, [experiment, picture]);
-  return source ? html`<img class="picture" src=${source} alt=${picture.replaceAll("-", " ")} />`
+  return source
+    ? html`<img class="picture" src=${source} alt=${picture.replaceAll("-", " ")} />`
     : html`<div class="waiting tall"></div>`;
 }

@@ -26,23 +26,32 @@ function settings() {
   };
   const greedy = model.value?.kind === "decoder" ? 1 : 0;
   return {
-    temperature: Math.max(0, number("temperature", greedy)), topK: Math.max(0, number("top-k", 0)),
-    topP: Math.min(1, Math.max(0.01, number("top-p", 1))), seed: Math.max(0, number("seed", 1)),
+    temperature: Math.max(0, number("temperature", greedy)),
+    topK: Math.max(0, number("top-k", 0)),
+    topP: Math.min(1, Math.max(0.01, number("top-p", 1))),
+    seed: Math.max(0, number("seed", 1)),
     length: Math.min(512, Math.max(1, number("length", 24))),
   };
 }
 
 /** @param {ReturnType<typeof settings>} from @param {number[]} prefix */
 const request = (from, prefix) => ({
-  model: model.value?.id, text: text.value, temperature: from.temperature, seed: from.seed,
-  max_new_tokens: from.length, ...(from.topK > 0 ? { top_k: from.topK } : {}),
+  model: model.value?.id,
+  text: text.value,
+  temperature: from.temperature,
+  seed: from.seed,
+  max_new_tokens: from.length,
+  ...(from.topK > 0 ? { top_k: from.topK } : {}),
   ...(from.topP < 1 ? { top_p: from.topP } : {}),
   ...(prefix.length > 0 ? { prefix_ids: prefix } : {}),
 });
 
 export function View() {
   const chosen = settings();
-  const prefix = extra("prefix").split(",").filter(Boolean).map(Number)
+  const prefix = extra("prefix")
+    .split(",")
+    .filter(Boolean)
+    .map(Number)
     .filter((id) => Number.isSafeInteger(id) && id >= 0);
   const body = request(chosen, prefix);
   const key = text.value === "" ? null : `generate ${JSON.stringify(body)}`;
@@ -56,28 +65,48 @@ export function View() {
 function Controls({ chosen, forced }) {
   const value = (/** @type {Event} */ event) =>
     /** @type {HTMLInputElement} */ (event.currentTarget).value;
-  const slider = (/** @type {string} */ name, /** @type {number} */ now, /** @type {string} */ shown,
-    /** @type {Record<string, number>} */ range) => html`<label class="slider">
+  const slider = (
+    /** @type {string} */ name,
+    /** @type {number} */ now,
+    /** @type {string} */ shown,
+    /** @type {Record<string, number>} */ range,
+  ) => html`<label class="slider">
       <span>${strings.generation[/** @type {"temperature"} */ (name)]}</span>
       <input type="range" ...${range} value=${now} aria-valuetext=${shown}
         onInput=${(/** @type {Event} */ event) => setExtra({ [name]: value(event) }, "glide")} />
       <output>${shown}</output></label>`;
-  return html`<form class="controls" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    ${slider("temperature", chosen.temperature,
+  return html`<form class="controls"
+    onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    ${slider(
+      "temperature",
+      chosen.temperature,
       chosen.temperature === 0 ? strings.generation.greedy : chosen.temperature.toFixed(2),
-      { min: 0, max: 3, step: 0.05 })}
-    ${slider("top-k", chosen.topK, chosen.topK === 0 ? strings.generation.off : String(chosen.topK),
-      { min: 0, max: 50, step: 1 })}
-    ${slider("top-p", chosen.topP, chosen.topP === 1 ? strings.generation.off : chosen.topP.toFixed(2),
-      { min: 0.05, max: 1, step: 0.01 })}
+      { min: 0, max: 3, step: 0.05 },
+    )}
+    ${slider(
+      "top-k",
+      chosen.topK,
+      chosen.topK === 0 ? strings.generation.off : String(chosen.topK),
+      { min: 0, max: 50, step: 1 },
+    )}
+    ${slider(
+      "top-p",
+      chosen.topP,
+      chosen.topP === 1 ? strings.generation.off : chosen.topP.toFixed(2),
+      { min: 0.05, max: 1, step: 0.01 },
+    )}
     <label>${strings.generation.seed} <input type="number" min="0" max="999999" value=${chosen.seed}
       onChange=${(/** @type {Event} */ event) => setExtra({ seed: value(event) })} /></label>
-    <label>${strings.generation.length} <input type="number" min="1" max="512" value=${chosen.length}
+    <label>${strings.generation.length} <input type="number" min="1" max="512"
+      value=${chosen.length}
       onChange=${(/** @type {Event} */ event) => setExtra({ length: value(event) })} /></label>
     <button type="button" onClick=${() => setExtra({ seed: String(chosen.seed + 1) })}>
       ${strings.generation.another}</button>
-    ${forced && html`<button type="button" onClick=${() => setExtra({ prefix: "" })}>
-      ${strings.generation.release}</button>`}
+    ${
+      forced &&
+      html`<button type="button" onClick=${() => setExtra({ prefix: "" })}>
+      ${strings.generation.release}</button>`
+    }
   </form>`;
 }
 
@@ -88,7 +117,8 @@ function Steps({ found, chosen }) {
   const decoder = model.value?.kind === "decoder";
   return html`
     <section class="stack tight written">
-      <p class="small soft">${decoder ? strings.generation.continued : strings.generation.translated}</p>
+      <p class="small soft">${decoder ? strings.generation.continued
+        : strings.generation.translated}</p>
       <p class="text">${decoder && html`<bdi class="soft">${visible(text.value)}</bdi> `}
         <strong><bdi>${visible(found.text)}</bdi></strong></p>
       <${Tokens} tokens=${found.steps.map((one) => one.chosen)} side="step" selected=${at}
@@ -117,15 +147,19 @@ function Step({ found, step, at, chosen }) {
   const logits = useResource(path, () => once(path, (signal) => floats(path, signal)));
   const here = logits.value;
   const { temperature, topK, topP } = chosen;
-  const now = useMemo(() => here && distribution(here, { temperature, topK, topP }, LISTED),
-    [here, temperature, topK, topP]);
+  const now = useMemo(
+    () => here && distribution(here, { temperature, topK, topP }, LISTED),
+    [here, temperature, topK, topP],
+  );
   const ids = now?.listed.map((one) => one.id) ?? [];
   const names = useResource(ids.length > 0 ? `names ${found.model} ${ids}` : null, (signal) =>
-    post(url`/api/models/${found.model}/tokens`, { ids }, signal));
+    post(url`/api/models/${found.model}/tokens`, { ids }, signal),
+  );
   const tokens = /** @type {{ tokens: import("../api.js").Token[] } | undefined} */ (names.value);
   const name = (/** @type {number} */ id) =>
-    tokens?.tokens.find((one) => one.id === id)?.text
-    ?? step.top.find((one) => one.id === id)?.text ?? "…";
+    tokens?.tokens.find((one) => one.id === id)?.text ??
+    step.top.find((one) => one.id === id)?.text ??
+    "…";
   const row = model.value?.kind === "decoder" ? found.prompt.length - 1 + at : at;
   const open = (/** @type {number} */ id) => {
     const before = found.ids.slice(0, at);
@@ -140,26 +174,41 @@ function Step({ found, step, at, chosen }) {
   };
   return html`<section class="stack tight">
     <h2>${strings.generation.choice(at + 1)}</h2>
-    <p class="soft">${step.u === null ? strings.generation.argmax
-      : strings.generation.sampled(full(step.u), word(step.chosen))}</p>
-    <${Await} of=${logits} shape="tall">${() => now && html`
+    <p class="soft">${
+      step.u === null
+        ? strings.generation.argmax
+        : strings.generation.sampled(full(step.u), word(step.chosen))
+    }</p>
+    <${Await} of=${logits} shape="tall">${() =>
+      now &&
+      html`
       <${Bars} label=${strings.generation.choice(at + 1)}
         onChoose=${(/** @type {{ key: number }} */ bar) => force(bar.key)}
         chooseLabel=${(/** @type {{ text: string }} */ bar) =>
           strings.generation.force(visible(bar.text))}
         bars=${now.listed.map((one) => ({
-          key: one.id, text: name(one.id), value: one.filtered, cut: one.filtered === 0,
+          key: one.id,
+          text: name(one.id),
+          value: one.filtered,
+          cut: one.filtered === 0,
           chosen: one.id === step.chosen.id,
-          truth: step.truth ? (step.truth.find((each) => each.id === one.id)?.probability ?? 0) : null,
+          truth: step.truth
+            ? (step.truth.find((each) => each.id === one.id)?.probability ?? 0)
+            : null,
         }))} />
-      <p class="small soft">${strings.generation.kept(now.kept, now.order.length, short(now.entropy))}
+      <p class="small soft">${strings.generation.kept(now.kept, now.order.length,
+        short(now.entropy))}
         ${step.truth ? ` ${strings.truth.help}` : ""}</p>
       <div class="row small">
         <button onClick=${() => open(step.chosen.id)}>
           ${strings.generation.why(word(step.chosen))}</button>
-        <span class="soft">${strings.generation.before(percent(
-          now.listed.find((one) => one.id === step.chosen.id)?.probability
-          ?? step.top.find((one) => one.id === step.chosen.id)?.probability ?? 0))}</span>
+        <span class="soft">${strings.generation.before(
+          percent(
+            now.listed.find((one) => one.id === step.chosen.id)?.probability ??
+              step.top.find((one) => one.id === step.chosen.id)?.probability ??
+              0,
+          ),
+        )}</span>
       </div>`}<//>
   </section>`;
 }

@@ -13,15 +13,25 @@ import { strings } from "../strings.js";
  */
 
 const SIZES = /** @type {const} */ ([
-  "layers", "heads", "hidden_size", "context_length", "steps", "batch_tokens", "learning_rate", "seed",
+  "layers",
+  "heads",
+  "hidden_size",
+  "context_length",
+  "steps",
+  "batch_tokens",
+  "learning_rate",
+  "seed",
 ]);
 
 /** @param {{ onStarted: (run: string) => void, onClose?: () => void }} props */
 export function NewRun({ onStarted, onClose }) {
   const found = useResource("training", (signal) => get("/api/training", signal));
   return html`<section class="stack card"><div class="row"><h2>${strings.training.start}</h2>
-    <span class="spread"></span>${onClose && html`<button class="quiet" onClick=${onClose}
-      aria-label=${strings.training.close}>✕</button>`}</div>
+    <span class="spread"></span>${
+      onClose &&
+      html`<button class="quiet" onClick=${onClose}
+      aria-label=${strings.training.close}>✕</button>`
+    }</div>
     <${Await} of=${found} shape="tall">${(/** @type {Training} */ one) =>
       html`<${Form} training=${one} onStarted=${onStarted} />`}<//></section>`;
 }
@@ -43,19 +53,27 @@ function Form({ training, onStarted }) {
   const defaults = /** @type {any} */ (training.defaults[task] ?? {});
   /** @type {TrainRequest} */
   const request = {
-    name: name || `${task}-${chosen}`.replace(/[^A-Za-z0-9-]+/g, "-").slice(0, 40), task, corpus: chosen,
-    ...(arch && arch !== archs[0] ? { arch } : {}), ...defaults, ...sizes, snapshots: true,
+    name: name || `${task}-${chosen}`.replace(/[^A-Za-z0-9-]+/g, "-").slice(0, 40),
+    task,
+    corpus: chosen,
+    ...(arch && arch !== archs[0] ? { arch } : {}),
+    ...defaults,
+    ...sizes,
+    snapshots: true,
   };
   const key = JSON.stringify(request);
   useEffect(() => {
     // The estimate follows the form, a moment behind.
     let wanted = true;
     const timer = setTimeout(() => {
-      post("/api/training/estimate", request).then((value) => {
-        if (!wanted) return;
-        setEstimate(/** @type {Estimate} */ (value));
-        setFailed(null);
-      }, (error) => wanted && setFailed(error));
+      post("/api/training/estimate", request).then(
+        (value) => {
+          if (!wanted) return;
+          setEstimate(/** @type {Estimate} */ (value));
+          setFailed(null);
+        },
+        (error) => wanted && setFailed(error),
+      );
     }, 200);
     return () => {
       wanted = false;
@@ -67,47 +85,75 @@ function Form({ training, onStarted }) {
   const start = (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
-    post("/api/training", request).then((/** @type {any} */ run) => onStarted(run.run), setFailed)
+    post("/api/training", request)
+      .then((/** @type {any} */ run) => onStarted(run.run), setFailed)
       .finally(() => setBusy(false));
   };
   return html`<form class="stack" onSubmit=${start}>
     <div class="fields">
       <label>${strings.training.task}<select value=${task}
         onChange=${(/** @type {Event} */ event) => setTask(/** @type {"gpt"} */ (value(event)))}>
-        ${training.tasks.map((one) => html`<option key=${one.task} value=${one.task}>
-          ${one.title}</option>`)}</select></label>
+        ${training.tasks.map(
+          (one) => html`<option key=${one.task} value=${one.task}>
+          ${one.title}</option>`,
+        )}</select></label>
       <label>${strings.training.corpus}<select value=${chosen}
         onChange=${(/** @type {Event} */ event) => setCorpus(value(event))}>
-        ${corpora.map((one) => html`<option key=${one.id} value=${one.id}>${one.title}${one.lines > 0
-          ? ` (${strings.training.lines(count(one.lines))})` : ""}</option>`)}</select></label>
-      ${archs.length > 1 && html`<label>${strings.training.arch}<select value=${arch || archs[0]}
+        ${corpora.map(
+          (one) =>
+            html`<option key=${one.id} value=${one.id}>${one.title}${
+              one.lines > 0 ? ` (${strings.training.lines(count(one.lines))})` : ""
+            }</option>`,
+        )}</select></label>
+      ${
+        archs.length > 1 &&
+        html`<label>${strings.training.arch}<select value=${arch || archs[0]}
         onChange=${(/** @type {Event} */ event) => setArch(value(event))}>
-        ${archs.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`}
+        ${archs.map((one) => html`<option key=${one}
+          value=${one}>${one}</option>`)}</select></label>`
+      }
       <label>${strings.training.name}<input type="text" value=${name} placeholder=${request.name}
         onInput=${(/** @type {Event} */ event) => setName(value(event))} /></label>
     </div>
     <div class="row" role="group" aria-label=${strings.training.presets}>
-      ${training.presets.map((one) => html`<button type="button" key=${one.id}
-        onClick=${() => setSizes(/** @type {any} */ ({ ...one.settings }))}>${one.title}</button>`)}
+      ${training.presets.map(
+        (one) => html`<button type="button" key=${one.id}
+        onClick=${() => setSizes(/** @type {any} */ ({ ...one.settings }))}>${one.title}</button>`,
+      )}
     </div>
-    <div class="fields sizes">${SIZES.map((size) => html`<label key=${size}>
+    <div class="fields sizes">${SIZES.map(
+      (size) => html`<label key=${size}>
       ${strings.training.sizes[size]}<input type="number" min="0" step="any"
         value=${sizes[size] ?? defaults[size] ?? ""}
         onInput=${(/** @type {Event} */ event) => {
           const next = value(event);
-          setSizes(({ [size]: _, ...others }) => (next === "" ? others
-            : { ...others, [size]: Number(next) }));
-        }} /></label>`)}</div>
+          setSizes(({ [size]: _, ...others }) =>
+            next === "" ? others : { ...others, [size]: Number(next) },
+          );
+        }} /></label>`,
+    )}</div>
     <dl class="facts-list" aria-live="polite">
       <dt>${strings.training.parameters}</dt><dd>${estimate ? about(estimate.parameters) : "…"}</dd>
       <dt>${strings.training.memory}</dt><dd>${estimate ? bytes(estimate.memory_bytes) : "…"}
-        ${estimate?.available_bytes ? html`<span class="soft">
-          ${strings.training.available(bytes(estimate.available_bytes))}</span>` : ""}</dd>
-      <dt>${strings.training.time}</dt><dd>${estimate ? (estimate.seconds === null ? "–"
-        : strings.training.aboutTime(duration(estimate.seconds))) : "…"}</dd>
+        ${
+          estimate?.available_bytes
+            ? html`<span class="soft">
+          ${strings.training.available(bytes(estimate.available_bytes))}</span>`
+            : ""
+        }</dd>
+      <dt>${strings.training.time}</dt><dd>${
+        estimate
+          ? estimate.seconds === null
+            ? "–"
+            : strings.training.aboutTime(duration(estimate.seconds))
+          : "…"
+      }</dd>
     </dl>
-    ${estimate?.problem && html`<p class="problem">${estimate.problem.message}
-      <span class="soft">${estimate.problem.hint}</span></p>`}
+    ${
+      estimate?.problem &&
+      html`<p class="problem">${estimate.problem.message}
+      <span class="soft">${estimate.problem.hint}</span></p>`
+    }
     ${failed && html`<${Failure} error=${failed} retry=${() => setFailed(null)} />`}
     <div><button class="primary" disabled=${busy || chosen === "" || estimate?.fits === false}>
       ${strings.training.begin}</button></div>

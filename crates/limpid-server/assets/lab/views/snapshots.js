@@ -22,8 +22,10 @@ export function Snapshots({ run }) {
   const at = Math.min(all.length - 1, Number(extra("snapshot", String(all.length - 1))) || 0);
   const snapshot = all[at];
   const [playing, setPlaying] = useState(false);
-  const example = lab.value?.models.find((one) => one.id === snapshot?.model)?.example
-    || model.value?.example || "";
+  const example =
+    lab.value?.models.find((one) => one.id === snapshot?.model)?.example ||
+    model.value?.example ||
+    "";
   const sentence = extra("scrub") || example;
   useEffect(() => {
     if (!playing) return undefined;
@@ -54,7 +56,10 @@ export function Snapshots({ run }) {
           aria-valuetext=${strings.snapshots.at(count(snapshot.step))}
           onInput=${(/** @type {Event} */ event) => {
             setPlaying(false);
-            setExtra({ snapshot: /** @type {HTMLInputElement} */ (event.currentTarget).value }, "glide");
+            setExtra(
+              { snapshot: /** @type {HTMLInputElement} */ (event.currentTarget).value },
+              "glide",
+            );
           }} /><output>${count(snapshot.step)}</output></label>
     </div>
     <${Frame} model=${snapshot.model} sentence=${sentence} />
@@ -64,20 +69,27 @@ export function Snapshots({ run }) {
 /** @param {{ model: string, sentence: string }} props */
 export function Frame({ model, sentence }) {
   const request = { model, text: sentence };
-  const found = useResource(sentence ? `pass ${JSON.stringify(request)}` : null,
-    () => loadPass(request));
+  const found = useResource(sentence ? `pass ${JSON.stringify(request)}` : null, () =>
+    loadPass(request),
+  );
   const pass = found.value;
   const small = useThumbnails(pass?.id ?? null);
-  return html`<${Await} of=${found} shape="tall">${(/** @type {import("../api.js").Pass} */ one) => {
+  return html`<${Await} of=${found} shape="tall">${(
+    /** @type {import("../api.js").Pass} */ one,
+  ) => {
     const shown = one.attentions.filter((each) => placeOf(each) === "cross");
     const list = shown.length > 0 ? shown : one.attentions;
     const top = one.predictions.at(-1)?.top[0];
-    return html`<p class="text"><bdi>${visible(one.target ? one.text : top?.text ?? "")}</bdi></p>
-      <div class="head-grid">${list.map((each) => html`<div class="head-row" key=${each.index}>
+    return html`<p class="text"><bdi>${visible(one.target ? one.text : (top?.text ?? ""))}</bdi></p>
+      <div class="head-grid">${list.map(
+        (each) => html`<div class="head-row" key=${each.index}>
         <span class="small soft">${strings.attention.layer(each.layer)}</span>
-        ${[...Array(each.heads).keys()].map((k) => html`<span class="head" key=${k}>
-          <${Thumbnail} of=${small?.small.get(`${each.index}/${k}`)} /></span>`)}
-      </div>`)}</div>
+        ${[...Array(each.heads).keys()].map(
+          (k) => html`<span class="head" key=${k}>
+          <${Thumbnail} of=${small?.small.get(`${each.index}/${k}`)} /></span>`,
+        )}
+      </div>`,
+      )}</div>
       ${list.length === 0 && html`<p class="small soft">${strings.snapshots.noAttention}</p>`}`;
   }}<//>`;
 }

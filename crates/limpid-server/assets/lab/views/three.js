@@ -31,7 +31,11 @@ function three() {
   ];
 }
 
-/** Sentences that grow: each is the one before and another clause. @param {string} text @param {number} times */
+/**
+ * Sentences that grow: each is the one before and another clause.
+ * @param {string} text
+ * @param {number} times
+ */
 const longer = (text, times) => {
   const clause = text.replace(/[.!?]\s*$/, "");
   return times <= 1 ? text : `${Array(times).fill(clause).join(" et ")}.`;
@@ -44,23 +48,35 @@ export function View() {
   const times = Math.min(6, Math.max(1, Number(extra("times", "1")) || 1));
   const sentence = longer(base, times);
   return html`
-    ${missing.length > 0 && html`<p class="note">${strings.three.missing}</p>
-      <${DemoProgress} only=${missing} />`}
+    ${
+      missing.length > 0 &&
+      html`<p class="note">${strings.three.missing}</p>
+      <${DemoProgress} only=${missing} />`
+    }
     <${Typed} value=${base} label=${strings.three.sentence} lang="fr"
       onText=${(/** @type {string} */ three) => setExtra({ three })} />
     <label class="slider wide"><span>${strings.three.length}</span>
       <input type="range" min="1" max="6" step="1" value=${times}
-        onInput=${(/** @type {Event} */ event) => setExtra({
-          times: /** @type {HTMLInputElement} */ (event.currentTarget).value }, "glide")} />
+        onInput=${(/** @type {Event} */ event) =>
+          setExtra(
+            {
+              times: /** @type {HTMLInputElement} */ (event.currentTarget).value,
+            },
+            "glide",
+          )} />
       <output>${strings.three.words(sentence.split(/\s+/).length)}</output></label>
     <p class="text soft"><bdi>${visible(sentence)}</bdi></p>
-    <div class="three">${models.map((one, k) => html`<section key=${k} class="card stack tight">
+    <div class="three">${models.map(
+      (one, k) => html`<section key=${k} class="card stack tight">
       <h2>${strings.three.titles[k]}</h2>
       <p class="small soft">${strings.three.about[k]}</p>
-      ${one && one.state === "ready"
-        ? html`<${Column} model=${one} sentence=${sentence} />`
-        : html`<p class="soft">${strings.three.absent}</p>`}
-    </section>`)}</div>`;
+      ${
+        one && one.state === "ready"
+          ? html`<${Column} model=${one} sentence=${sentence} />`
+          : html`<p class="soft">${strings.three.absent}</p>`
+      }
+    </section>`,
+    )}</div>`;
 }
 
 /** @param {{ model: Model, sentence: string }} props */
@@ -68,7 +84,9 @@ function Column({ model, sentence }) {
   const request = { model: model.id, text: sentence };
   const found = useResource(`pass ${JSON.stringify(request)}`, () => loadPass(request));
   return html`<${Await} of=${found} shape="tall">${(/** @type {Pass} */ pass) => {
-    const sure = pass.predictions.map((one) => one.chosen?.probability ?? one.top[0]?.probability ?? 0);
+    const sure = pass.predictions.map(
+      (one) => one.chosen?.probability ?? one.top[0]?.probability ?? 0,
+    );
     const mean = sure.reduce((sum, one) => sum + one, 0) / Math.max(1, sure.length);
     return html`<${Frame} model=${model.id} sentence=${sentence} />
       <p class="small soft">${strings.three.sure(percent(mean))}</p>
@@ -77,12 +95,17 @@ function Column({ model, sentence }) {
   }}<//>`;
 }
 
-/** How long the state is after each word: all that the decoder gets. @param {{ pass: Pass }} props */
+/**
+ * How long the state is after each word: all that the decoder gets.
+ * @param {{ pass: Pass }} props
+ */
 function States({ pass }) {
   const stream = pass.stream.find((one) => one.stack === "encoder") ?? pass.stream[0];
   if (!stream) return null;
   const largest = Math.max(1e-9, ...stream.norms);
-  return html`<div class="states" aria-label=${strings.three.states}>${stream.norms.map((norm, k) => html`
-    <span key=${k} style=${{ height: `${(norm / largest) * 3}rem` }} title=${short(norm)}></span>`)}
+  return html`<div class="states" aria-label=${strings.three.states}>${stream.norms.map(
+    (norm, k) => html`
+    <span key=${k} style=${{ height: `${(norm / largest) * 3}rem` }} title=${short(norm)}></span>`,
+  )}
   </div><p class="small soft">${strings.three.statesHelp}</p>`;
 }

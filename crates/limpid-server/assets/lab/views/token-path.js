@@ -30,25 +30,41 @@ const SHOWN = 64;
  */
 export function stagesOf(pass, of, at) {
   const width = (/** @type {{ step: number, output: number }} */ one) =>
-    pass.tensors.find((each) => each.step === one.step && each.output === one.output)?.columns ?? 0;
+    pass.tensors.find((each) => each.step === one.step && each.output === one.output)?.columns ??
+    0;
   const stack = pass.attentions.find((one) => one.queries === of)?.stack;
   const stream = pass.stream.filter((one) => {
-    const info = pass.tensors.find((each) => each.step === one.step && each.output === one.output);
+    const info = pass.tensors.find(
+      (each) => each.step === one.step && each.output === one.output,
+    );
     return info ? info.of === of : one.stack === stack;
   });
   const before = stream.length > 0 ? Math.min(...stream.map((one) => one.step)) : Infinity;
-  const inputs = pass.tensors.filter((one) => one.of === of && one.step < before
-    && (one.role === "embedding" || one.role === "position") && one.rows > at);
+  const inputs = pass.tensors.filter(
+    (one) =>
+      one.of === of &&
+      one.step < before &&
+      (one.role === "embedding" || one.role === "position") &&
+      one.rows > at,
+  );
   return [
     ...inputs.map((one) => ({
-      key: `${one.step} ${one.output}`, step: one.step, output: one.output, columns: one.columns,
+      key: `${one.step} ${one.output}`,
+      step: one.step,
+      output: one.output,
+      columns: one.columns,
       title: one.role === "position" ? strings.path.position : strings.path.embedding,
-      norm: null, cosine: null,
+      norm: null,
+      cosine: null,
     })),
     ...stream.map((one) => ({
-      key: `${one.step} ${one.output}`, step: one.step, output: one.output, columns: width(one),
+      key: `${one.step} ${one.output}`,
+      step: one.step,
+      output: one.output,
+      columns: width(one),
       title: one.after === "embedding" ? strings.path.sum : strings.path.after(one.after),
-      norm: one.norms[at] ?? null, cosine: one.cosines[at] ?? null,
+      norm: one.norms[at] ?? null,
+      cosine: one.cosines[at] ?? null,
     })),
   ].filter((one, k, all) => all.findIndex((each) => each.key === one.key) === k);
 }
@@ -58,8 +74,12 @@ export function TokenPath({ pass }) {
   const { token, side: which } = selection.value;
   const of = which === "target" && pass.target ? "target" : "source";
   const tokens = side(pass, of);
-  const at = token >= 0 && token < tokens.length ? token
-    : of === "source" && !pass.target ? tokens.length - 1 : 0;
+  const at =
+    token >= 0 && token < tokens.length
+      ? token
+      : of === "source" && !pass.target
+        ? tokens.length - 1
+        : 0;
   const stages = stagesOf(pass, of, at);
   const width = Math.max(0, ...stages.map((one) => one.columns));
   const from = Math.min(Number(extra("from", "0")) || 0, Math.max(0, width - 1));
@@ -67,15 +87,23 @@ export function TokenPath({ pass }) {
   return html`<section class="stack tight">
     <h2>${strings.path.title(word(tokens[at]))}</h2>
     <p class="soft">${strings.path.help(width)}</p>
-    ${width > SHOWN && html`<div class="row small">
+    ${
+      width > SHOWN &&
+      html`<div class="row small">
       <button disabled=${from === 0} onClick=${() =>
-        setExtra({ from: String(Math.max(0, from - SHOWN)) }, "glide")}>${strings.path.before}</button>
+        setExtra(
+          { from: String(Math.max(0, from - SHOWN)) },
+          "glide",
+        )}>${strings.path.before}</button>
       <span class="soft mono">${from} – ${Math.min(width, from + SHOWN) - 1}</span>
       <button disabled=${from + SHOWN >= width} onClick=${() =>
         setExtra({ from: String(from + SHOWN) }, "glide")}>${strings.path.next}</button>
-    </div>`}
-    <ol class="stages">${stages.map((stage) => html`<${StageRow} key=${stage.key} pass=${pass}
-      stage=${stage} row=${at} from=${from} />`)}</ol>
+    </div>`
+    }
+    <ol class="stages">${stages.map(
+      (stage) => html`<${StageRow} key=${stage.key} pass=${pass}
+      stage=${stage} row=${at} from=${from} />`,
+    )}</ol>
   </section>`;
 }
 
@@ -83,19 +111,25 @@ export function TokenPath({ pass }) {
 function StageRow({ pass, stage, row, from }) {
   const start = Math.min(from, Math.max(0, stage.columns - 1));
   const columns = Math.min(SHOWN, stage.columns - start);
-  const found = useResource(columns > 0 ? `stage ${pass.id} ${stage.key} ${row} ${start}` : null,
-    () => loadRow(pass, stage, row, start, columns));
+  const found = useResource(
+    columns > 0 ? `stage ${pass.id} ${stage.key} ${row} ${start}` : null,
+    () => loadRow(pass, stage, row, start, columns),
+  );
   return html`<li class="stage"><span class="stage-title">${stage.title}</span>
     <${Await} of=${found} shape="line">${(/** @type {Float32Array} */ values) => {
       const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
       return html`<${Cells} values=${values} label=${stage.title}
         colour=${(/** @type {number} */ value) => signedColour(value, largest)}
         place=${(/** @type {number} */ k) => ({
-          kind: "output", step: stage.step, output: stage.output, row, column: start + k,
+          kind: "output",
+          step: stage.step,
+          output: stage.output,
+          row,
+          column: start + k,
         })} />`;
     }}<//>
-    <span class="small soft stage-facts">${stage.norm === null ? ""
-      : strings.path.norm(short(stage.norm))}${stage.cosine === null ? ""
-        : `, ${strings.path.cosine(short(stage.cosine))}`}</span>
+    <span class="small soft stage-facts">${
+      stage.norm === null ? "" : strings.path.norm(short(stage.norm))
+    }${stage.cosine === null ? "" : `, ${strings.path.cosine(short(stage.cosine))}`}</span>
   </li>`;
 }

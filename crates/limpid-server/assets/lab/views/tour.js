@@ -15,7 +15,9 @@ import { stations } from "./stations.js";
 const guide = () => {
   const one = model.value;
   if (one?.kind === "encoder-decoder" && one.state === "ready") return one;
-  return lab.value?.models.find((each) => each.kind === "encoder-decoder" && each.state === "ready");
+  return lab.value?.models.find(
+    (each) => each.kind === "encoder-decoder" && each.state === "ready",
+  );
 };
 
 export function View() {
@@ -42,10 +44,13 @@ function Walk({ one }) {
   const go = (/** @type {number} */ step) => select({ step, why: "" });
   const Station = stations[at];
   return html`
-    <ol class="stations" aria-label=${strings.tour.label}>${strings.tour.stations.map((station, k) => html`
+    <ol class="stations" aria-label=${strings.tour.label}>${strings.tour.stations.map(
+      (station, k) => html`
       <li key=${k}><button aria-current=${k === at ? "step" : undefined}
         class=${k < at ? "past" : ""} onClick=${() => go(k)}>
-        <span class="stop">${k + 1}</span><span class="stop-name">${station.title}</span></button></li>`)}
+        <span class="stop">${k + 1}</span><span
+          class="stop-name">${station.title}</span></button></li>`,
+    )}
     </ol>
     <${Typed} value=${sentence} label=${strings.tour.sentence} lang=${one.languages?.[0]}
       onText=${(/** @type {string} */ next) => select({ text: next, token: -1, why: "" })} />
@@ -64,5 +69,7 @@ function Walk({ one }) {
 }
 
 /** @param {{ model: string, text: string }} request */
-const useSentence = (request) => useResource(request.text === "" ? null
-  : `pass ${JSON.stringify(request)}`, () => loadPass(request));
+const useSentence = (request) =>
+  useResource(request.text === "" ? null : `pass ${JSON.stringify(request)}`, () =>
+    loadPass(request),
+  );

@@ -21,18 +21,24 @@ export function View() {
   const runs = lab.value?.runs ?? [];
   const asked = extra("runs").split(",").filter(Boolean);
   const shown = runs.filter((one) => asked.includes(one.id));
-  const first = shown.length > 0 ? shown : runs.filter((one) => one.state === "running").slice(0, 1);
+  const first =
+    shown.length > 0 ? shown : runs.filter((one) => one.state === "running").slice(0, 1);
   const [making, setMaking] = useState(false);
   return html`
-    ${making || runs.length === 0
-      ? html`<${NewRun} onStarted=${(/** @type {string} */ id) => {
-          setMaking(false);
-          setExtra({ runs: id });
-        }} onClose=${runs.length > 0 ? () => setMaking(false) : undefined} />`
-      : html`<div><button class="primary" onClick=${() => setMaking(true)}>
-          ${strings.training.start}</button></div>`}
-    ${runs.length === 0 ? html`<${Empty} title=${strings.training.none} />`
-      : html`<${RunList} runs=${runs} shown=${first} />`}
+    ${
+      making || runs.length === 0
+        ? html`<${NewRun} onStarted=${(/** @type {string} */ id) => {
+            setMaking(false);
+            setExtra({ runs: id });
+          }} onClose=${runs.length > 0 ? () => setMaking(false) : undefined} />`
+        : html`<div><button class="primary" onClick=${() => setMaking(true)}>
+          ${strings.training.start}</button></div>`
+    }
+    ${
+      runs.length === 0
+        ? html`<${Empty} title=${strings.training.none} />`
+        : html`<${RunList} runs=${runs} shown=${first} />`
+    }
     ${first.length > 0 && html`<${Curves} runs=${first} />`}
     ${first.length === 1 && first[0] && html`<${RunDetail} run=${first[0]} key=${first[0].id} />`}`;
 }
@@ -41,23 +47,31 @@ export function View() {
 function RunList({ runs, shown }) {
   const toggle = (/** @type {string} */ id) => {
     const ids = shown.map((one) => one.id);
-    setExtra({ runs: (ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).join(",") });
+    setExtra({
+      runs: (ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).join(","),
+    });
   };
   return html`<section class="stack tight"><h2>${strings.training.runs}</h2>
     <div class="scroll" tabindex="0" role="region" aria-label=${strings.training.runs}>
-    <table class="full runs"><thead><tr><th>${strings.training.show}</th><th>${strings.training.name}</th>
+    <table class="full runs"><thead><tr><th>${strings.training.show}</th>
+      <th>${strings.training.name}</th>
       <th>${strings.training.state}</th><th class="number">${strings.training.step}</th>
       <th class="number">${strings.training.loss}</th><th></th></tr></thead>
-    <tbody>${runs.map((run) => html`<tr key=${run.id}>
+    <tbody>${runs.map(
+      (run) => html`<tr key=${run.id}>
       <td><input type="checkbox" aria-label=${strings.training.compare(run.name)}
         checked=${shown.some((one) => one.id === run.id)} onChange=${() => toggle(run.id)} /></td>
       <td>${run.name}</td>
-      <td>${strings.training.states[/** @type {keyof typeof strings.training.states} */ (run.state)]
-        ?? run.state}</td>
+      <td>${
+        strings.training.states[
+          /** @type {keyof typeof strings.training.states} */ (run.state)
+        ] ?? run.state
+      }</td>
       <td class="number">${count(run.step)} / ${count(run.steps)}</td>
       <td class="number">${run.loss === null ? "–" : short(run.loss)}</td>
       <td><${Actions} run=${run} /></td>
-    </tr>`)}</tbody></table></div></section>`;
+    </tr>`,
+    )}</tbody></table></div></section>`;
 }
 
 /** @param {{ run: Run }} props */
@@ -66,42 +80,79 @@ function Actions({ run }) {
   const act = (/** @type {string} */ what) => {
     setBusy(true);
     post(url`/api/runs/${run.id}/${what}`, {})
-      .then(() => refresh(run.id), (error) => toast(error.message))
+      .then(
+        () => refresh(run.id),
+        (error) => toast(error.message),
+      )
       .finally(() => setBusy(false));
   };
   return html`<span class="row">
-    ${run.state === "running" && html`<button disabled=${busy} onClick=${() => act("stop")}>
-      ${strings.training.stop}</button>`}
-    ${(run.state === "stopped" || run.state === "failed") && html`<button disabled=${busy}
-      onClick=${() => act("resume")}>${strings.training.resume}</button>`}
-    ${run.model && html`<button onClick=${() => select({
-      view: "sentence", model: run.model ?? "", text: "", target: "", token: -1, key: -1, why: "", more: "",
-    })}>${strings.training.look}</button>`}
+    ${
+      run.state === "running" &&
+      html`<button disabled=${busy} onClick=${() => act("stop")}>
+      ${strings.training.stop}</button>`
+    }
+    ${
+      (run.state === "stopped" || run.state === "failed") &&
+      html`<button disabled=${busy}
+      onClick=${() => act("resume")}>${strings.training.resume}</button>`
+    }
+    ${
+      run.model &&
+      html`<button onClick=${() =>
+        select({
+          view: "sentence",
+          model: run.model ?? "",
+          text: "",
+          target: "",
+          token: -1,
+          key: -1,
+          why: "",
+          more: "",
+        })}>${strings.training.look}</button>`
+    }
   </span>`;
 }
 
 /** @param {{ runs: Run[] }} props */
 function Curves({ runs }) {
   const all = runs.map((run) => ({ run, lines: metricsOf(run.id) }));
-  const curves = all.flatMap(({ run, lines }) => [["loss", ""], ["validation_loss", strings.training.heldOut]]
-    .map(([name = "", title]) => ({
-      name: [runs.length > 1 ? run.name : "", title || strings.training.trained].filter(Boolean).join(", "),
-      ...curveOf(lines, name),
-    })).filter((one) => one.x.length > 0));
+  const curves = all.flatMap(({ run, lines }) =>
+    [
+      ["loss", ""],
+      ["validation_loss", strings.training.heldOut],
+    ]
+      .map(([name = "", title]) => ({
+        name: [runs.length > 1 ? run.name : "", title || strings.training.trained]
+          .filter(Boolean)
+          .join(", "),
+        ...curveOf(lines, name),
+      }))
+      .filter((one) => one.x.length > 0),
+  );
   const last = curves[0]?.y.at(-1);
-  if (curves.length === 0) return html`<div class="waiting tall" role="status">
+  if (curves.length === 0)
+    return html`<div class="waiting tall" role="status">
     <span class="hidden-visually">${strings.training.waiting}</span></div>`;
-  return html`<${Chart} curves=${curves} label=${strings.training.curve} axis=${strings.training.step}
-    summary=${last === undefined || last === null ? "" : strings.training.last(
-      short(last), short(curves[0]?.y[0] ?? 0))} />`;
+  return html`<${Chart} curves=${curves} label=${strings.training.curve}
+    axis=${strings.training.step}
+    summary=${
+      last === undefined || last === null
+        ? ""
+        : strings.training.last(short(last), short(curves[0]?.y[0] ?? 0))
+    } />`;
 }
 
 /** @param {{ run: Run }} props */
 function RunDetail({ run }) {
-  const detail = useResource(`run ${run.id} ${run.state} ${Math.floor(run.step / 100)}`, (signal) =>
-    get(url`/api/runs/${run.id}`, signal));
+  const detail = useResource(
+    `run ${run.id} ${run.state} ${Math.floor(run.step / 100)}`,
+    (signal) => get(url`/api/runs/${run.id}`, signal),
+  );
   const lines = metricsOf(run.id);
-  const samples = lines.filter((one) => typeof one["sample"] === "string" || Array.isArray(one["samples"]));
+  const samples = lines.filter(
+    (one) => typeof one["sample"] === "string" || Array.isArray(one["samples"]),
+  );
   const [frame, setFrame] = useState("");
   useEffect(() => setFrame(""), [run.id]);
   const rate = lines.at(-1)?.["tokens_per_second"];
@@ -112,21 +163,36 @@ function RunDetail({ run }) {
       aria-label=${run.name}></progress>
       <span class="small soft">${strings.training.at(count(run.step), count(run.steps))}
         ${typeof rate === "number" ? `, ${strings.training.rate(count(rate))}` : ""}
-        ${run.started ? `, ${strings.training.since(duration(Date.now() / 1000 - run.started))}` : ""}
+        ${run.started ? `, ${strings.training.since(duration(Date.now() / 1000 - run.started))}`
+          : ""}
       </span></div>
-    ${samples.length > 0 && html`<section class="stack tight"><h3>${strings.training.samples}</h3>
-      <ul class="samples">${samples.slice(-6).reverse().map((one) => html`<li key=${one["step"]}>
+    ${
+      samples.length > 0 &&
+      html`<section class="stack tight"><h3>${strings.training.samples}</h3>
+      <ul class="samples">${samples
+        .slice(-6)
+        .reverse()
+        .map(
+          (one) => html`<li key=${one["step"]}>
         <span class="small soft mono">${one["step"]}</span>
-        <bdi>${visible(String(one["sample"] ?? one["samples"][0] ?? ""))}</bdi></li>`)}</ul></section>`}
+        <bdi>${visible(String(one["sample"] ?? one["samples"][0] ?? ""))}</bdi></li>`,
+        )}</ul></section>`
+    }
     ${run.snapshots.length > 0 && html`<${Snapshots} run=${run} />`}
     <${Await} of=${detail}>${(/** @type {import("../api.js").RunDetail} */ found) => html`
       <${Command} text=${run.command} />
       <details><summary>${strings.training.config}</summary><pre>${found.config}</pre></details>
       <details><summary>${strings.training.log}</summary><pre>${found.log}</pre></details>`}<//>
-    <div class="row"><button onClick=${() => post("/api/frames", { run: run.id }).then(
-      (/** @type {any} */ one) => setFrame(one.url), (error) => toast(error.message))}>
+    <div class="row"><button onClick=${() =>
+      post("/api/frames", { run: run.id }).then(
+        (/** @type {any} */ one) => setFrame(one.url),
+        (error) => toast(error.message),
+      )}>
       ${strings.training.report}</button></div>
-    ${frame && html`<iframe sandbox="" title=${strings.training.report} src=${frame}
-      class="report"></iframe>`}
+    ${
+      frame &&
+      html`<iframe sandbox="" title=${strings.training.report} src=${frame}
+      class="report"></iframe>`
+    }
   </section>`;
 }

@@ -36,7 +36,11 @@ export function loadLogits(pass, row) {
   const info = pass.tensors.find((one) => one.step === at?.step && one.output === at.output);
   if (!at || !info) return Promise.reject(new Error(strings.why.noLogits));
   const query = new URLSearchParams({
-    step: String(at.step), output: String(at.output), row: String(row), rows: "1", column: "0",
+    step: String(at.step),
+    output: String(at.output),
+    row: String(row),
+    rows: "1",
+    column: "0",
     columns: String(info.columns),
   });
   const path = `${url`/api/passes/${pass.id}/tensor`}?${query}`;
@@ -56,14 +60,23 @@ export function softmaxOf(logits, id, count) {
   let total = 0;
   for (let k = 0; k < logits.length; k += 1) total += Math.exp((logits[k] ?? 0) - largest);
   const order = Array.from({ length: logits.length }, (_, k) => k)
-    .sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0)).slice(0, count);
+    .sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0))
+    .slice(0, count);
   const top = order.map((one) => ({
-    id: one, logit: logits[one] ?? 0, share: Math.exp((logits[one] ?? 0) - largest) / total,
+    id: one,
+    logit: logits[one] ?? 0,
+    share: Math.exp((logits[one] ?? 0) - largest) / total,
   }));
   const logit = logits[id] ?? NaN;
   return {
-    kind: "probability", value: Math.exp(logit - largest) / total, logit, largest, total, top,
-    others: logits.length - top.length, rest: 1 - top.reduce((sum, one) => sum + one.share, 0),
+    kind: "probability",
+    value: Math.exp(logit - largest) / total,
+    logit,
+    largest,
+    total,
+    top,
+    others: logits.length - top.length,
+    rest: 1 - top.reduce((sum, one) => sum + one.share, 0),
   };
 }
 
@@ -102,19 +115,30 @@ export function nameOf(pass, place) {
       const query = rowTokens(pass, found)[place.query];
       const key = side(pass, found.keys)[place.key];
       return strings.why[place.kind](
-        strings.attention.place(found.stack, found.kind), found.layer, place.head, word(query), word(key));
+        strings.attention.place(found.stack, found.kind),
+        found.layer,
+        place.head,
+        word(query),
+        word(key),
+      );
     }
     case "param":
       return strings.why.param(place.name, place.row, place.column);
     case "gate":
       return strings.why.gate(place.gate, place.column);
     default: {
-      const info = pass.tensors.find((one) =>
-        one.step === place.step && one.output === place.output);
+      const info = pass.tensors.find(
+        (one) => one.step === place.step && one.output === place.output,
+      );
       if (!info) return strings.why.unnamed;
-      const tokens = info.of === "target" ? pass.target : info.of === "source" ? pass.source : null;
-      return strings.why.element(info.name, tokens ? word(tokens[place.row]) : "",
-        place.row, place.column);
+      const tokens =
+        info.of === "target" ? pass.target : info.of === "source" ? pass.source : null;
+      return strings.why.element(
+        info.name,
+        tokens ? word(tokens[place.row]) : "",
+        place.row,
+        place.column,
+      );
     }
   }
 }
