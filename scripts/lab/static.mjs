@@ -19,12 +19,16 @@ function walk(folder) {
     return statSync(path).isDirectory() ? walk(path) : [path];
   });
 }
-const files = walk(assets).map((path) => ({ path, name: relative(assets, path) }))
+const files = walk(assets)
+  .map((path) => ({ path, name: relative(assets, path) }))
   .filter(({ name }) => !name.endsWith(".d.ts"));
 const read = (path) => readFileSync(path, "utf8");
-const size = (list) => list.reduce((sum, { path }) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
+const size = (list) =>
+  list.reduce((sum, { path }) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
 
-const vendored = files.filter(({ name }) => name.startsWith("vendor/") && /\.(js|css)$/.test(name));
+const vendored = files.filter(
+  ({ name }) => name.startsWith("vendor/") && /\.(js|css)$/.test(name),
+);
 const own = files.filter(({ name }) => !name.startsWith("vendor/"));
 const sizes = { vendor: size(vendored), own: size(own) };
 for (const [name, bytes] of Object.entries(sizes)) {
@@ -33,7 +37,9 @@ for (const [name, bytes] of Object.entries(sizes)) {
 
 // What is vendored is what was pinned, and nothing else.
 const manifest = JSON.parse(read(join(assets, "vendor/vendored.json")));
-const pinned = new Map(manifest.packages.flatMap((one) => one.files.map((file) => [file.to, file.sha256])));
+const pinned = new Map(
+  manifest.packages.flatMap((one) => one.files.map((file) => [file.to, file.sha256])),
+);
 for (const { path, name } of vendored) {
   const sha256 = createHash("sha256").update(readFileSync(path)).digest("hex");
   const file = name.slice("vendor/".length);
@@ -49,14 +55,22 @@ for (const one of manifest.packages) {
 for (const { path, name } of own) {
   const text = read(path);
   const lines = text.split("\n");
-  if (lines.length - 1 > MOST.lines) fail(`${name}: ${lines.length - 1} lines, at most ${MOST.lines}`);
+  if (lines.length - 1 > MOST.lines)
+    fail(`${name}: ${lines.length - 1} lines, at most ${MOST.lines}`);
   lines.forEach((line, k) => {
     if ([...line].length > MOST.columns) fail(`${name}:${k + 1}: ${[...line].length} columns`);
   });
   if (!name.endsWith(".js")) continue;
   // Model text and everything else goes through text nodes.
-  for (const way of ["innerHTML", "insertAdjacentHTML", "dangerouslySetInnerHTML", "document.write",
-    "eval(", "new Function", "outerHTML ="]) {
+  for (const way of [
+    "innerHTML",
+    "insertAdjacentHTML",
+    "dangerouslySetInnerHTML",
+    "document.write",
+    "eval(",
+    "new Function",
+    "outerHTML =",
+  ]) {
     if (text.includes(way)) fail(`${name}: ${way}`);
   }
   if (/https?:\/\//.test(text.replaceAll("http://www.w3.org/", ""))) fail(`${name}: an address`);
@@ -64,18 +78,25 @@ for (const { path, name } of own) {
   if (name !== "strings.js") {
     for (const found of text.matchAll(/>([^<>${}`]*[A-Za-z]{3,}[^<>${}`]*)<\//g)) {
       const words = found[1].trim();
-      if (!/^(lab|limpid)$/.test(words) && !/[=(;]/.test(words)) fail(`${name}: the words "${words}"`);
+      if (!/^(lab|limpid)$/.test(words) && !/[=(;]/.test(words))
+        fail(`${name}: the words "${words}"`);
     }
   }
 }
 
 // Strings that nothing shows.
-const code = own.filter(({ name }) => name.endsWith(".js") && name !== "strings.js")
-  .map(({ path }) => read(path)).join("\n");
+const code = own
+  .filter(({ name }) => name.endsWith(".js") && name !== "strings.js")
+  .map(({ path }) => read(path))
+  .join("\n");
 const { strings } = await import(join(assets, "strings.js"));
 for (const [group, entries] of Object.entries(strings)) {
   if (!new RegExp(`strings\\.${group}\\b`).test(code)) fail(`strings.${group} is never used`);
-  if (typeof entries !== "object" || new RegExp(`strings\\.${group}\\s*\\[|strings\\.${group}\\)`).test(code)) continue;
+  if (
+    typeof entries !== "object" ||
+    new RegExp(`strings\\.${group}\\s*\\[|strings\\.${group}\\)`).test(code)
+  )
+    continue;
   for (const name of Object.keys(entries)) {
     const direct = new RegExp(`strings\\.${group}(\\.${name}\\b|\\[\\s*"${name}")`).test(code);
     const computed = new RegExp(`strings\\.${group}\\[`).test(code);
@@ -85,5 +106,7 @@ for (const [group, entries] of Object.entries(strings)) {
 
 for (const text of errors) console.error(`error: ${text}`);
 if (errors.length > 0) process.exit(1);
-console.log(`page: ${files.length} files, own code ${(sizes.own / 1024).toFixed(1)} KB gzipped, `
-  + `vendored ${(sizes.vendor / 1024).toFixed(1)} KB`);
+console.log(
+  `page: ${files.length} files, own code ${(sizes.own / 1024).toFixed(1)} KB gzipped, ` +
+    `vendored ${(sizes.vendor / 1024).toFixed(1)} KB`,
+);

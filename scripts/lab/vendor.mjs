@@ -20,7 +20,7 @@ const packages = JSON.parse(readFileSync(manifest, "utf8")).packages;
 const relative = {
   "@preact/signals-core": "./signals-core.js",
   "preact/hooks": "./hooks.js",
-  "preact": "./preact.js",
+  preact: "./preact.js",
 };
 
 function adapt(text, exported) {
@@ -40,9 +40,14 @@ let licences = "";
 let failed = false;
 try {
   for (const one of packages) {
-    const packed = execFileSync(
-      "npm", ["pack", "--silent", `${one.name}@${one.version}`], { cwd: work, encoding: "utf8" },
-    ).trim().split("\n").at(-1) ?? "";
+    const packed =
+      execFileSync("npm", ["pack", "--silent", `${one.name}@${one.version}`], {
+        cwd: work,
+        encoding: "utf8",
+      })
+        .trim()
+        .split("\n")
+        .at(-1) ?? "";
     const archive = readFileSync(join(work, packed));
     const integrity = `sha512-${createHash("sha512").update(archive).digest("base64")}`;
     if (one.integrity && one.integrity !== integrity) {
