@@ -133,6 +133,7 @@ export const strings = {
   },
   path: {
     title: (word) => `The way of “${word}” through the model`,
+    titleRead: (read, next) => `The way from “${read}” to “${next}” through the decoder`,
     help: (width) => `Its row of numbers (${width} wide) after each stage. Every cell opens.`,
     embedding: "Embedding", position: "Position", sum: "Into the first layer",
     after: (layer) => `After layer ${layer}`,

@@ -85,7 +85,9 @@ export function TokenPath({ pass }) {
   const from = Math.min(Number(extra("from", "0")) || 0, Math.max(0, width - 1));
   if (stages.length === 0 || tokens.length === 0) return null;
   return html`<section class="stack tight">
-    <h2>${strings.path.title(word(tokens[at]))}</h2>
+    <h2>${of === "target" && pass.output
+      ? strings.path.titleRead(word(tokens[at]), word(pass.output[at]))
+      : strings.path.title(word(tokens[at]))}</h2>
     <p class="soft">${strings.path.help(width)}</p>
     ${
       width > SHOWN &&
