@@ -53,10 +53,8 @@ export const strings = {
   },
   unusable: {
     none: "There is no model yet. The demo models are being trained, or can be.",
-    unknown: "This lab does not have the model of this address.",
-    ready: (name) => name,
-    damaged: (name) => `${name} cannot be opened.`,
-    absent: (name) => `${name} is not there yet.`,
+    unknown: "This lab does not have the model of this address.", ready: (name) => name,
+    damaged: (name) => `${name} cannot be opened.`, absent: (name) => `${name} is not there yet.`,
     training: (name) => `${name} is being trained: there is no checkpoint to look into yet.`,
     check: "To see what is wrong with the folder, run",
     command: (folder) => `limpid info ${folder}`,
@@ -114,8 +112,7 @@ export const strings = {
     read: (language) => (language ? `Text (${language})` : "Text"),
     ids: "Token ids, with spaces between (this model has no tokenizer)",
     target: (language) => `What the decoder is given${language ? ` (${language})` : ""}`,
-    own: "its own translation",
-    source: "Tokens that are read", output: "Tokens that are predicted",
+    own: "its own translation", source: "Tokens that are read", output: "Tokens that are predicted",
     heads: "All heads", headsHelp: "Rows look at columns. Open one with a click.",
     looked: (from, to, weight) => `${from} looks most at ${to}, ${weight} (mean over the heads).`,
     lookedIn: (from, to, weight, layer) =>
@@ -136,14 +133,11 @@ export const strings = {
     titleRead: (read, next) => `The way from “${read}” to “${next}” through the decoder`,
     help: (width) => `Its row of numbers (${width} wide) after each stage. Every cell opens.`,
     embedding: "Embedding", position: "Position", sum: "Into the first layer",
-    after: (layer) => `After layer ${layer}`,
-    before: "← columns", next: "columns →",
-    norm: (norm) => `length ${norm}`,
-    cosine: (cosine) => `cosine with the row above ${cosine}`,
+    after: (layer) => `After layer ${layer}`, before: "← columns", next: "columns →",
+    norm: (norm) => `length ${norm}`, cosine: (cosine) => `cosine with the row above ${cosine}`,
   },
   attention: {
-    place: (stack, kind) =>
-      kind === "cross" ? "cross-attention"
+    place: (stack, kind) => kind === "cross" ? "cross-attention"
         : stack === "layers" ? "self-attention" : `${stack} self-attention`,
     places: {
       encoder: "Encoder", decoder: "Decoder", cross: "Cross-attention", self: "Self-attention",
@@ -211,8 +205,7 @@ export const strings = {
     greedy: "0, the most likely", another: "Another seed", release: "Let it choose again",
     continued: "The text and how it goes on", translated: "The translation", steps: "Generated "
       + "tokens",
-    back: "← Step back", forward: "Step forward →",
-    stepOf: (at, all) => `Step ${at} of ${all}.`,
+    back: "← Step back", forward: "Step forward →", stepOf: (at, all) => `Step ${at} of ${all}.`,
     stopped: "It ended by itself.", cut: "It was cut off at the length limit.",
     choice: (step) => `Step ${step}: which token?`,
     argmax: "Temperature 0 takes the most likely token. Click another to force it.",
@@ -273,8 +266,7 @@ export const strings = {
     dropped: (step) => `It was dropped in step ${step}: others had larger sums.`,
   },
   masked: {
-    help: "Click a word: it is masked, and the model fills it in.",
-    none: "No word is masked yet.",
+    help: "Click a word: it is masked, and the model fills it in.", none: "No word is masked yet.",
     at: (index, word) => `Position ${index}, in place of “${word}”`,
     best: (word) => `Most likely: ${word}`,
   },
@@ -287,8 +279,7 @@ export const strings = {
     stop: "Stop", resume: "Resume", look: "Look inside", curve: "Loss (nats per token)",
     trained: "training", heldOut: "held-out", waiting: "The first figures are on their way.",
     last: (now, first) => `Now ${now}; it began at ${first}.`,
-    at: (step, steps) => `step ${step} of ${steps}`,
-    rate: (rate) => `${rate} tokens per second`,
+    at: (step, steps) => `step ${step} of ${steps}`, rate: (rate) => `${rate} tokens per second`,
     since: (time) => `started ${time} ago`,
     samples: "Samples", config: "Settings (config.toml)", log: "Last lines of the log",
     report: "Report of the run",
@@ -298,8 +289,7 @@ export const strings = {
     aboutTime: (time) => `about ${time} on this machine`,
     sizes: {
       layers: "Layers", heads: "Heads", hidden_size: "Width", context_length: "Context",
-      steps: "Steps",
-      batch_tokens: "Tokens per step", learning_rate: "Learning rate", seed: "Seed",
+      steps: "Steps", batch_tokens: "Tokens per step", learning_rate: "Learning rate", seed: "Seed",
     },
   },
   snapshots: {
@@ -330,8 +320,7 @@ export const strings = {
     kind: "Kind", vocabulary: "Vocabulary", context: "Context", hash: "Hash", part: "Part",
     missing: (names) => `Missing in the file: ${names}`,
     cost: "Cost of one forward pass", length: "Tokens", flops: "Operations (FLOP)",
-    weights: "Weights",
-    activations: "Activations", cache: "Key-value cache",
+    weights: "Weights", activations: "Activations", cache: "Key-value cache",
   },
   experiments: {
     quick: "Run the quick form", running: "running…", more: "Show the evidence", less: "Hide "
