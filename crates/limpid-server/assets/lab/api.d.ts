@@ -15,9 +15,9 @@ export interface Attention { index: number; step: number; name: string; stack: s
   heads: number; kv_heads: number; head_dim: number; queries: "source"|"target"; keys: "source"|"target"; t: number; s: number; causal: boolean; window: number | null }
 export interface TensorInfo { step: number; output: number; name: string; scope: string; operation: string; role: string; stack: string;
   layer: number | null; rows: number; columns: number; of: "source"|"target"|"other" }
-export interface Stream { stack: string; after: "embedding" | number; step: number; output: number; norms: number[]; cosines: number[] }
-export interface Scored { id: number; text: string; probability: number }
-export interface Prediction { row: number; of: "target"|"source"; chosen: (Scored & { rank: number }) | null; top: Scored[]; entropy: number }
+export interface Stream { stack: string; layer: number | null; step: number; output: number; of: "source"|"target"|"other"; norms: number[]; cosines: number[] }
+export interface Scored { id: number; text: string; probability: number; rank: number }
+export interface Prediction { row: number | null; of: "target"|"source"; chosen: Scored | null; top: Scored[]; entropy: number }
 export interface Pass { id: string; model: string; kind: string; hash: string; command: string; milliseconds: number; source: Token[];
   target: Token[] | null; output: Token[] | null; text: string; attentions: Attention[]; tensors: TensorInfo[]; stream: Stream[];
   logits: { step: number; output: number } | null; predictions: Prediction[]; edits: Edit[]; notes: string[] }
@@ -29,31 +29,30 @@ export interface Ablation { before: Pass; after: Pass; rows: { row: number; toke
   delta: number; kl: number[]; text_before: string; text_after: string }
 export type Element = { kind: "output"; step: number; output: number; row: number; column: number }
   | { kind: "weight" | "score"; step: number; head: number; query: number; key: number }
-  | { kind: "gate"; step: number; gate: number; row: number; column: number }
+  | { kind: "recurrent"; step: number; part: string; key?: number; row: number; column: number }
   | { kind: "param"; name: string; row: number; column: number };
-export type Origin = { kind: "element"; element: Element; name: string } | { kind: "param"; name: string; row: number; column: number }
-  | { kind: "constant"; symbol: string } | { kind: "input" };
+export type Origin = { kind: "element"; element: Element; name: string } | { kind: "param"; element: Element; name: string }
+  | { kind: "constant"; symbol: string };
 export interface Factor { value: number; origin: Origin }
 export interface Term { value: number; factors: Factor[] }
 export interface Explained { element: Element; name: string; role: string; operation: string; formula: string; value: number; terms: Term[];
   rest: { count: number; sum: number }; count: number; sum: number; again: number; ulps: number; magnitude: number; token?: Token | null;
-  position?: number | null; row_token?: Token | null; file?: { tensor: string; row: number; column: number; dtype: string; file: string } | null; note?: string | null }
+  position?: number | null; row_token?: Token | null; column_token?: Token | null; file?: { tensor: string; row: number; column: number; dtype: string; file: string } | null; note?: string | null }
 export interface GenStep { step: number; chosen: Token; u: number | null; top: (Scored & { processed: number; filtered: number })[]; omitted: number;
-  entropy: number; truth?: Scored[] | null }
-export interface Generation { id: string; model: string; prompt: Token[]; steps: GenStep[]; text: string; ids: number[]; finish: string; truth: boolean; command: string }
+  entropy: number; truth?: { text: string; id: number | null; probability: number }[] | null }
+export interface Generation { id: string; model: string; prompt: Token[]; prefix: Token[]; steps: GenStep[]; text: string; ids: number[]; finish: string; command: string }
 export interface Beams { prompt: Token[]; steps: { step: number; beams: { tokens: Token[]; log_probability: number; next: { id: number; text: string; log_probability: number }[] }[];
   candidates: { beam: number; id: number; text: string; log_probability: number; sum: number; finishes: boolean; kept: boolean }[];
   running: { tokens: Token[]; score: number }[]; finished: { tokens: Token[]; score: number }[] }[]; results: { text: string; score: number }[] }
 export interface Lens { tokens: Token[]; layers: string[]; norm: string; cells: { top: Scored[]; entropy: number; next_rank: number | null }[][] }
-export interface FillMask { tokens: Token[]; masks: { index: number; predictions: (Scored & { truth: number | null })[]; truth: { text: string; probability: number }[] | null; truth_note?: string | null }[] }
+export interface FillMask { tokens: Token[]; masks: { index: number; hidden: Token | null; predictions: { id: number; text: string; probability: number; truth: number | null }[]; truth: { text: string; probability: number }[] | null; truth_note?: string | null }[] }
 export interface TrainDefaults { layers: number; heads: number; hidden_size: number; context_length: number; steps: number; batch_tokens: number; learning_rate: number; seed: number }
-export interface Training { tasks: { task: "gpt"|"translate"|"bert"; title: string; archs?: string[] | null }[];
-  corpora: { id: string; title: string; task: string; lines: number; bytes: number; builtin: boolean }[];
-  presets: { id: string; title: string; settings: Partial<TrainDefaults> }[]; defaults: Record<string, TrainDefaults> }
+export interface Training { tasks: { task: "gpt"|"translate"|"bert"; title: string; archs: string[]; defaults: TrainDefaults }[];
+  corpora: { id: string; title: string; tasks: string[]; lines: number; bytes: number; builtin: boolean }[] }
 export interface TrainRequest extends Partial<TrainDefaults> { name: string; task: string; corpus: string; arch?: string; attention?: string; vocab_size?: number; snapshots?: boolean }
 export interface Estimate { parameters: number; memory_bytes: number; available_bytes: number | null; tokens_per_step: number; seconds: number | null; fits: boolean;
   problem?: { message: string; hint: string } | null }
-export interface Run { id: string; name: string; folder: string; state: string; task: string; step: number; steps: number; loss: number | null; started: number | null;
+export interface Run { id: string; name: string; folder: string; state: string; task: string; step: number; steps: number; loss: number | null;
   model?: string | null; problem?: string | null; snapshots: { step: number; model: string }[]; command: string }
 export interface RunDetail { run: Run; config: string; log: string }
 export type Metric = Record<string, any>;

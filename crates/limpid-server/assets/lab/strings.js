@@ -124,6 +124,7 @@ export const strings = {
     tooMany: "Too many tokens to draw lines. Select a word to see where it looks.",
     next: (word) => `Predicted where “${word}” stands`,
     after: (word) => `After “${word}” it expects`,
+    whole: "What it says of the whole text",
     here: (word) => `In place of “${word}” it expects`,
     rank: (word, rank, p) =>
       `What follows in the text, “${word}”, is number ${rank} of its list (${p}).`,
@@ -183,7 +184,7 @@ export const strings = {
     score: (place, layer, head, from, to) =>
       `Attention score: ${from} · ${to} (${place}, layer ${layer}, head ${head})`,
     param: (name, row, column) => `${name}[${row}, ${column}]`,
-    gate: (gate, column) => `Gate ${gate}, unit ${column}`,
+    recurrent: (part, row, column) => `${part} of row ${row}, unit ${column}`,
     element: (name, word, row, column) =>
       `${name}${word ? ` of “${word}”` : `, row ${row}`}, column ${column}`,
     unnamed: "A number of this pass", digits: "All digits of the single-precision number",
@@ -212,6 +213,7 @@ export const strings = {
     sampled: (u, word) =>
       `The random number was ${u}: going down the list, “${word}” is the first at which the `
         + `sum of probabilities exceeds it. Click another to force it.`,
+    forced: (word) => `“${word}” was chosen by you. Click another to force that one.`,
     force: (word) => `Continue with ${word}`,
     kept: (kept, all, entropy) =>
       `${plural(kept, "token", "tokens")} of ${all.toLocaleString("en-US")} can be sampled; `
@@ -280,10 +282,10 @@ export const strings = {
     trained: "training", heldOut: "held-out", waiting: "The first figures are on their way.",
     last: (now, first) => `Now ${now}; it began at ${first}.`,
     at: (step, steps) => `step ${step} of ${steps}`, rate: (rate) => `${rate} tokens per second`,
-    since: (time) => `started ${time} ago`,
     samples: "Samples", config: "Settings (config.toml)", log: "Last lines of the log",
     report: "Report of the run",
-    task: "What", corpus: "From", arch: "Architecture", presets: "Sizes", parameters: "Parameters",
+    task: "What", corpus: "From", arch: "Architecture", presets: "Sizes", defaults: "Defaults",
+    preset: { small: "Small", medium: "Medium", large: "Large" }, parameters: "Parameters",
     memory: "Memory", time: "Time", lines: (n) => `${n} lines`,
     available: (bytes) => `of ${bytes} available`,
     aboutTime: (time) => `about ${time} on this machine`,

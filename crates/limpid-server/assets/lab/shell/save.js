@@ -124,12 +124,7 @@ function written(page, numbers) {
     for (const term of one.terms ?? []) {
       const factors = term.factors.map((/** @type {any} */ factor) => {
         const { origin } = factor;
-        const from =
-          origin.kind === "param"
-            ? `${origin.name}[${origin.row}, ${origin.column}]`
-            : origin.kind === "element"
-              ? origin.name
-              : (origin.symbol ?? origin.kind);
+        const from = origin.name ?? origin.symbol;
         return `${double(factor.value)} (${from})`;
       });
       lines.push(`${double(term.value)} = ${factors.join(" × ")}`);

@@ -17,8 +17,8 @@ export function spell(place) {
     case "weight":
     case "score":
       return [place.kind[0], place.step, place.head, place.query, place.key].join("_");
-    case "gate":
-      return ["g", place.step, place.gate, place.row, place.column].join("_");
+    case "recurrent":
+      return ["g", place.step, place.row, place.column, place.key ?? "", place.part].join("_");
     case "param":
       return ["p", place.row, place.column, place.name].join("_");
     default:
@@ -35,6 +35,15 @@ export function parse(text) {
       ? { kind: "param", name: rest.join("_"), row: row ?? 0, column: column ?? 0 }
       : null;
   }
+  if (kind === "g") {
+    const [step, row, column] = rest.splice(0, 3).map(Number);
+    const [key = "", ...part] = rest;
+    if (!whole(step, row, column)) return null;
+    return {
+      kind: "recurrent", step: step ?? 0, row: row ?? 0, column: column ?? 0, part: part.join("_"),
+      ...(key === "" ? {} : { key: Number(key) }),
+    };
+  }
   const [a = -1, b = -1, c = -1, d = -1] = rest.map(Number);
   if (kind === "y") return whole(a, b) ? { kind: "probability", row: a, id: b } : null;
   if (!whole(a, b, c, d)) return null;
@@ -45,8 +54,6 @@ export function parse(text) {
       return { kind: "weight", step: a, head: b, query: c, key: d };
     case "s":
       return { kind: "score", step: a, head: b, query: c, key: d };
-    case "g":
-      return { kind: "gate", step: a, gate: b, row: c, column: d };
     default:
       return null;
   }

@@ -10,7 +10,7 @@
  * @param {Settings} settings
  * @param {number} count how many to list
  * @returns {{ listed: Candidate[], kept: number, entropy: number, order: Uint32Array,
- *   filtered: Float64Array }}
+ *   filtered: Float64Array, model: Float64Array }} `model` is the distribution before any filter
  */
 export function distribution(logits, settings, count) {
   const order = new Uint32Array(logits.length);
@@ -41,7 +41,7 @@ export function distribution(logits, settings, count) {
   const listed = [...order.slice(0, count)].map((id) => ({
     id, probability: at(probability, id), processed: at(processed, id), filtered: at(filtered, id),
   }));
-  return { listed, kept, entropy, order, filtered };
+  return { listed, kept, entropy, order, filtered, model: probability };
 }
 
 /** @param {ArrayLike<number>} values @param {number} index */

@@ -6,13 +6,14 @@ import { Await } from "../show/await.js";
 import { Bars } from "../show/bars.js";
 import { Tokens, visible, word } from "../show/token.js";
 import { floats, post, url } from "../state/api.js";
-import { model, text } from "../state/lab.js";
+import { loadPass, model, text } from "../state/lab.js";
 import { spell } from "../state/numbers.js";
 import { once, useResource } from "../state/resource.js";
 import { distribution } from "../state/sampling.js";
 import { extra, select, selection, setExtra } from "../state/selection.js";
 import { strings } from "../strings.js";
 import { Command } from "../show/command.js";
+import { loadLogits } from "../why/explanation.js";
 
 /** @typedef {import("../api.js").Generation} Generation */
 
@@ -112,8 +113,8 @@ function Controls({ chosen, forced }) {
 
 /** @param {{ found: Generation, chosen: ReturnType<typeof settings> }} props */
 function Steps({ found, chosen }) {
-  const at = Math.min(Math.max(0, selection.value.step), found.steps.length - 1);
-  const step = found.steps[at];
+  const tokens = [...found.prefix, ...found.steps.map((one) => one.chosen)];
+  const at = Math.min(Math.max(0, selection.value.step), tokens.length - 1);
   const decoder = model.value?.kind === "decoder";
   return html`
     <section class="stack tight written">
@@ -121,30 +122,48 @@ function Steps({ found, chosen }) {
         : strings.generation.translated}</p>
       <p class="text">${decoder && html`<bdi class="soft">${visible(text.value)}</bdi> `}
         <strong><bdi>${visible(found.text)}</bdi></strong></p>
-      <${Tokens} tokens=${found.steps.map((one) => one.chosen)} side="step" selected=${at}
+      <${Tokens} tokens=${tokens} side="step" selected=${at}
         label=${strings.generation.steps} onSelect=${(/** @type {number} */ index) =>
           select({ step: index })} />
       <div class="row">
         <button disabled=${at <= 0} onClick=${() => select({ step: at - 1 }, "glide")}>
           ${strings.generation.back}</button>
-        <button disabled=${at >= found.steps.length - 1}
+        <button disabled=${at >= tokens.length - 1}
           onClick=${() => select({ step: at + 1 }, "glide")}>${strings.generation.forward}</button>
-        <span class="small soft">${strings.generation.stepOf(at + 1, found.steps.length)}
+        <span class="small soft">${strings.generation.stepOf(at + 1, tokens.length)}
           ${found.finish === "stop" ? strings.generation.stopped : strings.generation.cut}</span>
       </div>
     </section>
-    ${step && html`<${Step} found=${found} step=${step} at=${at} chosen=${chosen} />`}
+    ${at >= 0 && html`<${Step} found=${found} token=${tokens[at]} at=${at} chosen=${chosen} />`}
     <${Command} text=${found.command} />`;
 }
 
 /**
+ * The logits of a step: of a token that was generated the engine has them still, of one that was
+ * given they are a row of the forward pass.
+ * @param {Generation} found
+ * @param {number} at
+ * @param {number} row
+ */
+async function logitsOf(found, at, row) {
+  if (at >= found.prefix.length) {
+    const step = at - found.prefix.length;
+    const path = `${url`/api/generations/${found.id}/logits`}?step=${step}`;
+    return once(path, (signal) => floats(path, signal));
+  }
+  const request = { model: found.model, text: text.value, target_ids: found.ids };
+  return loadLogits(await loadPass(request), row);
+}
+
+/**
  * The distribution of a step, filtered again here as the sliders move.
- * @param {{ found: Generation, step: import("../api.js").GenStep, at: number,
+ * @param {{ found: Generation, token: import("../api.js").Token, at: number,
  *   chosen: ReturnType<typeof settings> }} props
  */
-function Step({ found, step, at, chosen }) {
-  const path = `${url`/api/generations/${found.id}/logits`}?step=${step.step}`;
-  const logits = useResource(path, () => once(path, (signal) => floats(path, signal)));
+function Step({ found, token, at, chosen }) {
+  const step = found.steps[at - found.prefix.length];
+  const row = model.value?.kind === "decoder" ? found.prompt.length - 1 + at : at;
+  const logits = useResource(`logits ${found.id} ${at}`, () => logitsOf(found, at, row));
   const here = logits.value;
   const { temperature, topK, topP } = chosen;
   const now = useMemo(
@@ -158,57 +177,38 @@ function Step({ found, step, at, chosen }) {
   const tokens = /** @type {{ tokens: import("../api.js").Token[] } | undefined} */ (names.value);
   const name = (/** @type {number} */ id) =>
     tokens?.tokens.find((one) => one.id === id)?.text ??
-    step.top.find((one) => one.id === id)?.text ??
-    "…";
-  const row = model.value?.kind === "decoder" ? found.prompt.length - 1 + at : at;
+    step?.top.find((one) => one.id === id)?.text ?? "…";
   const open = (/** @type {number} */ id) => {
     const before = found.ids.slice(0, at);
     select({
-      target: before.length > 0 ? `#${before}` : "",
-      why: spell({ kind: "probability", row, id }),
+      target: before.length > 0 ? `#${before}` : "", why: spell({ kind: "probability", row, id }),
     });
   };
   const force = (/** @type {number} */ id) => {
     setExtra({ prefix: [...found.ids.slice(0, at), id].join(",") });
     select({ step: at }, "replace");
   };
+  const truth = step?.truth;
   return html`<section class="stack tight">
     <h2>${strings.generation.choice(at + 1)}</h2>
-    <p class="soft">${
-      step.u === null
-        ? strings.generation.argmax
-        : strings.generation.sampled(full(step.u), word(step.chosen))
-    }</p>
-    <${Await} of=${logits} shape="tall">${() =>
-      now &&
-      html`
+    <p class="soft">${!step ? strings.generation.forced(word(token))
+      : step.u === null ? strings.generation.argmax
+        : strings.generation.sampled(full(step.u), word(token))}</p>
+    <${Await} of=${logits} shape="tall">${() => now && html`
       <${Bars} label=${strings.generation.choice(at + 1)}
         onChoose=${(/** @type {{ key: number }} */ bar) => force(bar.key)}
         chooseLabel=${(/** @type {{ text: string }} */ bar) =>
           strings.generation.force(visible(bar.text))}
         bars=${now.listed.map((one) => ({
-          key: one.id,
-          text: name(one.id),
-          value: one.filtered,
-          cut: one.filtered === 0,
-          chosen: one.id === step.chosen.id,
-          truth: step.truth
-            ? (step.truth.find((each) => each.id === one.id)?.probability ?? 0)
-            : null,
+          key: one.id, text: name(one.id), value: one.filtered, cut: one.filtered === 0,
+          chosen: one.id === token.id,
+          truth: truth ? (truth.find((each) => each.id === one.id)?.probability ?? 0) : null,
         }))} />
       <p class="small soft">${strings.generation.kept(now.kept, now.order.length,
-        short(now.entropy))}
-        ${step.truth ? ` ${strings.truth.help}` : ""}</p>
+        short(now.entropy))} ${truth ? strings.truth.help : ""}</p>
       <div class="row small">
-        <button onClick=${() => open(step.chosen.id)}>
-          ${strings.generation.why(word(step.chosen))}</button>
-        <span class="soft">${strings.generation.before(
-          percent(
-            now.listed.find((one) => one.id === step.chosen.id)?.probability ??
-              step.top.find((one) => one.id === step.chosen.id)?.probability ??
-              0,
-          ),
-        )}</span>
+        <button onClick=${() => open(token.id)}>${strings.generation.why(word(token))}</button>
+        <span class="soft">${strings.generation.before(percent(now.model[token.id] ?? 0))}</span>
       </div>`}<//>
   </section>`;
 }

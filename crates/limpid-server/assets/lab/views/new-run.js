@@ -23,6 +23,13 @@ const SIZES = /** @type {const} */ ([
   "seed",
 ]);
 
+/** Sizes to begin with: seconds, minutes, an hour on an ordinary machine. */
+const PRESETS = /** @type {const} */ ([
+  { name: "small", sizes: { layers: 2, heads: 2, hidden_size: 64, steps: 300 } },
+  { name: "medium", sizes: { layers: 4, heads: 4, hidden_size: 128, steps: 2000 } },
+  { name: "large", sizes: { layers: 6, heads: 8, hidden_size: 256, steps: 10000 } },
+]);
+
 /** @param {{ onStarted: (run: string) => void, onClose?: () => void }} props */
 export function NewRun({ onStarted, onClose }) {
   const found = useResource("training", (signal) => get("/api/training", signal));
@@ -39,7 +46,7 @@ export function NewRun({ onStarted, onClose }) {
 /** @param {{ training: Training, onStarted: (run: string) => void }} props */
 function Form({ training, onStarted }) {
   const [task, setTask] = useState(training.tasks[0]?.task ?? "gpt");
-  const corpora = training.corpora.filter((one) => one.task === task);
+  const corpora = training.corpora.filter((one) => one.tasks.includes(task));
   const [corpus, setCorpus] = useState(corpora[0]?.id ?? "");
   const [name, setName] = useState("");
   const [arch, setArch] = useState("");
@@ -48,9 +55,10 @@ function Form({ training, onStarted }) {
   const [failed, setFailed] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
   const chosen = corpora.some((one) => one.id === corpus) ? corpus : (corpora[0]?.id ?? "");
-  const archs = training.tasks.find((one) => one.task === task)?.archs ?? [];
+  const info = training.tasks.find((one) => one.task === task);
+  const archs = info?.archs ?? [];
   /** @type {Record<string, number>} */
-  const defaults = /** @type {any} */ (training.defaults[task] ?? {});
+  const defaults = /** @type {any} */ (info?.defaults ?? {});
   /** @type {TrainRequest} */
   const request = {
     name: name || `${task}-${chosen}`.replace(/[^A-Za-z0-9-]+/g, "-").slice(0, 40),
@@ -116,10 +124,11 @@ function Form({ training, onStarted }) {
         onInput=${(/** @type {Event} */ event) => setName(value(event))} /></label>
     </div>
     <div class="row" role="group" aria-label=${strings.training.presets}>
-      ${training.presets.map(
-        (one) => html`<button type="button" key=${one.id}
-        onClick=${() => setSizes(/** @type {any} */ ({ ...one.settings }))}>${one.title}</button>`,
-      )}
+      ${PRESETS.map((one) => html`<button type="button" key=${one.name}
+        onClick=${() => setSizes({ ...sizes, ...one.sizes })}>
+        ${strings.training.preset[one.name]}</button>`)}
+      <button type="button" class="quiet" onClick=${() => setSizes({})}>
+        ${strings.training.defaults}</button>
     </div>
     <div class="fields sizes">${SIZES.map(
       (size) => html`<label key=${size}>

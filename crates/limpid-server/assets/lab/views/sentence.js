@@ -171,19 +171,19 @@ function Predictions({ pass }) {
   );
   const one = mine ?? (pass.output ? pass.predictions[0] : pass.predictions.at(-1));
   if (!one) return null;
-  const read = side(pass, one.of);
-  const head = pass.output
-    ? strings.sentence.next(word(pass.output[one.row]))
-    : pass.kind === "decoder"
-      ? strings.sentence.after(word(read[one.row]))
-      : strings.sentence.here(word(read[one.row]));
+  const { row } = one;
+  const read = row === null ? undefined : side(pass, one.of)[row];
+  const head = row === null ? strings.sentence.whole
+    : pass.output ? strings.sentence.next(word(pass.output[row]))
+      : pass.kind === "decoder" ? strings.sentence.after(word(read))
+        : strings.sentence.here(word(read));
   return html`<section class="stack tight"><h2>${head}</h2>
     <${Bars} label=${head} bars=${one.top.map((each) => ({
       key: each.id,
       text: visible(each.text),
       value: each.probability,
       chosen: each.id === one.chosen?.id,
-      place: pass.logits ? { kind: "probability", row: one.row, id: each.id } : null,
+      place: pass.logits && row !== null ? { kind: "probability", row, id: each.id } : null,
     }))} />
     ${
       one.chosen &&

@@ -32,13 +32,7 @@ export function stagesOf(pass, of, at) {
   const width = (/** @type {{ step: number, output: number }} */ one) =>
     pass.tensors.find((each) => each.step === one.step && each.output === one.output)?.columns ??
     0;
-  const stack = pass.attentions.find((one) => one.queries === of)?.stack;
-  const stream = pass.stream.filter((one) => {
-    const info = pass.tensors.find(
-      (each) => each.step === one.step && each.output === one.output,
-    );
-    return info ? info.of === of : one.stack === stack;
-  });
+  const stream = pass.stream.filter((one) => one.of === of);
   const before = stream.length > 0 ? Math.min(...stream.map((one) => one.step)) : Infinity;
   const inputs = pass.tensors.filter(
     (one) =>
@@ -62,7 +56,7 @@ export function stagesOf(pass, of, at) {
       step: one.step,
       output: one.output,
       columns: width(one),
-      title: one.after === "embedding" ? strings.path.sum : strings.path.after(one.after),
+      title: one.layer === null ? strings.path.sum : strings.path.after(one.layer),
       norm: one.norms[at] ?? null,
       cosine: one.cosines[at] ?? null,
     })),

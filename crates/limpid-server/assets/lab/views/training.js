@@ -1,6 +1,6 @@
 // Training: is it learning? Runs are started, watched, compared, stopped and resumed.
 import { html, useEffect, useState } from "../ui.js";
-import { count, duration, short } from "../format.js";
+import { count, short } from "../format.js";
 import { Await, Empty } from "../show/await.js";
 import { Chart } from "../show/chart.js";
 import { Command } from "../show/command.js";
@@ -163,8 +163,6 @@ function RunDetail({ run }) {
       aria-label=${run.name}></progress>
       <span class="small soft">${strings.training.at(count(run.step), count(run.steps))}
         ${typeof rate === "number" ? `, ${strings.training.rate(count(rate))}` : ""}
-        ${run.started ? `, ${strings.training.since(duration(Date.now() / 1000 - run.started))}`
-          : ""}
       </span></div>
     ${
       samples.length > 0 &&

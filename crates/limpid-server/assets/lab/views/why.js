@@ -57,7 +57,7 @@ function Places({ pass }) {
         best &&
         pass.logits &&
         html`<button class="primary" onClick=${() =>
-          openNumber({ kind: "probability", row: last.row, id: best.id })}>
+          openNumber({ kind: "probability", row: last.row ?? 0, id: best.id })}>
         ${strings.why.best}</button>`
       }
       <button onClick=${anything}>${strings.why.random}</button>

@@ -113,18 +113,9 @@ function Sum({ pass, found }) {
 /** @param {{ pass: Pass, factor: Factor }} props */
 function FactorOf({ pass, factor }) {
   const { origin } = factor;
-  const place = /** @type {Place | null} */ (
-    origin.kind === "element"
-      ? origin.element
-      : origin.kind === "param"
-        ? { kind: "param", name: origin.name, row: origin.row, column: origin.column }
-        : null
-  );
-  const name = place
-    ? nameOf(pass, place)
-    : origin.kind === "constant"
-      ? origin.symbol
-      : strings.why.input;
+  const place = origin.kind === "constant" ? null : origin.element;
+  const name = origin.kind === "constant" ? origin.symbol
+    : origin.kind === "param" ? origin.name : nameOf(pass, origin.element);
   return html`<span class="factor">
     <${Value} value=${factor.value} place=${place} label=${name} open=${openInner} />
     <span class="origin" title=${name}>${

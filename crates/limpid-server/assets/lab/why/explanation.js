@@ -124,8 +124,8 @@ export function nameOf(pass, place) {
     }
     case "param":
       return strings.why.param(place.name, place.row, place.column);
-    case "gate":
-      return strings.why.gate(place.gate, place.column);
+    case "recurrent":
+      return strings.why.recurrent(place.part, place.row, place.column);
     default: {
       const info = pass.tensors.find(
         (one) => one.step === place.step && one.output === place.output,
