@@ -9,3 +9,4 @@ mod lab;
 mod load;
 mod prefixes;
 mod support;
+mod vendored;

@@ -2,7 +2,14 @@
 import { useEffect, useRef, useState } from "../ui.js";
 import { Cache } from "./cache.js";
 
-/** @type {Cache<Promise<unknown>>} */
+/**
+ * @typedef {object} Asked
+ * @property {Promise<unknown>} promise
+ * @property {AbortController} abort
+ * @property {number} waiting how many want the answer
+ */
+
+/** @type {Cache<Asked>} */
 const answers = new Cache(200);
 /** @type {Cache<{ value: unknown }>} */
 const ready = new Cache(200);
@@ -17,6 +24,24 @@ const ready = new Cache(200);
  */
 
 /**
+ * @param {string} key
+ * @param {(signal: AbortSignal) => Promise<unknown>} load
+ * @returns {Asked}
+ */
+function ask(key, load) {
+  const found = answers.get(key);
+  if (found) return found;
+  const abort = new AbortController();
+  const asked = { promise: load(abort.signal), abort, waiting: 0 };
+  answers.set(key, asked);
+  asked.promise.then(
+    (value) => ready.set(key, { value }),
+    () => answers.get(key) === asked && answers.delete(key),
+  );
+  return asked;
+}
+
+/**
  * Loads an answer once for a key.
  * @template T
  * @param {string} key
@@ -24,15 +49,9 @@ const ready = new Cache(200);
  * @returns {Promise<T>}
  */
 export function once(key, load) {
-  const found = /** @type {Promise<T> | undefined} */ (answers.get(key));
-  if (found) return found;
-  const promise = load(new AbortController().signal);
-  answers.set(key, promise);
-  promise.then(
-    (value) => ready.set(key, { value }),
-    () => answers.delete(key),
-  );
-  return promise;
+  const asked = ask(key, load);
+  asked.waiting += 1;
+  return /** @type {Promise<T>} */ (asked.promise);
 }
 
 /** Forgets everything: after a model has changed on disk, say. */
@@ -59,15 +78,24 @@ export function useResource(key, load) {
     if (key === null || ready.get(key)) return undefined;
     let wanted = true;
     failed.current = undefined;
-    once(key, load).then(
+    const asked = ask(key, load);
+    asked.waiting += 1;
+    asked.promise.then(
       () => wanted && redraw((n) => n + 1),
       (error) => {
+        if (!wanted) return;
         failed.current = { key, error };
-        if (wanted) redraw((n) => n + 1);
+        redraw((n) => n + 1);
       },
     );
     return () => {
       wanted = false;
+      asked.waiting -= 1;
+      // Nobody waits any more: the sentence was typed on, say. The engine can leave it.
+      if (asked.waiting === 0 && !ready.get(key)) {
+        answers.delete(key);
+        asked.abort.abort();
+      }
     };
   }, [key]);
   const error = failed.current?.key === key ? failed.current?.error : undefined;
