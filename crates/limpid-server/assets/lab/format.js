@@ -12,6 +12,7 @@ export function short(value) {
   if (size >= 1e5 || size < 1e-4) {
     return minus(value.toExponential(2)).replace(/e\+?(−?)0*(\d+)$/, "e$1$2");
   }
+  if (Number.isInteger(value)) return minus(String(value));
   const decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 0.01 ? 3 : 5;
   return minus(value.toFixed(decimals));
 }
@@ -39,6 +40,7 @@ const minus = (text) => text.replaceAll("-", "−");
 export function percent(value) {
   if (!Number.isFinite(value)) return "–";
   const hundredth = value * 100;
+  if (value === 1) return "100%";
   if (hundredth >= 99.95 && value < 1) return "> 99.9%";
   if (hundredth >= 10) return `${hundredth.toFixed(hundredth >= 99.5 ? 1 : 0)}%`;
   if (hundredth >= 0.1) return `${hundredth.toFixed(1)}%`;

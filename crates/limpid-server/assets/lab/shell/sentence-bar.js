@@ -48,12 +48,14 @@ export function SentenceBar() {
   if (!one || one.state !== "ready") return null;
   const [from, to] = one.languages ?? [undefined, undefined];
   const two = one.kind === "encoder-decoder" || one.kind === "recurrent";
+  const ids = selection.value.target.startsWith("#");
   return html`<section class="sentence-bar" aria-label=${strings.shell.sentence}>
     <${Typed} value=${text.value} lang=${from} onText=${chooseText}
       label=${one.has_tokenizer ? strings.sentence.read(from) : strings.sentence.ids}
       placeholder=${one.example} />
-    ${two && html`<${Typed} value=${selection.value.target} lang=${to}
-      label=${strings.sentence.target(to)} placeholder=${strings.sentence.own}
+    ${two && html`<${Typed} value=${ids ? "" : selection.value.target} lang=${to}
+      label=${strings.sentence.target(to)}
+      placeholder=${ids ? strings.sentence.chosen : strings.sentence.own}
       onText=${(/** @type {string} */ target) =>
         select({ target, token: -1, key: -1, step: 0, why: "" })} />`}
   </section>`;

@@ -20,7 +20,7 @@ export function Unusable({ model }) {
     ${model.problem && html`<p class="problem">${model.problem}</p>`}
     ${
       model.state !== "training" &&
-      html`<p class="soft">${strings.unusable.check}
+      html`<p class="soft">${strings.unusable.check}${" "}
       <code>${strings.unusable.command(model.folder)}</code></p>`
     }
     ${model.source === "demo" && html`<${DemoProgress} />`}
@@ -44,7 +44,7 @@ export function Unfit({ view }) {
     <${Others} models=${models} />
     ${
       models.length === 0 &&
-      html`<p class="soft">${strings.unfit.train}
+      html`<p class="soft">${strings.unfit.train}${" "}
       <a href=${address({ view: "training" })}>${strings.views.training.title}</a></p>`
     }
   <//>`;

@@ -34,7 +34,7 @@ export function Bars({ bars, label, onChoose, chooseLabel }) {
             onClick=${() => onChoose(bar)}><bdi>${visible(bar.text)}</bdi></button>`
         : html`<span class="name"><bdi>${visible(bar.text)}</bdi></span>`}
       <span class="track">
-        ${bar.truth != null && html`<span class="ghost"
+        ${bar.truth != null && bar.truth > 0 && html`<span class="ghost"
           style=${{ width: `${(bar.truth / scale) * 100}%` }}></span>`}
         <span class="bar" style=${{ width: `${(bar.value / scale) * 100}%` }}></span>
       </span>

@@ -78,7 +78,9 @@ function Head({ pass, attention }) {
   const head = Math.min(selection.value.head, attention.heads - 1);
   const queries = rowTokens(pass, attention);
   const keys = side(pass, attention.keys);
-  const row = token >= 0 && token < attention.t ? token : -1;
+  // A token of the other sequence is no row here.
+  const mine = selection.value.side === "" || selection.value.side === attention.queries;
+  const row = mine && token >= 0 && token < attention.t ? token : -1;
   const column = key >= 0 && key < attention.s ? key : -1;
   const roles = useRoles(pass);
   const role = head >= 0 ? roles.get(`${attention.index}/${head}`) : undefined;

@@ -130,7 +130,7 @@ function Steps({ found, chosen }) {
           ${strings.generation.back}</button>
         <button disabled=${at >= tokens.length - 1}
           onClick=${() => select({ step: at + 1 }, "glide")}>${strings.generation.forward}</button>
-        <span class="small soft">${strings.generation.stepOf(at + 1, tokens.length)}
+        <span class="small soft">${strings.generation.stepOf(at + 1, tokens.length)}${" "}
           ${found.finish === "stop" ? strings.generation.stopped : strings.generation.cut}</span>
       </div>
     </section>

@@ -125,7 +125,7 @@ function Grid({ lens, pass }) {
             ? { kind: "probability", row: at, id: one.id }
             : null,
       }))} />
-      <p class="small soft">${strings.lens.entropy(short(cell.entropy))}
+      <p class="small soft">${strings.lens.entropy(short(cell.entropy))}${" "}
         ${cell.next_rank !== null ? strings.lens.rank(cell.next_rank) : ""}</p>
     </section>`
     }`;

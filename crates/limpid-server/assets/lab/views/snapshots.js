@@ -81,7 +81,7 @@ export function Frame({ model, sentence }) {
     const list = shown.length > 0 ? shown : one.attentions;
     const top = one.predictions.at(-1)?.top[0];
     return html`<p class="text"><bdi>${visible(one.target ? one.text : (top?.text ?? ""))}</bdi></p>
-      <div class="head-grid">${list.map(
+      <div class="scroll"><div class="head-grid">${list.map(
         (each) => html`<div class="head-row" key=${each.index}>
         <span class="small soft">${strings.attention.layer(each.layer)}</span>
         ${[...Array(each.heads).keys()].map(
@@ -89,7 +89,7 @@ export function Frame({ model, sentence }) {
           <${Thumbnail} of=${small?.small.get(`${each.index}/${k}`)} /></span>`,
         )}
       </div>`,
-      )}</div>
+      )}</div></div>
       ${list.length === 0 && html`<p class="small soft">${strings.snapshots.noAttention}</p>`}`;
   }}<//>`;
 }

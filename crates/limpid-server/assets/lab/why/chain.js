@@ -72,7 +72,7 @@ function Sum({ pass, found }) {
     }
     ${
       found.token &&
-      html`<div class="leaf"><p>${strings.why.token(found.token.id)}
+      html`<div class="leaf"><p>${strings.why.token(found.token.id)}${" "}
       <strong><bdi>${word(found.token)}</bdi></strong></p></div>`
     }
     ${found.position != null && html`<p class="small">${strings.why.position(found.position)}</p>`}
@@ -173,7 +173,7 @@ function SoftmaxOf({ pass, place, found }) {
         <tr class="soft"><td colspan="2">${strings.why.others(found.others)}</td>
           <td class="number">${percent(Math.max(0, found.rest))}</td></tr>
       </tbody></table>
-    <p class="small soft">${strings.why.normalizer}
+    <p class="small soft">${strings.why.normalizer}${" "}
       <${Formula} inline>${row(
         sum(i("j"), sup(i("e"), row(sub(i("z"), i("j")), o("−"), n(short(found.largest))))),
         o("="),
