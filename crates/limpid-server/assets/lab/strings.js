@@ -112,7 +112,9 @@ export const strings = {
     read: (language) => (language ? `Text (${language})` : "Text"),
     ids: "Token ids, with spaces between (this model has no tokenizer)",
     target: (language) => `What the decoder is given${language ? ` (${language})` : ""}`,
-    own: "its own translation", chosen: "the tokens chosen under Generation", source: "Tokens that are read", output: "Tokens that are predicted",
+    own: "its own translation",
+    chosen: "the tokens chosen under Generation",
+    source: "Tokens that are read", output: "Tokens that are predicted",
     heads: "All heads", headsHelp: "Rows look at columns. Open one with a click.",
     looked: (from, to, weight) => `${from} looks most at ${to}, ${weight} (mean over the heads).`,
     lookedIn: (from, to, weight, layer) =>

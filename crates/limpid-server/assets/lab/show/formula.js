@@ -1,9 +1,14 @@
 // Formulas as MathML, built from parts.
 import { html } from "../ui.js";
 
-/** A formula in its own line, or within one. @param {{ children?: any, inline?: boolean }} props */
+/**
+ * Formulas beside each other, as far as the line goes; or one within a sentence.
+ * @param {{ children?: any, inline?: boolean }} props
+ */
 export const Formula = ({ children, inline }) =>
-  html`<math display=${inline ? "inline" : "block"} class="formula">${children}</math>`;
+  inline ? html`<math class="formula">${children}</math>`
+    : html`<div class="formulas">${[children].flat().map((one) =>
+        html`<math display="block" class="formula">${one}</math>`)}</div>`;
 
 /** @param {string} name */
 export const i = (name) => html`<mi>${name}</mi>`;
@@ -28,7 +33,5 @@ export const sum = (below, inner) =>
   html`<mrow><munder><mo>∑</mo>${below}</munder>${inner}</mrow>`;
 /** @param {...any} inner */
 export const paren = (...inner) => html`<mrow><mo>(</mo>${inner}<mo>)</mo></mrow>`;
-/** Between two formulas of a line. */
-export const then = html`<mspace width="1.8em" />`;
 /** @param {string} text */
 export const words = (text) => html`<mtext>${text}</mtext>`;

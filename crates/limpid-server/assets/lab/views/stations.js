@@ -4,21 +4,7 @@ import { percent } from "../format.js";
 import { Await } from "../show/await.js";
 import { Bars } from "../show/bars.js";
 import { signedColour } from "../show/colours.js";
-import {
-  Formula,
-  f,
-  frac,
-  i,
-  n,
-  o,
-  paren,
-  root,
-  row,
-  sub,
-  sum,
-  sup,
-  then,
-} from "../show/formula.js";
+import { Formula, f, frac, i, n, o, paren, root, row, sub, sum, sup } from "../show/formula.js";
 import { Cells, Value } from "../show/number.js";
 import { Tokens, visible, word } from "../show/token.js";
 import { post } from "../state/api.js";
@@ -94,11 +80,13 @@ function Stages({ pass, titles }) {
 
 /** @param {Props} props */
 const Letters = ({ pass }) => html`
-  <${Formula}>${row(
-    f("“Je suis”"),
-    o("→"),
-    paren(...pass.source.slice(0, 6).flatMap((one, k) => [k > 0 ? o(",") : null, n(one.id)])),
-  )}<//>
+  <${Formula}>${[
+    row(
+      f("“Je suis”"),
+      o("→"),
+      paren(...pass.source.slice(0, 6).flatMap((one, k) => [k > 0 ? o(",") : null, n(one.id)])),
+    ),
+  ]}<//>
   <${Words} pass=${pass} />
   <table><thead><tr><th>${strings.why.tokenHead}</th><th>${strings.tour.piece}</th>
     <th class="number">id</th></tr></thead><tbody>${pass.source.slice(0, 12).map(
@@ -110,28 +98,34 @@ const Letters = ({ pass }) => html`
 
 /** @param {Props} props */
 const Embedding = ({ pass }) => html`
-  <${Formula}>${row(sub(i("e"), i("t")), o("="), i("E"), o("["), sub(i("id"), i("t")), o("]"))}<//>
+  <${Formula}>${[row(sub(i("e"), i("t")), o("="), i("E"), o("["), sub(i("id"), i("t")), o("]"))]}<//>
   <${Words} pass=${pass} />
   <${Stages} pass=${pass} titles=${[strings.path.embedding]} />`;
 
 /** @param {Props} props */
 const Position = ({ pass }) => html`
-  <${Formula}>${row(
-    f("PE"),
-    paren(i("p"), o(","), row(n(2), i("i"))),
-    o("="),
-    f("sin"),
-    frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))),
-    then,
-    f("PE"),
-    paren(i("p"), o(","), row(n(2), i("i"), o("+"), n(1))),
-    o("="),
-    f("cos"),
-    frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))),
-  )}<//>
+  <${Formula}>${[
+    row(
+      f("PE"),
+      paren(i("p"), o(","), row(n(2), i("i"))),
+      o("="),
+      f("sin"),
+      frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))),
+    ),
+    row(
+      f("PE"),
+      paren(i("p"), o(","), row(n(2), i("i"), o("+"), n(1))),
+      o("="),
+      f("cos"),
+      frac(i("p"), sup(n(10000), row(n(2), i("i"), o("/"), i("d")))),
+    ),
+  ]}<//>
   <${Words} pass=${pass} />
-  <${Stages} pass=${pass} titles=${[strings.path.embedding, strings.path.position,
-    strings.path.sum]} />`;
+  <${Stages} pass=${pass} titles=${[
+    strings.path.embedding,
+    strings.path.position,
+    strings.path.sum,
+  ]} />`;
 
 /** The first attention of the encoder. @param {Pass} pass */
 const firstAttention = (pass) =>
@@ -152,22 +146,11 @@ function Projections({ pass }) {
   const width = attention ? attention.heads * attention.head_dim : 0;
   const fused = of(["qkv"])[0];
   return html`
-    <${Formula}>${row(
-      i("q"),
-      o("="),
-      i("x"),
-      sub(i("W"), i("Q")),
-      then,
-      i("k"),
-      o("="),
-      i("x"),
-      sub(i("W"), i("K")),
-      then,
-      i("v"),
-      o("="),
-      i("x"),
-      sub(i("W"), i("V")),
-    )}<//>
+    <${Formula}>${[
+      row(i("q"), o("="), i("x"), sub(i("W"), i("Q"))),
+      row(i("k"), o("="), i("x"), sub(i("W"), i("K"))),
+      row(i("v"), o("="), i("x"), sub(i("W"), i("V"))),
+    ]}<//>
     <${Words} pass=${pass} />
     ${
       fused
@@ -211,11 +194,13 @@ function Scores({ pass }) {
     ),
   );
   return html`
-    <${Formula}>${row(
-      sub(i("s"), row(i("i"), i("j"))),
-      o("="),
-      frac(row(sub(i("q"), i("i")), o("·"), sub(i("k"), i("j"))), root(sub(i("d"), i("k")))),
-    )}<//>
+    <${Formula}>${[
+      row(
+        sub(i("s"), row(i("i"), i("j"))),
+        o("="),
+        frac(row(sub(i("q"), i("i")), o("·"), sub(i("k"), i("j"))), root(sub(i("d"), i("k")))),
+      ),
+    ]}<//>
     <${Words} pass=${pass} />
     <${Await} of=${found}>${(/** @type {import("../api.js").Explained[]} */ scores) => html`
       <table><caption>${strings.tour.scores(word(pass.source[at]))}</caption><tbody>
@@ -239,18 +224,21 @@ function Softmax({ pass }) {
       : Promise.reject(new Error(strings.errors.nothing)),
   );
   return html`
-    <${Formula}>${row(
-      sub(i("w"), row(i("i"), i("j"))),
-      o("="),
-      frac(
-        sup(i("e"), sub(i("s"), row(i("i"), i("j")))),
-        sum(i("k"), sup(i("e"), sub(i("s"), row(i("i"), i("k"))))),
+    <${Formula}>${[
+      row(
+        sub(i("w"), row(i("i"), i("j"))),
+        o("="),
+        frac(
+          sup(i("e"), sub(i("s"), row(i("i"), i("j")))),
+          sum(i("k"), sup(i("e"), sub(i("s"), row(i("i"), i("k"))))),
+        ),
       ),
-      then,
-      sub(i("z"), i("i")),
-      o("="),
-      sum(i("j"), row(sub(i("w"), row(i("i"), i("j"))), sub(i("v"), i("j")))),
-    )}<//>
+      row(
+        sub(i("z"), i("i")),
+        o("="),
+        sum(i("j"), row(sub(i("w"), row(i("i"), i("j"))), sub(i("v"), i("j")))),
+      ),
+    ]}<//>
     <${Words} pass=${pass} />
     <${Await} of=${found}>${(/** @type {Float32Array} */ weights) => html`
       <${Bars} label=${strings.attention.row(word(pass.source[at]))}
@@ -264,37 +252,37 @@ function Softmax({ pass }) {
 
 /** @param {Props} props */
 const ManyHeads = ({ pass }) => html`
-  <${Formula}>${row(
-    f("MultiHead"),
-    o("="),
-    o("["),
-    sub(i("z"), n(1)),
-    o(";"),
-    o("…"),
-    o(";"),
-    sub(i("z"), i("h")),
-    o("]"),
-    sub(i("W"), i("O")),
-  )}<//>
+  <${Formula}>${[
+    row(
+      f("MultiHead"),
+      o("="),
+      o("["),
+      sub(i("z"), n(1)),
+      o(";"),
+      o("…"),
+      o(";"),
+      sub(i("z"), i("h")),
+      o("]"),
+      sub(i("W"), i("O")),
+    ),
+  ]}<//>
   <${Heads} pass=${pass} only="encoder" />`;
 
 /** @param {Props} props */
 const Layer = ({ pass }) => html`
-  <${Formula}>${row(
-    i("y"),
-    o("="),
-    f("LayerNorm"),
-    paren(i("x"), o("+"), f("Attention"), paren(i("x"))),
-    then,
-    f("FFN"),
-    paren(i("y")),
-    o("="),
-    f("ReLU"),
-    paren(i("y"), sub(i("W"), n(1)), o("+"), sub(i("b"), n(1))),
-    sub(i("W"), n(2)),
-    o("+"),
-    sub(i("b"), n(2)),
-  )}<//>
+  <${Formula}>${[
+    row(i("y"), o("="), f("LayerNorm"), paren(i("x"), o("+"), f("Attention"), paren(i("x")))),
+    row(
+      f("FFN"),
+      paren(i("y")),
+      o("="),
+      f("ReLU"),
+      paren(i("y"), sub(i("W"), n(1)), o("+"), sub(i("b"), n(1))),
+      sub(i("W"), n(2)),
+      o("+"),
+      sub(i("b"), n(2)),
+    ),
+  ]}<//>
   <${Words} pass=${pass} />
   <${Stages} pass=${pass} titles=${[
     strings.path.sum,
@@ -303,22 +291,11 @@ const Layer = ({ pass }) => html`
 
 /** @param {Props} props */
 const Decoder = ({ pass }) => html`
-  <${Formula}>${row(
-    i("Q"),
-    o("="),
-    sub(i("y"), f("decoder")),
-    sub(i("W"), i("Q")),
-    then,
-    i("K"),
-    o("="),
-    sub(i("x"), f("encoder")),
-    sub(i("W"), i("K")),
-    then,
-    i("V"),
-    o("="),
-    sub(i("x"), f("encoder")),
-    sub(i("W"), i("V")),
-  )}<//>
+  <${Formula}>${[
+    row(i("Q"), o("="), sub(i("y"), f("decoder")), sub(i("W"), i("Q"))),
+    row(i("K"), o("="), sub(i("x"), f("encoder")), sub(i("W"), i("K"))),
+    row(i("V"), o("="), sub(i("x"), f("encoder")), sub(i("W"), i("V"))),
+  ]}<//>
   <${Translated} pass=${pass} />`;
 
 /** @param {Props} props */
@@ -327,16 +304,14 @@ function Output({ pass }) {
   const at = side === "target" && token >= 0 ? token : 0;
   const one = pass.predictions.find((each) => each.row === at) ?? pass.predictions[0];
   return html`
-    <${Formula}>${row(
-      sub(i("p"), i("i")),
-      o("="),
-      frac(sup(i("e"), sub(i("z"), i("i"))), sum(i("j"), sup(i("e"), sub(i("z"), i("j"))))),
-      then,
-      i("z"),
-      o("="),
-      i("y"),
-      sup(i("E"), f("T")),
-    )}<//>
+    <${Formula}>${[
+      row(
+        sub(i("p"), i("i")),
+        o("="),
+        frac(sup(i("e"), sub(i("z"), i("i"))), sum(i("j"), sup(i("e"), sub(i("z"), i("j"))))),
+      ),
+      row(i("z"), o("="), i("y"), sup(i("E"), f("T"))),
+    ]}<//>
     <${Tokens} tokens=${pass.output ?? []} side="target" label=${strings.sentence.output}
       selected=${at}
       onSelect=${(/** @type {number} */ index) => select({ token: index, side: "target" })} />
