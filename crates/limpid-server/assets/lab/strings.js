@@ -147,8 +147,8 @@ export const strings = {
     },
     which: "Which attention", layerHead: "Layer", head: "Head", mean: "mean of all",
     layer: (layer) => `Layer ${layer}`,
-    headLabel: (place, layer, head, role) =>
-      `${place}, layer ${layer}, head ${head}${role ? `: ${role}` : ""}`,
+    headLabel: (place, layer, head, role, short) =>
+      `${place}, layer ${layer}, head ${head}${role ? `, ${short}: ${role}` : ""}`,
     mapLabel: (place, layer, head) =>
       `Attention weights, ${place}, layer ${layer}, ${head < 0 ? "mean over the heads" : `head `
         + `${head}`}: rows look at columns`,
@@ -263,7 +263,7 @@ export const strings = {
     legend: "Columns are steps; each candidate has the sum of its log-probabilities. Faint "
       + "ones were dropped. The best path is marked.",
     node: (step, word, sum, kept) =>
-      `Step ${step}: ${word}, sum ${sum}, ${kept ? "kept" : "dropped"}`,
+      `${word} ${sum}, step ${step}, ${kept ? "kept" : "dropped"}`,
     detail: (p, log, sum) =>
       `This token: probability ${p}, log-probability ${log}. The sum so far: ${sum}.`,
     kept: "It was among the best and went on.", finished: "It ended here.",
@@ -280,7 +280,8 @@ export const strings = {
     states: { running: "running", stopped: "stopped", finished: "finished", failed: "failed",
       elsewhere: "runs in another process" },
     compare: (name) => `Show ${name} in the chart`,
-    stop: "Stop", resume: "Resume", look: "Look inside", curve: "Loss (nats per token)",
+    stop: "Stop", resume: "Resume", look: "Look inside", actions: "Actions",
+    curve: "Loss (nats per token)",
     trained: "training", heldOut: "held-out", waiting: "The first figures are on their way.",
     last: (now, first) => `Now ${now}; it began at ${first}.`,
     at: (step, steps) => `step ${step} of ${steps}`, rate: (rate) => `${rate} tokens per second`,

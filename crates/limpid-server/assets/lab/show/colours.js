@@ -73,8 +73,18 @@ export function signedColour(value, largest) {
   return css(mix(value < 0 ? less : more, largest > 0 ? Math.abs(value) / largest : 0));
 }
 
-/** Whether text on a colour of this strength needs the colour of the paper. */
-export const strong = (/** @type {number} */ weight) => Math.sqrt(Math.max(0, weight)) > 0.55;
+/** Luminance, as contrast is measured by. @param {Rgb} rgb */
+function luminance(rgb) {
+  const [red = 0, green = 0, blue = 0] = rgb.map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The colour of text on the colour of a weight: black or white, whichever has more contrast. */
+export const inkOn = (/** @type {number} */ weight) =>
+  luminance(mix(STOPS[theme.value].heat, Math.sqrt(Math.max(0, weight)))) > 0.179 ? "#000" : "#fff";
 
 /** Sets the theme and remembers it. @param {string} name */
 export function chooseTheme(name) {

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../ui.js";
 import { percent, short, signed } from "../format.js";
 import { Await, Failure } from "../show/await.js";
-import { heat, strong } from "../show/colours.js";
+import { heat, inkOn } from "../show/colours.js";
 import { visible, word } from "../show/token.js";
 import { lines, post } from "../state/api.js";
 import { placeOf, placesOf } from "../state/attention.js";
@@ -104,8 +104,8 @@ function Switches({ pass }) {
     ${failed && html`<${Failure} error=${failed} retry=${tryAll} />`}
     <div class="switch-places">${placesOf(pass).map(
       (place) => html`<section key=${place}>
-      <h3>${strings.attention.places[
-        /** @type {keyof typeof strings.attention.places} */ (place)]}</h3>
+      <h2 class="minor">${strings.attention.places[
+        /** @type {keyof typeof strings.attention.places} */ (place)]}</h2>
       <div class="scroll"><div class="switches">
       ${pass.attentions
         .filter((one) => placeOf(one) === place)
@@ -125,7 +125,7 @@ function Switches({ pass }) {
                 effect && !out
                   ? {
                       background: heat(share),
-                      color: strong(share) ? "var(--paper)" : "var(--ink)",
+                      color: inkOn(share),
                     }
                   : undefined
               }
@@ -179,9 +179,9 @@ function Outcome({ pass }) {
     const largest = Math.max(...one.rows.map((row) => Math.abs(row.delta)), 0.1);
     return html`
       <section class="two-texts">
-        <div><h3>${strings.ablation.before}</h3><p class="text">
+        <div><h2 class="minor">${strings.ablation.before}</h2><p class="text">
           <bdi>${visible(one.text_before)}</bdi></p></div>
-        <div><h3>${strings.ablation.after(off.length)}</h3>
+        <div><h2 class="minor">${strings.ablation.after(off.length)}</h2>
           <p class=${`text${one.text_after === one.text_before ? "" : " changed"}`}>
             <bdi>${visible(one.text_after)}</bdi></p></div>
       </section>

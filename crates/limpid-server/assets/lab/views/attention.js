@@ -173,7 +173,7 @@ function Row({ pass, attention, head, row, column, weights }) {
   if (column >= 0 && weights && !order.includes(column)) order.push(column);
   const rest = weights ? 1 - order.reduce((sum, j) => sum + (weights[j] ?? 0), 0) : 0;
   return html`<div class="stack tight row-numbers">
-    <h3>${strings.attention.row(word(queries[row]))}</h3>
+    <h2 class="minor">${strings.attention.row(word(queries[row]))}</h2>
     ${head < 0 && html`<p class="small soft">${strings.attention.meanHelp}</p>`}
     <ul class="bars" aria-label=${strings.attention.row(word(queries[row]))}>
       ${

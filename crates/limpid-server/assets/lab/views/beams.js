@@ -146,7 +146,7 @@ function Tree({ beams }) {
           onClick=${() => {
             setExtra({ node: String(r) }, "replace");
             select({ step: k });
-          }}><bdi>${visible(one.candidate.text)}</bdi>
+          }}><bdi>${visible(one.candidate.text)}</bdi>${" "}
           <span class="mono">${short(one.candidate.sum)}</span></button>`,
           ),
         )}

@@ -60,6 +60,9 @@ export function Heads({ pass, only }) {
               const told = role
                 ? strings.roles[/** @type {keyof typeof strings.roles} */ (role.role)]
                 : undefined;
+              const short = role
+                ? strings.rolesShort[/** @type {keyof typeof strings.rolesShort} */ (role.role)]
+                : "";
               return html`<button type="button" key=${k} class="head"
                 title=${told}
                 aria-pressed=${
@@ -67,18 +70,12 @@ export function Heads({ pass, only }) {
                     ? "true"
                     : "false"
                 }
-                aria-label=${strings.attention.headLabel(where, attention.layer, k, told ?? "")}
+                aria-label=${strings.attention.headLabel(
+                  where, attention.layer, k, told ?? "", short)}
                 onClick=${() => select({ view: "attention", place: where, layer: attention.layer,
                   head: k })}>
                 <${Thumbnail} of=${small?.small.get(`${attention.index}/${k}`)} />
-                <span class="role">${
-                  role && role.role !== "content" && role.role !== "diffuse"
-                    ? strings.rolesShort[
-                        /** @type {keyof typeof strings.rolesShort} */ (role.role)
-                      ]
-                    : ""
-                }
-                </span></button>`;
+                <span class="role">${short}</span></button>`;
             })}</div>`,
           )}
       </div></div></section>`,

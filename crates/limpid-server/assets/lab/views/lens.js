@@ -3,7 +3,7 @@ import { html } from "../ui.js";
 import { percent, short } from "../format.js";
 import { Await } from "../show/await.js";
 import { Bars } from "../show/bars.js";
-import { heat, strong } from "../show/colours.js";
+import { heat, inkOn } from "../show/colours.js";
 import { visible, word } from "../show/token.js";
 import { post } from "../state/api.js";
 import { usePass } from "../state/lab.js";
@@ -103,7 +103,7 @@ function Grid({ lens, pass }) {
               visible(best?.text ?? ""),
               percent(p),
             )}
-            style=${{ background: heat(p), color: strong(p) ? "var(--paper)" : "var(--ink)" }}
+            style=${{ background: heat(p), color: inkOn(p) }}
             onClick=${() => {
               setExtra({ "lens-layer": String(k) }, "replace");
               select({ token: i });

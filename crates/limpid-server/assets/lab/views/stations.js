@@ -98,7 +98,8 @@ const Letters = ({ pass }) => html`
 
 /** @param {Props} props */
 const Embedding = ({ pass }) => html`
-  <${Formula}>${[row(sub(i("e"), i("t")), o("="), i("E"), o("["), sub(i("id"), i("t")), o("]"))]}<//>
+  <${Formula}>${row(sub(i("e"), i("t")), o("="), i("E"), o("["), sub(i("id"), i("t")),
+    o("]"))}<//>
   <${Words} pass=${pass} />
   <${Stages} pass=${pass} titles=${[strings.path.embedding]} />`;
 

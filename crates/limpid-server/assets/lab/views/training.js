@@ -56,7 +56,8 @@ function RunList({ runs, shown }) {
     <table class="full runs"><thead><tr><th>${strings.training.show}</th>
       <th>${strings.training.name}</th>
       <th>${strings.training.state}</th><th class="number">${strings.training.step}</th>
-      <th class="number">${strings.training.loss}</th><th></th></tr></thead>
+      <th class="number">${strings.training.loss}</th><th>
+        <span class="hidden-visually">${strings.training.actions}</span></th></tr></thead>
     <tbody>${runs.map(
       (run) => html`<tr key=${run.id}>
       <td><input type="checkbox" aria-label=${strings.training.compare(run.name)}

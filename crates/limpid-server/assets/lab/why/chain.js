@@ -47,7 +47,7 @@ function Path({ pass, places }) {
 function Opened({ pass, place }) {
   const found = useExplanation(pass, place);
   return html`<section class="stack opened" aria-live="polite">
-    <h3>${nameOf(pass, place)}</h3>
+    <h2 class="minor">${nameOf(pass, place)}</h2>
     <${Await} of=${found} shape="tall">${(/** @type {Explained | Softmax} */ one) =>
       "kind" in one && place.kind === "probability"
         ? html`<${SoftmaxOf} pass=${pass} place=${place} found=${one} />`
@@ -161,7 +161,7 @@ function SoftmaxOf({ pass, place, found }) {
       f("softmax"),
     )}<//>
     <p>${strings.why.logitIs} ${logit(place.id, found.logit)}</p>
-    <h4>${strings.why.largest}</h4>
+    <h3>${strings.why.largest}</h3>
     <table class="full"><thead><tr><th>${strings.why.tokenHead}</th>
       <th class="number">z</th><th class="number">p</th></tr></thead>
       <tbody>${found.top.map(
