@@ -179,7 +179,6 @@ export async function saveView() {
       name: "viewport",
       content: "width=device-width",
     }),
-    Object.assign(page.createElement("style"), { textContent: styles() }),
   );
   const body = page.createElement("main");
   body.className = "main saved";
@@ -203,9 +202,10 @@ export async function saveView() {
   data.textContent = JSON.stringify(facts).replaceAll("<", "\\u003c");
   page.body.append(body, data);
   const name = `limpid-${view.name}-${(one?.name ?? "lab").replace(/[^A-Za-z0-9-]+/g, "-")}.html`;
-  const file = new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], {
-    type: "text/html",
-  });
+  // Styles go in as text: as an element they would be refused by the policy of this page already.
+  const style = `<style>${styles().replaceAll("<", "\\3c ")}</style></head>`;
+  const whole = page.documentElement.outerHTML.replace("</head>", () => style);
+  const file = new Blob([`<!doctype html>\n${whole}\n`], { type: "text/html" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = name;
