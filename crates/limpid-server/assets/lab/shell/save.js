@@ -30,17 +30,19 @@ function styles() {
 
 /**
  * A copy of an element without anything that runs: pictures for canvases, text for fields.
+ * @param {Document} page
  * @param {Element} element
  */
-async function still(element) {
-  const copy = /** @type {HTMLElement} */ (element.cloneNode(true));
+async function still(page, element) {
+  // In a document that is not shown, so that nothing of the copy is loaded or refused here.
+  const copy = /** @type {HTMLElement} */ (page.importNode(element, true));
   const canvases = [...element.querySelectorAll("canvas")];
   // A WebGL canvas keeps its picture only until the frame ends: draw it again first.
   window.dispatchEvent(new Event("limpid-draw"));
   [...copy.querySelectorAll("canvas")].forEach((place, k) => {
     const from = canvases[k];
     if (!from || from.width === 0) return;
-    const image = document.createElement("img");
+    const image = page.createElement("img");
     image.src = from.toDataURL("image/png");
     image.className = place.className;
     image.alt = "";
@@ -49,7 +51,7 @@ async function still(element) {
   const fields = [...element.querySelectorAll("input, select, textarea")];
   [...copy.querySelectorAll("input, select, textarea")].forEach((place, k) => {
     const from = fields[k];
-    const text = document.createElement("output");
+    const text = page.createElement("output");
     text.textContent =
       from instanceof HTMLSelectElement
         ? (from.selectedOptions[0]?.textContent ?? "").trim()
@@ -182,7 +184,7 @@ export async function saveView() {
   );
   const body = page.createElement("main");
   body.className = "main saved";
-  const copy = await still(main);
+  const copy = await still(page, main);
   body.append(...copy.childNodes);
   if (facts.numbers.length > 0) body.append(written(page, facts.numbers));
   const list = page.createElement("dl");
