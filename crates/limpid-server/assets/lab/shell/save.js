@@ -48,6 +48,15 @@ async function still(page, element) {
     image.alt = "";
     place.replaceWith(image);
   });
+  // Pictures and lines fit the size that they were drawn for.
+  const drawn = [...element.querySelectorAll(".map, .links")];
+  [...copy.querySelectorAll(".map, .links")].forEach((place, k) => {
+    const box = drawn[k]?.getBoundingClientRect();
+    if (!box || !(place instanceof HTMLElement)) return;
+    place.style.width = `${box.width}px`;
+    place.style.maxWidth = "none";
+    place.style.height = `${box.height}px`;
+  });
   const fields = [...element.querySelectorAll("input, select, textarea")];
   [...copy.querySelectorAll("input, select, textarea")].forEach((place, k) => {
     const from = fields[k];
