@@ -305,7 +305,8 @@ export const strings = {
   },
   three: {
     missing: "Not all three are trained yet. They take some minutes.",
-    sentence: "Sentence", length: "Length", words: (n) => `${n} words`,
+    sentence: "Sentence", length: "Length", trained: "Trained", whole: "to the end",
+    words: (n) => `${n} words`,
     example: "Je suis étudiant.",
     titles: ["Recurrent, one vector", "Recurrent with attention", "Transformer"],
     about: ["The encoder reads word after word into one state; the decoder sees only that.",

@@ -1,7 +1,7 @@
 // Three architectures: what did attention change? One sentence through a recurrent network with one
 // context vector, one with attention, and a Transformer.
 import { html } from "../ui.js";
-import { percent, short } from "../format.js";
+import { count, percent, short } from "../format.js";
 import { Await } from "../show/await.js";
 import { visible } from "../show/token.js";
 import { loadPass, lab } from "../state/lab.js";
@@ -41,8 +41,21 @@ const longer = (text, times) => {
   return times <= 1 ? text : `${Array(times).fill(clause).join(" et ")}.`;
 };
 
+/**
+ * The snapshots of the run that a model came from, its last state included.
+ * @param {Model | undefined} model
+ */
+function growth(model) {
+  const run = model && lab.value?.runs.find((one) =>
+    one.model === model.id || one.snapshots.some((each) => each.model === model.id));
+  return run?.snapshots ?? [];
+}
+
 export function View() {
   const models = three();
+  const grown = models.map(growth);
+  const most = Math.max(...grown.map((one) => one.length));
+  const at = Math.min(most, Number(extra("snapshot", String(most))) || 0);
   const missing = NAMES.filter((_, k) => models[k]?.state !== "ready");
   const base = extra("three") || models[2]?.example || strings.three.example;
   const times = Math.min(6, Math.max(1, Number(extra("times", "1")) || 1));
@@ -65,6 +78,13 @@ export function View() {
             "glide",
           )} />
       <output>${strings.three.words(sentence.split(/\s+/).length)}</output></label>
+    ${most > 0 && html`<label class="slider wide"><span>${strings.three.trained}</span>
+      <input type="range" min="0" max=${most} step="1" value=${at}
+        onInput=${(/** @type {Event} */ event) => setExtra({
+          snapshot: /** @type {HTMLInputElement} */ (event.currentTarget).value }, "glide")} />
+      <output>${at === most ? strings.three.whole
+        : strings.snapshots.at(count(Math.max(...grown.map((one) => one[at]?.step ?? 0))))}
+      </output></label>`}
     <p class="text soft"><bdi>${visible(sentence)}</bdi></p>
     <div class="three">${models.map(
       (one, k) => html`<section key=${k} class="card stack tight">
@@ -72,23 +92,24 @@ export function View() {
       <p class="small soft">${strings.three.about[k]}</p>
       ${
         one && one.state === "ready"
-          ? html`<${Column} model=${one} sentence=${sentence} />`
+          ? html`<${Column} model=${one} sentence=${sentence}
+              shown=${grown[k]?.[at]?.model ?? one.id} />`
           : html`<p class="soft">${strings.three.absent}</p>`
       }
     </section>`,
     )}</div>`;
 }
 
-/** @param {{ model: Model, sentence: string }} props */
-function Column({ model, sentence }) {
-  const request = { model: model.id, text: sentence };
+/** @param {{ model: Model, sentence: string, shown: string }} props `shown` may be a snapshot */
+function Column({ model, sentence, shown }) {
+  const request = { model: shown, text: sentence };
   const found = useResource(`pass ${JSON.stringify(request)}`, () => loadPass(request));
   return html`<${Await} of=${found} shape="tall">${(/** @type {Pass} */ pass) => {
     const sure = pass.predictions.map(
       (one) => one.chosen?.probability ?? one.top[0]?.probability ?? 0,
     );
     const mean = sure.reduce((sum, one) => sum + one, 0) / Math.max(1, sure.length);
-    return html`<${Frame} model=${model.id} sentence=${sentence} />
+    return html`<${Frame} model=${shown} sentence=${sentence} />
       <p class="small soft">${strings.three.sure(percent(mean))}</p>
       ${!model.attention && html`<${States} pass=${pass} />`}
       <button onClick=${() => chooseModel(model.id)}>${strings.three.open}</button>`;
