@@ -11,12 +11,10 @@ const runs = new Map();
 /** Counts changes, so that a component that reads it draws again. */
 export const changed = signal(0);
 
-on("metrics", ({ run, next, lines }) => {
-  const known = runs.get(run);
-  if (!known || known.reading || next <= known.next) return;
-  known.lines = [...known.lines, ...lines];
-  known.next = next;
-  changed.value += 1;
+// An event says that there is more; what is asked for begins where the last answer ended, so that
+// nothing is there twice and nothing is missing.
+on("metrics", ({ run }) => {
+  if (runs.has(run)) read(run).catch(() => {});
 });
 
 /** @param {string} run */
@@ -51,20 +49,26 @@ export function metricsOf(run) {
 export const refresh = (run) => read(run).catch(() => {});
 
 /**
- * A curve of one name in the metrics.
+ * A curve: of the lines of a kind, one name.
  * @param {Metric[]} lines
+ * @param {string} kind "train" or "validation"
  * @param {string} name
  */
-export function curveOf(lines, name) {
+export function curveOf(lines, kind, name) {
+  /** @type {number[]} */
   const x = [];
+  /** @type {number[]} */
   const y = [];
   for (const line of lines) {
-    const value = line[name];
-    if (typeof line["step"] === "number" && typeof value === "number") {
-      if (x.length > 0 && line["step"] <= (x.at(-1) ?? 0)) continue;
-      x.push(line["step"]);
-      y.push(value);
+    const { step, [name]: value } = line;
+    if (line["kind"] !== kind || typeof step !== "number" || typeof value !== "number") continue;
+    // A run that was resumed from an earlier checkpoint writes some steps again.
+    while (x.length > 0 && step <= (x.at(-1) ?? 0)) {
+      x.pop();
+      y.pop();
     }
+    x.push(step);
+    y.push(value);
   }
   return { x, y };
 }

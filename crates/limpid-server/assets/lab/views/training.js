@@ -118,20 +118,16 @@ function Actions({ run }) {
 /** @param {{ runs: Run[] }} props */
 function Curves({ runs }) {
   const all = runs.map((run) => ({ run, lines: metricsOf(run.id) }));
+  const kinds = [["train", strings.training.trained], ["validation", strings.training.heldOut]];
   const curves = all.flatMap(({ run, lines }) =>
-    [
-      ["loss", ""],
-      ["validation_loss", strings.training.heldOut],
-    ]
-      .map(([name = "", title]) => ({
-        name: [runs.length > 1 ? run.name : "", title || strings.training.trained]
-          .filter(Boolean)
-          .join(", "),
-        ...curveOf(lines, name),
-      }))
-      .filter((one) => one.x.length > 0),
-  );
+    kinds.map(([kind = "", title = ""]) => ({
+      name: runs.length > 1 ? `${run.name}, ${title}` : title,
+      ...curveOf(lines, kind, "loss"),
+    })).filter((one) => one.x.length > 0));
   const last = curves[0]?.y.at(-1);
+  if (curves.length === 0 && runs.every((run) => run.state !== "running")) {
+    return html`<p class="note">${strings.training.nothing}</p>`;
+  }
   if (curves.length === 0)
     return html`<div class="waiting tall" role="status">
     <span class="hidden-visually">${strings.training.waiting}</span></div>`;
@@ -151,12 +147,10 @@ function RunDetail({ run }) {
     (signal) => get(url`/api/runs/${run.id}`, signal),
   );
   const lines = metricsOf(run.id);
-  const samples = lines.filter(
-    (one) => typeof one["sample"] === "string" || Array.isArray(one["samples"]),
-  );
+  const samples = lines.filter((one) => one["kind"] === "sample");
   const [frame, setFrame] = useState("");
   useEffect(() => setFrame(""), [run.id]);
-  const rate = lines.at(-1)?.["tokens_per_second"];
+  const rate = lines.findLast((one) => one["kind"] === "train")?.["tokens_per_second"];
   return html`<section class="stack">
     <h2>${run.name}</h2>
     ${run.problem && html`<p class="problem">${run.problem}</p>`}
@@ -168,14 +162,13 @@ function RunDetail({ run }) {
     ${
       samples.length > 0 &&
       html`<section class="stack tight"><h3>${strings.training.samples}</h3>
-      <ul class="samples">${samples
-        .slice(-6)
-        .reverse()
-        .map(
-          (one) => html`<li key=${one["step"]}>
+      <ul class="samples">${samples.slice(-6).reverse().map((one, k) => html`<li key=${k}>
         <span class="small soft mono">${one["step"]}</span>
-        <bdi>${visible(String(one["sample"] ?? one["samples"][0] ?? ""))}</bdi></li>`,
-        )}</ul></section>`
+        <span><bdi class="soft">${visible(String(one["prompt"] ?? ""))}</bdi>${" "}
+          <bdi>${visible(String(one["text"] ?? ""))}</bdi>
+          ${one["reference"] && html`<span class="small soft reference">
+            ${strings.training.reference(visible(String(one["reference"])))}</span>`}</span>
+      </li>`)}</ul></section>`
     }
     ${run.snapshots.length > 0 && html`<${Snapshots} run=${run} />`}
     <${Await} of=${detail}>${(/** @type {import("../api.js").RunDetail} */ found) => html`
