@@ -25,7 +25,7 @@ export const stateOf = (view, model) => ({
     generation: { s: 1 },
     lens: { i: 1 },
     masked: { i: 2 },
-    tour: { s: 4 },
+    tour: { x: "station=4" },
   }[view],
 });
 

@@ -94,9 +94,9 @@ function Switches({ pass }) {
     </div>
     ${
       how === "patch" &&
-      html`<${Typed} value=${extra("from")} label=${strings.ablation.from}
+      html`<${Typed} value=${extra("patch")} label=${strings.ablation.from}
       placeholder=${model.value?.example ?? ""}
-      onText=${(/** @type {string} */ from) => setExtra({ from })} />`
+      onText=${(/** @type {string} */ from) => setExtra({ patch: from })} />`
     }
     <p class="small soft" role="status">${
       effects.size > 0 ? strings.ablation.effects(effects.size, total) : strings.ablation.help
@@ -148,7 +148,7 @@ function Switches({ pass }) {
 function Outcome({ pass }) {
   const off = switchedOff();
   const how = extra("how", "zero");
-  const from = extra("from");
+  const from = extra("patch");
   const base = passRequest.value;
   const waiting = how === "patch" && from === "";
   const key =

@@ -38,7 +38,7 @@ function Grid({ lens, pass }) {
   const n = lens.tokens.length;
   const from = Math.max(
     0,
-    Math.min(Number(extra("from", String(Math.max(0, n - SHOWN)))) || 0, n - 1),
+    Math.min(Number(extra("lens-from", String(Math.max(0, n - SHOWN)))) || 0, n - 1),
   );
   const places = [...Array(Math.min(SHOWN, n - from)).keys()].map((k) => from + k);
   const layer = Math.min(
@@ -77,7 +77,7 @@ function Grid({ lens, pass }) {
         )}>${strings.lens.earlier}</button>
       <span class="soft mono">${from} – ${from + places.length - 1} / ${n}</span>
       <button disabled=${from + SHOWN >= n} onClick=${() =>
-        setExtra({ from: String(from + SHOWN) }, "glide")}>${strings.lens.later}</button></div>`
+        setExtra({ "lens-from": String(from + SHOWN) }, "glide")}>${strings.lens.later}</button></div>`
     }
     <div class="scroll" tabindex="0" role="region" aria-label=${strings.views.lens.title}>
       <table class="lens" onKeyDown=${move}>

@@ -3,7 +3,7 @@ import { html, useEffect } from "../ui.js";
 import { Await } from "../show/await.js";
 import { lab, loadPass, model, text } from "../state/lab.js";
 import { useResource } from "../state/resource.js";
-import { select, selection } from "../state/selection.js";
+import { extra, select, selection, setExtra } from "../state/selection.js";
 import { Typed } from "../shell/sentence-bar.js";
 import { DemoProgress } from "../shell/demo.js";
 import { strings } from "../strings.js";
@@ -36,12 +36,15 @@ export function View() {
 
 /** @param {{ one: import("../api.js").Model }} props */
 function Walk({ one }) {
-  const at = Math.min(stations.length - 1, Math.max(0, selection.value.step));
+  const at = Math.min(stations.length - 1, Math.max(0, Number(extra("station", "0")) || 0));
   const sentence = model.value?.id === one.id ? text.value : one.example;
   const request = { model: one.id, text: sentence };
   const pass = useSentence(request);
   const told = strings.tour.stations[at];
-  const go = (/** @type {number} */ step) => select({ step, why: "" });
+  const go = (/** @type {number} */ station) => {
+    if (selection.value.why) select({ why: "" }, "replace");
+    setExtra({ station: station === 0 ? "" : String(station) });
+  };
   const Station = stations[at];
   return html`
     <ol class="stations" aria-label=${strings.tour.label}>${strings.tour.stations.map(
