@@ -52,11 +52,15 @@ export async function followLab() {
   on("demo", (demo) => {
     if (lab.value) lab.value = { ...lab.value, demo };
   });
-  try {
-    take(await get("/api/lab"));
-  } catch (error) {
-    labError.value = /** @type {Error} */ (error);
-  }
+  const ask = async () => {
+    try {
+      take(await get("/api/lab"));
+    } catch (error) {
+      labError.value = /** @type {Error} */ (error);
+    }
+  };
+  on("lagged", ask);
+  await ask();
 }
 
 /** What a pass is asked for. */

@@ -17,6 +17,11 @@ on("metrics", ({ run }) => {
   if (runs.has(run)) read(run).catch(() => {});
 });
 
+// Events were lost: everything is asked for again.
+on("lagged", () => {
+  for (const run of runs.keys()) read(run).catch(() => {});
+});
+
 /** @param {string} run */
 async function read(run) {
   const known = runs.get(run) ?? { next: 0, lines: [], reading: false };
