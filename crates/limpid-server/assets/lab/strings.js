@@ -160,14 +160,13 @@ export const strings = {
     others: (n, share) => `${plural(n, "other token has", "other tokens have")} ${share} together.`,
   },
   roles: {
-    previous: "looks at the token before", next: "looks at the token after", self: "looks at "
-      + "the token itself",
-    first: "looks at the first token", last: "looks at the last token", diffuse: "looks "
-      + "everywhere at once",
+    previous: "looks at the token before", next: "looks at the token after",
+    same: "looks at the token itself", first: "looks at the first token",
+    last: "looks at the last token", diffuse: "looks everywhere at once",
     content: "looks by content, at different places", monotonic: "follows the source in order",
   },
   rolesShort: {
-    previous: "previous", next: "next", self: "itself", first: "first", last: "last",
+    previous: "previous", next: "next", same: "itself", first: "first", last: "last",
     monotonic: "in order", diffuse: "", content: "",
   },
   why: {

@@ -77,7 +77,8 @@ function Grid({ lens, pass }) {
         )}>${strings.lens.earlier}</button>
       <span class="soft mono">${from} – ${from + places.length - 1} / ${n}</span>
       <button disabled=${from + SHOWN >= n} onClick=${() =>
-        setExtra({ "lens-from": String(from + SHOWN) }, "glide")}>${strings.lens.later}</button></div>`
+        setExtra({ "lens-from": String(from + SHOWN) }, "glide")}>
+        ${strings.lens.later}</button></div>`
     }
     <div class="scroll" tabindex="0" role="region" aria-label=${strings.views.lens.title}>
       <table class="lens" onKeyDown=${move}>

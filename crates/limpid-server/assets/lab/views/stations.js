@@ -144,8 +144,19 @@ function Projections({ pass }) {
         one.layer === attention.layer &&
         one.of === "source",
     );
-  const width = attention ? attention.heads * attention.head_dim : 0;
-  const fused = of(["qkv"])[0];
+  // Where each vector stands: in a tensor of its own, or beside others in one.
+  const [queries, keys] = attention
+    ? [attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim] : [0, 0];
+  const [all] = of(["qkv"]);
+  const [pair] = of(["kv"]);
+  const vectors = [
+    { at: all ?? of(["q"])[0], from: 0, columns: queries },
+    { at: all ?? pair ?? of(["k"])[0], from: all ? queries : 0, columns: keys },
+    {
+      at: all ?? pair ?? of(["v"])[0], columns: keys,
+      from: all ? queries + keys : pair ? keys : 0,
+    },
+  ];
   return html`
     <${Formula}>${[
       row(i("q"), o("="), i("x"), sub(i("W"), i("Q"))),
@@ -153,19 +164,9 @@ function Projections({ pass }) {
       row(i("v"), o("="), i("x"), sub(i("W"), i("V"))),
     ]}<//>
     <${Words} pass=${pass} />
-    ${
-      fused
-        ? ["q", "k", "v"].map(
-            (name, k) => html`<${Vector} key=${name} pass=${pass} at=${fused} row=${at}
-          title=${strings.tour.vectors[k]} from=${k * width} columns=${width} />`,
-          )
-        : ["q", "k", "v"].map(
-            (name, k) =>
-              of([name])[0] &&
-              html`<${Vector} key=${name} pass=${pass}
-          at=${of([name])[0]} row=${at} title=${strings.tour.vectors[k]} />`,
-          )
-    }`;
+    ${vectors.map(({ at: tensor, from, columns }, k) => tensor && html`<${Vector} key=${k}
+      pass=${pass} at=${tensor} row=${at} title=${strings.tour.vectors[k]} from=${from}
+      columns=${columns} />`)}`;
 }
 
 /** @param {Props} props */
