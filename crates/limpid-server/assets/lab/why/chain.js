@@ -10,7 +10,7 @@ import { usePass } from "../state/lab.js";
 import { backTo, openInner, opened } from "../state/numbers.js";
 import { useResource } from "../state/resource.js";
 import { strings } from "../strings.js";
-import { nameOf, useExplanation } from "./explanation.js";
+import { logitRow, nameOf, useExplanation } from "./explanation.js";
 
 /**
  * @typedef {import("../api.js").Pass} Pass
@@ -144,7 +144,7 @@ function SoftmaxOf({ pass, place, found }) {
             kind: "output",
             step: at.step,
             output: at.output,
-            row: place.row,
+            row: logitRow(pass, place.row),
             column: id,
           }
         : null

@@ -27,14 +27,28 @@ import { strings } from "../strings.js";
  */
 
 /**
- * A row of logits.
+ * The row of the logits that a position has: with a large vocabulary only the last positions have
+ * one.
  * @param {Pass} pass
- * @param {number} row
+ * @param {number} position
  */
-export function loadLogits(pass, row) {
+export function logitRow(pass, position) {
   const at = pass.logits;
   const info = pass.tensors.find((one) => one.step === at?.step && one.output === at.output);
-  if (!at || !info) return Promise.reject(new Error(strings.why.noLogits));
+  const read = (pass.target ?? pass.source).length;
+  return position - (read - Math.min(read, info?.rows ?? read));
+}
+
+/**
+ * The logits at a position.
+ * @param {Pass} pass
+ * @param {number} position
+ */
+export function loadLogits(pass, position) {
+  const row = logitRow(pass, position);
+  const at = pass.logits;
+  const info = pass.tensors.find((one) => one.step === at?.step && one.output === at.output);
+  if (!at || !info || row < 0) return Promise.reject(new Error(strings.why.noLogits));
   const query = new URLSearchParams({
     step: String(at.step),
     output: String(at.output),
