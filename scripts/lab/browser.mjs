@@ -1,7 +1,9 @@
 // A lab and a browser for the checks: the real command, the real page.
 import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
+import { resolve } from "node:path";
 
 const require = createRequire(`${process.env.LAB_FOLDER ?? "target/lab"}/node/`);
 const { chromium } = require("playwright-core");
@@ -13,9 +15,15 @@ export async function startLab(
   models,
   { assets = "crates/limpid-server/assets/lab", extra = [] } = {},
 ) {
-  const args = ["lab", ...models, "--no-open", "--port", "0", "--assets", assets, ...extra];
-  const child = spawn(process.env.LIMPID_BIN ?? "target/debug/limpid", args, {
-    stdio: ["ignore", "pipe", "pipe"],
+  const args = [
+    "lab", ...models.map((one) => resolve(one)), "--no-open", "--port", "0", "--assets",
+    resolve(assets), ...extra,
+  ];
+  // Runs and experiments that the page starts are written below the current directory.
+  const cwd = resolve(process.env.LAB_FOLDER ?? "target/lab", "work");
+  mkdirSync(cwd, { recursive: true });
+  const child = spawn(resolve(process.env.LIMPID_BIN ?? "target/debug/limpid"), args, {
+    cwd, stdio: ["ignore", "pipe", "pipe"],
   });
   const said = [];
   const url = await new Promise((resolve, reject) => {

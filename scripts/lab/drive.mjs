@@ -10,6 +10,7 @@ import { views } from "./views.mjs";
 const folder = process.env.LAB_FOLDER ?? "target/lab";
 const models = `${folder}/models`;
 rmSync(`${folder}/shots`, { recursive: true, force: true });
+rmSync(`${folder}/work`, { recursive: true, force: true });
 mkdirSync(`${folder}/shots`, { recursive: true });
 
 const only = process.argv.slice(2);

@@ -58,4 +58,4 @@ export interface RunDetail { run: Run; config: string; log: string }
 export type Metric = Record<string, any>;
 export interface Demo { state: "absent"|"training"|"ready"|"failed"; models: { id: string; title: string; state: string; step: number; steps: number; loss: number | null; seconds_left: number | null }[]; problem?: string | null }
 export interface ExampleInfo { name: string; title: string; summary: string; options: { name: string; kind: string; help: string; default: string; choices?: string[] | null }[]; see_also: string[] }
-export interface ExperimentInfo { name: string; claim: string; minutes: number; state: string; effort?: string | null; verdict?: string | null }
+export interface ExperimentInfo { name: string; claim: string; minutes: number; state: string; line: string; effort?: string | null; verdict?: string | null }

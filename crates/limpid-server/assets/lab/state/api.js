@@ -1,4 +1,5 @@
 // Requests to the process that serves this page. Nothing else is ever asked.
+import { Cache } from "./cache.js";
 import { currentToken } from "./token.js";
 import { strings } from "../strings.js";
 
@@ -18,11 +19,50 @@ export class ApiError extends Error {
 }
 
 /**
+ * What the server keeps for a while under an id that is a function of the request: passes and
+ * generations. If it has forgotten one, the request is made again.
+ * @type {Cache<{ path: string, body: unknown }>}
+ */
+const kept = new Cache(100);
+
+/**
+ * Asks for something that the server keeps under its `id`.
+ * @template {{ id: string }} T
+ * @param {string} path
+ * @param {unknown} body
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<T>}
+ */
+export async function made(path, body, signal) {
+  const found = /** @type {T} */ (await post(path, body, signal));
+  kept.set(found.id, { path, body });
+  return found;
+}
+
+/**
  * @param {string} path
  * @param {{ method?: string, body?: unknown, signal?: AbortSignal | undefined }} [options]
  * @returns {Promise<Response>}
  */
-async function ask(path, { method = "GET", body, signal } = {}) {
+async function ask(path, options = {}) {
+  try {
+    return await askOnce(path, options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "pass_expired") throw error;
+    const text = `${path} ${JSON.stringify(options.body ?? null)}`;
+    const named = [...kept.entries].filter(([id]) => text.includes(id)).map(([, one]) => one);
+    if (named.length === 0) throw error;
+    for (const one of named) await askOnce(one.path, { method: "POST", body: one.body });
+    return askOnce(path, options);
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {{ method?: string, body?: unknown, signal?: AbortSignal | undefined }} options
+ * @returns {Promise<Response>}
+ */
+async function askOnce(path, { method = "GET", body, signal }) {
   /** @type {Record<string, string>} */
   const headers = { "x-limpid-token": currentToken() };
   if (body !== undefined) headers["content-type"] = "application/json";

@@ -1,6 +1,6 @@
 // The models and runs that the server knows, and the forward pass that all views look into.
 import { computed, signal } from "../ui.js";
-import { get, post, url } from "./api.js";
+import { get, made, url } from "./api.js";
 import { on } from "./events.js";
 import { once, useResource } from "./resource.js";
 import { select, selection } from "./selection.js";
@@ -83,7 +83,7 @@ export function targetOf(target) {
 /** @param {object} request @returns {Promise<Pass>} */
 export function loadPass(request) {
   const key = `pass ${JSON.stringify(request)}`;
-  return once(key, (signal) => post("/api/passes", request, signal));
+  return once(key, (signal) => made("/api/passes", request, signal));
 }
 
 /**
@@ -93,7 +93,7 @@ export function loadPass(request) {
 export function usePass() {
   const request = passRequest.value;
   const key = request && `pass ${JSON.stringify(request)}`;
-  return useResource(key, (signal) => post("/api/passes", request, signal));
+  return useResource(key, (signal) => made("/api/passes", request, signal));
 }
 
 /**

@@ -11,7 +11,8 @@ import { strings } from "../strings.js";
 
 /** @typedef {import("../api.js").Beams} Beams */
 /** @typedef {Beams["steps"][number]["candidates"][number]} Candidate */
-/** @typedef {{ candidate: Candidate, parent: number, x: number, y: number, best: boolean }} Node */
+/** @typedef {{ candidate: Candidate, parent: number, x: number, y: number, kept: boolean,
+ *   best: boolean }} Node */
 
 const WIDTH = 132;
 const HEIGHT = 34;
@@ -47,45 +48,43 @@ export function View() {
       html`<${Tree} beams=${one} />`}<//>`;
 }
 
+/** @param {import("../api.js").Token[]} tokens */
+const ids = (tokens) => tokens.map((one) => one.id);
+
 /**
- * Places of all candidates. Those that are kept become the beams of the next step, in their order.
+ * Places of all candidates. A beam is the candidate of the step before that has its tokens.
  * @param {Beams} beams
  */
 function layout(beams) {
+  const finished = beams.steps.at(-1)?.finished[0] ?? beams.steps.at(-1)?.running[0];
+  const best = finished ? ids(finished.tokens).join() : "";
   /** @type {Node[][]} */
   const columns = [];
-  /** @type {number[]} where the running beams of the step before stand in their column */
-  let running = [0];
+  /** @type {Map<string, number>} where the candidates of the step before stand, by their tokens */
+  let before = new Map();
+  let last = { column: -1, row: -1 };
   for (const [k, step] of beams.steps.entries()) {
-    const column = step.candidates.map((candidate, row) => ({
-      candidate,
-      parent: running[candidate.beam] ?? 0,
-      x: (k + 1) * WIDTH,
-      y: row * HEIGHT,
-      best: false,
+    /** @type {Map<string, number>} */
+    const rows = new Map();
+    columns.push(step.candidates.map((candidate, row) => {
+      const tokens = ids(step.beams[candidate.beam]?.tokens ?? []);
+      const all = [...tokens, candidate.id].join();
+      rows.set(all, row);
+      if (all === best || (candidate.finishes && tokens.join() === best)) last = { column: k, row };
+      return {
+        candidate, parent: before.get(tokens.join()) ?? 0, x: (k + 1) * WIDTH, y: row * HEIGHT,
+        kept: candidate.kept || candidate.finishes, best: false,
+      };
     }));
-    columns.push(column);
-    running = column.flatMap((node, row) =>
-      node.candidate.kept && !node.candidate.finishes ? [row] : [],
-    );
+    before = rows;
   }
-  return columns;
-}
-
-/** Marks the path of the best result. @param {Node[][]} columns @param {Beams} beams */
-function markBest(columns, beams) {
-  const finished = beams.steps.at(-1)?.finished[0] ?? beams.steps.at(-1)?.running[0];
-  if (!finished) return;
-  let last = Math.min(finished.tokens.length, columns.length) - 1;
-  const ends = (/** @type {Node} */ node) =>
-    node.candidate.kept && node.candidate.id === finished.tokens[last]?.id;
-  let row = (columns[last] ?? []).findIndex(ends);
-  for (; last >= 0 && row >= 0; last -= 1) {
-    const node = columns[last]?.[row];
-    if (!node) return;
+  for (let { column, row } = last; column >= 0; column -= 1) {
+    const node = columns[column]?.[row];
+    if (!node) break;
     node.best = true;
     row = node.parent;
   }
+  return columns;
 }
 
 /** A line that leaves and arrives level.
@@ -95,7 +94,6 @@ const curve = (x, y, x2, y2) => `M ${x} ${y} C ${x + 12} ${y}, ${x2 - 12} ${y2},
 /** @param {{ beams: Beams }} props */
 function Tree({ beams }) {
   const columns = layout(beams);
-  markBest(columns, beams);
   const rows = Math.max(1, ...columns.map((column) => column.length));
   const step = Math.min(selection.value.step, columns.length - 1);
   const row = Number(extra("node", "-1"));
@@ -124,7 +122,7 @@ function Tree({ beams }) {
             column.map((one, r) => {
               const from = k === 0 ? 0 : (columns[k - 1]?.[one.parent]?.y ?? 0);
               const x = one.x - WIDTH + (k === 0 ? 60 : 116);
-              return html`<path key=${`${k} ${r}`} class=${one.best ? "best" : one.candidate.kept
+              return html`<path key=${`${k} ${r}`} class=${one.best ? "best" : one.kept
                 ? "" : "dropped"}
               d=${curve(x, from + 15, one.x, one.y + 15)} />`;
             }),
@@ -135,13 +133,13 @@ function Tree({ beams }) {
           column.map(
             (one, r) => html`<button type="button"
           key=${`${k} ${r}`} aria-pressed=${k === step && r === row ? "true" : "false"}
-          class=${`node${one.candidate.kept ? "" : " dropped"}${one.best ? " best" : ""}`}
+          class=${`node${one.kept ? "" : " dropped"}${one.best ? " best" : ""}`}
           style=${{ transform: `translate(${one.x}px, ${one.y}px)` }}
           aria-label=${strings.beams.node(
             k + 1,
             visible(one.candidate.text),
             short(one.candidate.sum),
-            one.candidate.kept,
+            one.kept,
           )}
           onClick=${() => {
             setExtra({ node: String(r) }, "replace");

@@ -13,33 +13,33 @@ import { strings } from "../strings.js";
 /** What running experiments say, by name. */
 export function View() {
   const [round, setRound] = useState(0);
-  const [said, setSaid] = useState(/** @type {Record<string, string>} */ ({}));
-  const list = useResource(`experiments ${round}`, (signal) => get("/api/experiments", signal));
-  useEffect(
-    () =>
-      on("experiment", ({ name, state, line }) => {
-        if (line) setSaid((before) => ({ ...before, [name]: line }));
-        if (state !== "running") setRound((n) => n + 1);
-      }),
-    [],
-  );
+  const list = useResource(`experiments ${round}`, (signal) =>
+    /** @type {Promise<{ experiments: ExperimentInfo[] }>} */ (get("/api/experiments", signal)));
+  useEffect(() => on("experiment", () => setRound((n) => n + 1)), []);
+  const running = list.value?.experiments.some((one) => one.state === "running");
+  useEffect(() => {
+    // Its last line is told when it is asked for.
+    if (!running) return undefined;
+    const timer = setTimeout(() => setRound((n) => n + 1), 2000);
+    return () => clearTimeout(timer);
+  }, [running, round]);
   return html`<${Await} of=${list} shape="tall">${(
     /** @type {{ experiments: ExperimentInfo[] }} */ all,
   ) => {
     const name = extra("experiment");
     return html`<ul class="experiments">${all.experiments.map(
       (one) => html`<li key=${one.name} class="card">
-      <${Card} info=${one} line=${said[one.name] ?? ""} open=${one.name === name} round=${round}
+      <${Card} info=${one} open=${one.name === name} round=${round}
         onRun=${() => setRound((n) => n + 1)} /></li>`,
     )}</ul>`;
   }}<//>`;
 }
 
 /**
- * @param {{ info: ExperimentInfo, line: string, open: boolean, round: number,
+ * @param {{ info: ExperimentInfo, open: boolean, round: number,
  *   onRun: () => void }} props
  */
-function Card({ info, line, open, round, onRun }) {
+function Card({ info, open, round, onRun }) {
   const run = (/** @type {string} */ effort) =>
     post(url`/api/experiments/${info.name}/run`, { effort }).then(onRun, (error) =>
       toast(error.message),
@@ -60,7 +60,7 @@ function Card({ info, line, open, round, onRun }) {
     ${
       info.state === "running"
         ? html`<p class="small soft mono" role="status">
-        ${line || strings.experiments.running}</p>`
+        ${info.line || strings.experiments.running}</p>`
         : html`<div class="row">
           <button onClick=${() => run("quick")}>${strings.experiments.quick}</button>
           <span class="small soft">${strings.experiments.minutes(info.minutes)}</span>

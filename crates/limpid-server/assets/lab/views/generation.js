@@ -5,15 +5,14 @@ import { full, percent, short } from "../format.js";
 import { Await } from "../show/await.js";
 import { Bars } from "../show/bars.js";
 import { Tokens, visible, word } from "../show/token.js";
-import { floats, post, url } from "../state/api.js";
-import { loadPass, model, text } from "../state/lab.js";
+import { floats, made, post, url } from "../state/api.js";
+import { model, text } from "../state/lab.js";
 import { spell } from "../state/numbers.js";
 import { once, useResource } from "../state/resource.js";
 import { distribution } from "../state/sampling.js";
 import { extra, select, selection, setExtra } from "../state/selection.js";
 import { strings } from "../strings.js";
 import { Command } from "../show/command.js";
-import { loadLogits } from "../why/explanation.js";
 
 /** @typedef {import("../api.js").Generation} Generation */
 
@@ -56,7 +55,7 @@ export function View() {
     .filter((id) => Number.isSafeInteger(id) && id >= 0);
   const body = request(chosen, prefix);
   const key = text.value === "" ? null : `generate ${JSON.stringify(body)}`;
-  const found = useResource(key, (signal) => post("/api/generate", body, signal));
+  const found = useResource(key, (signal) => made("/api/generate", body, signal));
   return html`<${Controls} chosen=${chosen} forced=${prefix.length > 0} />
     <${Await} of=${found} shape="tall">${(/** @type {Generation} */ one) =>
       html`<${Steps} found=${one} chosen=${chosen} />`}<//>`;
@@ -139,21 +138,24 @@ function Steps({ found, chosen }) {
 }
 
 /**
- * The logits of a step: of a token that was generated the engine has them still, of one that was
- * given they are a row of the forward pass.
+ * The logits of a step, which the engine keeps with the generation.
  * @param {Generation} found
  * @param {number} at
- * @param {number} row
  */
-async function logitsOf(found, at, row) {
-  if (at >= found.prefix.length) {
-    const step = at - found.prefix.length;
-    const path = `${url`/api/generations/${found.id}/logits`}?step=${step}`;
-    return once(path, (signal) => floats(path, signal));
-  }
-  const request = { model: found.model, text: text.value, target_ids: found.ids };
-  return loadLogits(await loadPass(request), row);
+function logitsOf(found, at) {
+  const path = `${url`/api/generations/${found.id}/logits`}?step=${at}`;
+  return once(path, (signal) => floats(path, signal));
 }
+
+/**
+ * The exact probability of a token: the grammar knows words, which most often are tokens.
+ * @param {NonNullable<import("../api.js").GenStep["truth"]>} truth
+ * @param {number} id
+ * @param {string} text
+ */
+const truthOf = (truth, id, text) =>
+  truth.find((one) => (one.id === null ? one.text === text.trim() : one.id === id))
+    ?.probability ?? 0;
 
 /**
  * The distribution of a step, filtered again here as the sliders move.
@@ -163,7 +165,7 @@ async function logitsOf(found, at, row) {
 function Step({ found, token, at, chosen }) {
   const step = found.steps[at - found.prefix.length];
   const row = model.value?.kind === "decoder" ? found.prompt.length - 1 + at : at;
-  const logits = useResource(`logits ${found.id} ${at}`, () => logitsOf(found, at, row));
+  const logits = useResource(`logits ${found.id} ${at}`, () => logitsOf(found, at));
   const here = logits.value;
   const { temperature, topK, topP } = chosen;
   const now = useMemo(
@@ -202,7 +204,7 @@ function Step({ found, token, at, chosen }) {
         bars=${now.listed.map((one) => ({
           key: one.id, text: name(one.id), value: one.filtered, cut: one.filtered === 0,
           chosen: one.id === token.id,
-          truth: truth ? (truth.find((each) => each.id === one.id)?.probability ?? 0) : null,
+          truth: truth ? truthOf(truth, one.id, name(one.id)) : null,
         }))} />
       <p class="small soft">${strings.generation.kept(now.kept, now.order.length,
         short(now.entropy))} ${truth ? strings.truth.help : ""}</p>

@@ -50,6 +50,7 @@ function Form({ training, onStarted }) {
   const [corpus, setCorpus] = useState(corpora[0]?.id ?? "");
   const [name, setName] = useState("");
   const [arch, setArch] = useState("");
+  const [attention, setAttention] = useState("additive");
   const [sizes, setSizes] = useState(/** @type {Record<string, number>} */ ({}));
   const [estimate, setEstimate] = useState(/** @type {Estimate | null} */ (null));
   const [failed, setFailed] = useState(/** @type {Error | null} */ (null));
@@ -64,7 +65,8 @@ function Form({ training, onStarted }) {
     name: name || `${task}-${chosen}`.replace(/[^A-Za-z0-9-]+/g, "-").slice(0, 40),
     task,
     corpus: chosen,
-    ...(arch && arch !== archs[0] ? { arch } : {}),
+    ...(archs.includes(arch) && arch !== archs[0] ? { arch } : {}),
+    ...(archs.includes(arch) && arch === "rnn" ? { attention } : {}),
     ...defaults,
     ...sizes,
     snapshots: true,
@@ -120,6 +122,11 @@ function Form({ training, onStarted }) {
         ${archs.map((one) => html`<option key=${one}
           value=${one}>${one}</option>`)}</select></label>`
       }
+      ${archs.includes(arch) && arch === "rnn" && html`<label>${strings.views.attention.title}
+        <select value=${attention}
+        onChange=${(/** @type {Event} */ event) => setAttention(value(event))}>
+        ${["none", "dot", "additive"].map((one) => html`<option key=${one} value=${one}>
+          ${one}</option>`)}</select></label>`}
       <label>${strings.training.name}<input type="text" value=${name} placeholder=${request.name}
         onInput=${(/** @type {Event} */ event) => setName(value(event))} /></label>
     </div>
