@@ -3,7 +3,8 @@
 import { html } from "../ui.js";
 import { count, percent, short } from "../format.js";
 import { Await } from "../show/await.js";
-import { visible } from "../show/token.js";
+import { visible, word } from "../show/token.js";
+import { loadRow } from "../state/attention.js";
 import { loadPass, lab } from "../state/lab.js";
 import { useResource } from "../state/resource.js";
 import { chooseModel } from "../state/lab.js";
@@ -121,12 +122,22 @@ function Column({ model, sentence, shown }) {
  * @param {{ pass: Pass }} props
  */
 function States({ pass }) {
-  const stream = pass.stream.find((one) => one.stack === "encoder") ?? pass.stream[0];
-  if (!stream) return null;
-  const largest = Math.max(1e-9, ...stream.norms);
-  return html`<div class="states" aria-label=${strings.three.states}>${stream.norms.map(
-    (norm, k) => html`
-    <span key=${k} style=${{ height: `${(norm / largest) * 3}rem` }} title=${short(norm)}></span>`,
-  )}
-  </div><p class="small soft">${strings.three.statesHelp}</p>`;
+  const all = pass.tensors.filter((one) => one.role === "state" && one.of === "source"
+    && one.rows === pass.source.length);
+  const states = all.at(-1);
+  const found = useResource(states ? `states ${pass.id} ${states.step} ${states.output}` : null,
+    async () => {
+      const { columns = 0 } = states ?? {};
+      const rows = await Promise.all(pass.source.map((_, row) => states
+        ? loadRow(pass, states, row, 0, columns) : new Float32Array(0)));
+      return rows.map((row) => Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)));
+    });
+  if (!states) return null;
+  return html`<${Await} of=${found}>${(/** @type {number[]} */ norms) => {
+    const largest = Math.max(1e-9, ...norms);
+    return html`<div class="states" role="img" aria-label=${strings.three.states}>${norms.map(
+      (norm, k) => html`<span key=${k} style=${{ height: `${(norm / largest) * 3}rem` }}
+        title=${`${word(pass.source[k])}: ${short(norm)}`}></span>`)}</div>
+      <p class="small soft">${strings.three.statesHelp}</p>`;
+  }}<//>`;
 }

@@ -51,6 +51,12 @@ export function stagesOf(pass, of, at) {
       norm: null,
       cosine: null,
     })),
+    // A recurrent network has no stream through its layers, but states.
+    ...pass.tensors.filter((one) => stream.length === 0 && one.of === of && one.rows > at
+      && (one.role === "state" || one.role === "context")).map((one) => ({
+      key: `${one.step} ${one.output}`, step: one.step, output: one.output,
+      columns: one.columns, title: one.name, norm: null, cosine: null,
+    })),
     ...stream.map((one) => ({
       key: `${one.step} ${one.output}`,
       step: one.step,
