@@ -216,7 +216,7 @@ switches! {
     Duplicates { true => Drop, false => Keep }
     Casing { true => Uncased, false => Cased }
     MaskUnit { true => WholeWord, false => Token }
-    Activations { true => Recomputed, false => Kept },
+    Activations { true => Recomputed, false => Kept }
     Snapshots { true => Doubling, false => None }
 }
 
