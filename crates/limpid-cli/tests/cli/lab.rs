@@ -57,13 +57,8 @@ fn the_address_that_is_printed_opens_the_lab_and_ctrl_c_ends_it() {
     let told = get(port, "/api/lab", token);
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("\"id\":\"gpt\""), "{told}");
     let pid = lab.0.id().to_string();
-    assert!(
-        std::process::Command::new("sh")
-            .args(["-c", "kill -INT $0", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    let sent = Command::new("sh").args(["-c", "kill -INT $0", &pid]).status().unwrap();
+    assert!(sent.success());
     assert!(lab.0.wait().unwrap().success());
 }
 
@@ -83,15 +78,12 @@ fn a_number_is_explained_and_one_that_is_not_there_is_refused() {
     let weight = "layers.0.self_attention.weights[1][1, 0]";
     let found = limpid(&["inspect", &model, "the cat", "--number", weight]).output().unwrap();
     assert!(stdout(&found).contains("exp(score"), "{}", stdout(&found));
-    let edit =
-        r#"{"kind": "head", "attention": "self_attention", "layer": 0, "head": 1, "how": "zero"}"#;
+    let edit = r#"{"kind": "head", "attention": "self_attention", "layer": 0, "head": 1,
+        "how": "zero"}"#;
     let edited = limpid(&["inspect", &model, "the cat", "--edit", edit]).output().unwrap();
     assert!(stdout(&edited).contains("edited"), "{}", stdout(&edited));
-    refused(
-        &run(&["inspect", &model, "the cat", "--number", "nothing[0, 0]"]),
-        "nothing",
-        "--number",
-    );
+    let nothing = run(&["inspect", &model, "the cat", "--number", "nothing[0, 0]"]);
+    refused(&nothing, "nothing", "--number");
     refused(&run(&["inspect", &model, "the cat", "--edit", "{}"]), "--edit", "JSON");
     let beyond = run(&["inspect", &model, "the cat", "--number", "logits[9, 9]"]);
     assert_eq!(beyond.status.code(), Some(2));

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::response::IntoResponse;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// What a page may load and do: nothing but its own files, and blobs as pictures.
@@ -42,14 +42,16 @@ pub async fn file(
     };
     let missing = || LabProblem::new(Kind::NotFound, format!("there is no file {path}"));
     // Only plain names: nothing that leads out of the folder.
-    let is_plain = |path: &str| {
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(name) if !name.to_string_lossy().starts_with('.')))
+    let plain = |part: Component| match part {
+        Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
+        _ => false,
     };
+    let is_plain = |path: &str| Path::new(path).components().all(plain);
     let Some(media_type) = media_type(path).filter(|_| is_plain(path)) else {
         return missing().into_response();
     };
     let found: Option<(Body, String)> = match &state.settings.assets {
-        Some(folder) => tokio::fs::read(folder.join(path)).await.ok().map(|bytes| {
+        Some(folder) => read(folder.join(path)).await.map(|bytes| {
             let tag = limpid::hash::hash_bytes(&bytes);
             (Body::from(bytes), format!("\"{tag:016x}\""))
         }),
@@ -71,11 +73,15 @@ pub async fn file(
     response
 }
 
+/// A file, read off the event loop.
+async fn read(path: PathBuf) -> Option<Vec<u8>> {
+    tokio::task::spawn_blocking(move || std::fs::read(path).ok()).await.ok()?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use std::path::PathBuf;
 
     fn below(folder: &Path, base: &Path, found: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

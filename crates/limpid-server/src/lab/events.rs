@@ -2,7 +2,8 @@
 
 use super::problem::LabProblem;
 use super::processes::Purpose;
-use super::types::{Demo, DemoModel, DemoState, Run, RunState};
+use super::registry::RunEntry;
+use super::types::{Demo, DemoModel, DemoState, Run};
 use super::{State, runs};
 use limpid::pipeline::model_folder;
 use serde::Serialize;
@@ -44,6 +45,11 @@ impl Events {
     /// Tells everybody.
     pub fn send(&self, event: &str, value: &impl Serialize) {
         let _ = self.0.send(frame(event, value).into());
+    }
+
+    /// Whether anybody wants to know.
+    pub fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
     }
 
     /// From now on.
@@ -124,11 +130,16 @@ pub fn start_demo(state: &State, ids: &[String]) -> Result<(), LabProblem> {
     Ok(())
 }
 
+/// Looks after which runs that are not trained here are looked at, too.
+const SELDOM: u64 = 7;
+
 /// What was told last.
 #[derive(Default)]
 struct Told {
+    looks: u64,
     demo: Option<Demo>,
     runs: HashMap<String, Run>,
+    stamps: HashMap<String, u64>,
     bytes: HashMap<String, u64>,
 }
 
@@ -173,33 +184,46 @@ fn look(state: &State, told: &mut Told) {
             state.events.send("model", &model);
         }
     }
+    told.looks += 1;
+    if !state.events.is_heard() {
+        // Who comes is told everything first.
+        return;
+    }
     let demo = demo(state);
     if told.demo.as_ref() != Some(&demo) {
         state.events.send("demo", &demo);
         told.demo = Some(demo);
     }
     for entry in state.registry.runs() {
-        let run = runs::describe(state, &entry);
-        let is_active = matches!(run.state, RunState::Running | RunState::Elsewhere);
-        let changed = told.runs.get(&entry.id) != Some(&run);
-        if is_active || changed {
-            let from = told.bytes.get(&entry.id).copied().unwrap_or(0);
-            let metrics = runs::metrics(&entry, from);
-            if !metrics.lines.is_empty() {
-                told.bytes.insert(entry.id.clone(), metrics.next);
-                state.events.send("metrics", &metrics);
-            }
-        }
-        if changed {
-            let has_new_model = run.step > 0
-                && run.model.is_none()
-                && entry.path.join("model/config.json").is_file();
-            if has_new_model {
-                refresh_run(state, &entry.id);
-            }
-            state.events.send("run", &run);
-            told.runs.insert(entry.id, run);
-        }
+        look_at_run(state, told, &entry);
+    }
+}
+
+/// Tells what is new of a run. Its files are read only when they have changed: a look costs a
+/// training nothing.
+fn look_at_run(state: &State, told: &mut Told, entry: &RunEntry) {
+    let is_own = state.processes.is_running(&Purpose::Run(entry.id.clone()));
+    if !is_own && !told.looks.is_multiple_of(SELDOM) {
+        return;
+    }
+    let stamp = runs::stamp(state, entry);
+    if told.stamps.insert(entry.id.clone(), stamp) == Some(stamp) {
+        return;
+    }
+    let from = told.bytes.get(&entry.id).copied().unwrap_or(0);
+    let metrics = runs::metrics(entry, from);
+    if !metrics.lines.is_empty() {
+        state.events.send("metrics", &metrics);
+    }
+    told.bytes.insert(entry.id.clone(), metrics.next);
+    let mut run = runs::describe(state, entry);
+    if run.model.is_none() && entry.path.join("model/config.json").is_file() {
+        refresh_run(state, &entry.id);
+        run = runs::describe(state, entry);
+    }
+    if told.runs.get(&entry.id) != Some(&run) {
+        state.events.send("run", &run);
+        told.runs.insert(entry.id.clone(), run);
     }
 }
 

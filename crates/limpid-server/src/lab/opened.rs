@@ -83,7 +83,11 @@ impl Opened {
                 encoder.tokenize(0, text, second)?
             }
             Stack::Decoder(_) => {
-                let mut ids = self.tokenizer().encode_with_special(text)?;
+                // As it generates; a classifier reads its special tokens.
+                let mut ids = match self.generator() {
+                    Some(_) => self.tokenizer().encode(text)?,
+                    None => self.tokenizer().encode_with_special(text)?,
+                };
                 if ids.is_empty() {
                     ids.extend(self.start_of_text());
                 }

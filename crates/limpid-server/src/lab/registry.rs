@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const USUAL: [&str; 2] = ["limpid-demo", "runs"];
 /// Entries of one folder of models.
 const MAX_ENTRIES: usize = 500;
+/// Bytes of the tokenizer of the stories, at most.
+const MAX_STORY_TOKENIZER: u64 = 100_000;
 /// Models in memory.
 const MAX_OPEN: usize = 12;
 
@@ -428,12 +430,16 @@ fn task(stack: &Stack) -> &'static str {
 
 /// Whether the vocabulary is that of the built-in stories: it has the words of one as tokens.
 fn is_story(folder: &Path) -> bool {
+    // Theirs is small; another need not be read for this.
+    let size = hub::tokenizer_folder(folder).join("tokenizer.json").metadata();
+    if !size.is_ok_and(|meta| meta.len() < MAX_STORY_TOKENIZER) {
+        return false;
+    }
     let Ok(tokenizer) = hub::load_tokenizer(folder) else { return false };
     let story = stories::story(1, 0).text;
     let Ok(ids) = tokenizer.encode(&story) else { return false };
-    ids.len() == stories::words(&story).len()
-        && !ids.iter().any(|id| tokenizer.unk_id() == Some(*id))
-        && tokenizer.vocab_size() < 2_000
+    let unknown = ids.iter().any(|id| tokenizer.unk_id() == Some(*id));
+    ids.len() == stories::words(&story).len() && !unknown
 }
 
 /// The languages that a name ends with: `opus-mt-fr-en` is French to English.

@@ -4,16 +4,35 @@ use super::State;
 use super::processes::{End, Purpose};
 use super::registry::RunEntry;
 use super::types::{Metrics, ModelState, Run, RunState, Snapshot};
+use limpid::hash::hash_bytes;
 use limpid::train::RunConfig;
 use limpid::train::config::Length;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// Bytes at the end of `metrics.jsonl` that are read for the last step.
 const TAIL: u64 = 64 << 10;
 /// Bytes of metrics in one answer.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// Changes when anything that [`describe`] or [`metrics`] tells of a run changes.
+pub fn stamp(state: &State, entry: &RunEntry) -> u64 {
+    let purpose = Purpose::Run(entry.id.clone());
+    let running = state.processes.is_running(&purpose);
+    let ended = state.processes.end(&purpose).is_some();
+    let mut facts = vec![u8::from(running), u8::from(ended), u8::from(is_locked(&entry.path))];
+    for name in ["metrics.jsonl", "config.toml", "summary.json", "model/config.json", "snapshots"] {
+        if let Ok(meta) = entry.path.join(name).metadata() {
+            facts.extend(meta.len().to_le_bytes());
+            let time = meta.modified().ok();
+            let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            facts.extend(since.map_or(0, |since| since.as_nanos()).to_le_bytes());
+        }
+    }
+    hash_bytes(&facts)
+}
 
 /// A run as it is now.
 pub fn describe(state: &State, entry: &RunEntry) -> Run {
@@ -115,7 +134,7 @@ pub fn metrics(entry: &RunEntry, from: u64) -> Metrics {
     let length = path.metadata().map_or(0, |meta| meta.len());
     let from = if from > length { 0 } else { from };
     let (lines, next) = read_lines(&path, from, MAX_BYTES);
-    Metrics { run: entry.id.clone(), next, lines }
+    Metrics { run: entry.id.clone(), from, next, lines }
 }
 
 /// Weights of earlier steps.

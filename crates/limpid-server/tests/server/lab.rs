@@ -383,7 +383,9 @@ fn a_generation_can_be_stepped_forced_and_filtered_anew() {
     let folder = Folder::new("lab-generate");
     let lab = Lab::start(vec![folder.gpt(), folder.translator()]);
     for (model, text) in [("gpt", "the cat"), ("fr-en", "il dort")] {
-        let body = json!({"model": model, "text": text, "temperature": 0.8, "seed": 5, "max_new_tokens": 6});
+        let body = json!({
+            "model": model, "text": text, "temperature": 0.8, "seed": 5, "max_new_tokens": 6,
+        });
         let whole = lab.post("/api/generate", &body).json();
         let ids: Vec<u64> =
             whole["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
@@ -435,7 +437,9 @@ fn a_head_can_be_switched_off_and_all_one_after_the_other() {
         let lens = lab.post("/api/lens", &json!({"pass": found["before"]["id"]})).json();
         assert_eq!(lens["layers"].as_array().unwrap().len(), 3, "{lens}");
     }
-    let wrong = json!({"kind": "head", "attention": "self_attention", "layer": 9, "head": 0, "how": "zero"});
+    let wrong = json!({
+        "kind": "head", "attention": "self_attention", "layer": 9, "head": 0, "how": "zero",
+    });
     let body = json!({"model": "gpt", "text": "the cat", "edits": [wrong]});
     assert_eq!(code(&lab.post("/api/ablate", &body)), (422, "invalid".into()));
 }
@@ -497,8 +501,10 @@ fn bad_input_is_named_and_nothing_is_lost() {
     let masked = pass("masked", "the cat").json();
     let lens = lab.post("/api/lens", &json!({"pass": masked["id"]}));
     assert_eq!(code(&lens), (422, "unsupported".into()));
-    let gone = lab.post("/api/explain", &json!({"pass": "p0", "element": {"kind": "output", "step": 0, "output": 0, "row": 0, "column": 0}}));
+    let output =
+        |row: usize| json!({"kind": "output", "step": 0, "output": 0, "row": row, "column": 0});
+    let gone = lab.post("/api/explain", &json!({"pass": "p0", "element": output(0)}));
     assert_eq!(code(&gone), (410, "pass_expired".into()));
-    let beyond = json!({"pass": masked["id"], "element": {"kind": "output", "step": 0, "output": 0, "row": 999, "column": 0}});
+    let beyond = json!({"pass": masked["id"], "element": output(999)});
     assert_eq!(code(&lab.post("/api/explain", &beyond)), (404, "no_element".into()));
 }

@@ -8,6 +8,7 @@ use limpid::inspect::{
     StackName,
 };
 use limpid::model::{Model, Stack};
+use safetensors::SafeTensors;
 use std::path::PathBuf;
 
 fn load(name: &str) -> Model {
@@ -285,5 +286,69 @@ fn a_causal_head_of_equal_scores_is_diffuse_and_the_first_token_sees_itself() {
         // ln 1, ln 2, … ln 7.
         let want = (1..=7).map(|n| f64::from(n).ln()).sum::<f64>() / 7.0;
         assert!((head.entropy - want).abs() < 1e-6, "{}", head.entropy);
+    }
+}
+
+/// Tensors that `transformers` has computed (`reference/make_inspect.py`).
+fn expected(name: &str) -> impl Fn(&str) -> Vec<f32> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../reference/fixtures/inspect");
+    let bytes = std::fs::read(root.join(format!("{name}.safetensors"))).unwrap();
+    move |key| {
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let tensor = file.tensor(key).unwrap_or_else(|e| panic!("{key}: {e}"));
+        let numbers = tensor.data().as_chunks::<4>().0;
+        numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    }
+}
+
+#[track_caller]
+fn agree(what: &str, got: &[f32], want: &[f32]) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    let largest = want.iter().fold(1.0_f32, |m, x| m.max(x.abs()));
+    for (i, (got, want)) in got.iter().zip(want).enumerate() {
+        assert!((got - want).abs() <= 1e-5 * largest, "{what}[{i}] is {got}, not {want}");
+    }
+}
+
+#[test]
+fn attention_streams_and_a_head_switched_off_are_those_of_transformers() {
+    let ids = || vec![5, 8, 11, 14, 17, 20, 23];
+    for (name, input, stack, cross, layer) in [
+        ("gpt2-tiny", PassInput::Tokens(ids()), StackName::Layers, false, 1),
+        ("bert-mlm", PassInput::Text((ids(), vec![0; 7])), StackName::Layers, false, 1),
+        (
+            "marian-tiny",
+            PassInput::Pair { source: ids(), target: vec![2, 5, 8, 11] },
+            StackName::Decoder,
+            true,
+            0,
+        ),
+    ] {
+        let (model, want) = (load(name), expected(name));
+        let weights = || (&model.params).into();
+        let pass = ForwardPass::run(&model.stack, weights(), &input, &[]).unwrap();
+        for (index, place) in pass.attentions().iter().enumerate() {
+            let found = pass.weights(index, &model.params).unwrap();
+            let mut all = vec![0.0; place.heads * place.t * place.s];
+            for (head, all) in all.chunks_exact_mut(place.t * place.s).enumerate() {
+                found.rows(all, head, 0..place.t);
+            }
+            let key = format!("attention.{index}");
+            agree(&format!("{name}: {key}"), &all, &want(&key));
+        }
+        // Its last hidden state has gone through the final norm of a pre-norm model.
+        let streams = pass.streams();
+        let last = if name == "gpt2-tiny" { streams.len() - 1 } else { streams.len() };
+        for (i, place) in streams.iter().enumerate().take(last) {
+            let stream = &pass.trace.steps[place.step].outputs[place.output];
+            let key = format!("hidden.{i}");
+            agree(&format!("{name}: {key}"), stream.data(), &want(&key));
+        }
+        agree(name, pass.logits.as_ref().unwrap().data(), &want("logits"));
+        let attention = AttentionSite { stack, layer, cross };
+        let site = Site::Head { attention, head: 1 };
+        let edits = [SiteEdit { site, to: Replacement::Zero }];
+        let off = ForwardPass::run(&model.stack, weights(), &input, &edits).unwrap();
+        agree(&format!("{name} without a head"), off.logits.unwrap().data(), &want("without_head"));
     }
 }

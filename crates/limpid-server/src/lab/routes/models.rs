@@ -161,6 +161,7 @@ pub async fn tokenize(
             (Some(model), Side::Source, _) => tokenizer.source_sentence(text, model.end())?,
             (Some(model), Side::Target, _) => tokenizer.target_sentence(text, model.end())?,
             (None, _, Some(_)) => tokenizer.encode_with_types(text, request.second.as_deref())?.0,
+            (None, ..) if opened.generator().is_some() => tokenizer.encode(text)?,
             (None, ..) => tokenizer.encode_with_special(text)?,
         };
         let max = opened.model.context.min(MAX_TOKENS);

@@ -80,6 +80,8 @@ pub struct RunDetail {
 pub struct Metrics {
     /// The id of the run.
     pub run: String,
+    /// The byte where these lines begin: who has not read up to it asks for what is missing.
+    pub from: u64,
     /// The byte to go on from.
     pub next: u64,
     /// The lines as they are.
