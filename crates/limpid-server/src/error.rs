@@ -48,6 +48,18 @@ pub enum ServeError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A model or a pass of the lab that cannot be shown.
+    #[error("{message}")]
+    Lab {
+        /// Why.
+        message: String,
+    },
+    /// A number that no pass of this model has.
+    #[error("there is no number {text}")]
+    Element {
+        /// What was asked for.
+        text: String,
+    },
     /// The operating system refused a thread, a socket or a signal handler.
     #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),

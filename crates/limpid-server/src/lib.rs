@@ -6,6 +6,7 @@
 //! | [`scheduler`] | which rows are computed next: a pure state machine |
 //! | [`engine`] | the thread that computes them |
 //! | [`models`] | the models, loaded once |
+//! | [`lab`] | a page where every number of a model can be opened |
 //! | [`http`] | keys, hosts, bodies, problems, the accept loop |
 //! | [`metrics`] | what Prometheus reads |
 //! | [`load`] | clients that load a server and check its answers |
@@ -15,6 +16,7 @@ mod api;
 pub mod engine;
 pub mod error;
 pub mod http;
+pub mod lab;
 pub mod load;
 pub mod metrics;
 pub mod models;

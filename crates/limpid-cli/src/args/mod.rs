@@ -10,6 +10,8 @@ mod eval;
 mod experiment;
 mod generate;
 mod heads;
+mod inspect;
+mod lab;
 mod packaging;
 mod quantize;
 mod quiz;
@@ -31,6 +33,8 @@ pub use eval::*;
 pub use experiment::*;
 pub use generate::*;
 pub use heads::*;
+pub use inspect::*;
+pub use lab::*;
 pub use packaging::*;
 pub use quantize::*;
 pub use quiz::*;
@@ -97,6 +101,10 @@ pub enum Command {
     /// Serve models over HTTP, to clients of OpenAI, text-embeddings-inference, LibreTranslate and
     /// Hugging Face
     Serve(Box<Serve>),
+    /// Show a forward pass with every tensor, and where any of its numbers comes from
+    Inspect(Inspect),
+    /// Open the lab: a page on this machine where any model is open to the last number
+    Lab(Lab),
     /// Compute BLEU, chrF and chrF++ of files, with sacreBLEU's numbers
     Score(Score),
     /// Evaluate a model on held-out data: loss, perplexity, bits per character; BLEU and chrF of
@@ -145,17 +153,44 @@ pub enum Language {
     Fr,
 }
 
+/// A model of the demo.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DemoModel {
+    FrEn,
+    StoryGpt,
+    StoryBert,
+    Rnn,
+    RnnAttention,
+}
+
+impl DemoModel {
+    /// Its name, which is that of its folder.
+    pub fn name(self) -> &'static str {
+        match self {
+            DemoModel::FrEn => "fr-en",
+            DemoModel::StoryGpt => "story-gpt",
+            DemoModel::StoryBert => "story-bert",
+            DemoModel::Rnn => "rnn",
+            DemoModel::RnnAttention => "rnn-attention",
+        }
+    }
+}
+
 #[derive(ClapArgs)]
 pub struct Demo {
     /// Also train a GPT and a BERT on the built-in stories, each compared with the exact entropy
     /// bound
     #[arg(long)]
     pub all: bool,
+    /// Only these models: fr-en (the translator), story-gpt, story-bert, and two recurrent
+    /// translators to compare it with, rnn and rnn-attention
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["all", "to"])]
+    pub only: Vec<DemoModel>,
     /// Target language (French is harder: it needs agreement)
     #[arg(long, default_value = "en")]
     pub to: Language,
-    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]; with --all the
-    /// parent folder of the models [default: limpid-demo]
+    /// Folder for the model [default: limpid-demo/fr-en or limpid-demo/en-fr]; with --all or --only
+    /// the parent folder of the models [default: limpid-demo]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Training steps of each model [default: 2000 for the translator, 1400 for the GPT, 1600 for

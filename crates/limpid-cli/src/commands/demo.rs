@@ -2,9 +2,9 @@
 //! `--all` also a GPT and a BERT.
 
 use super::demo_metrics::{TrainingLog, save_scores};
-use super::demo_stories;
 use super::heat_map::heat_map;
-use crate::args::{Demo, Language};
+use super::{demo_recurrent, demo_stories};
+use crate::args::{Demo, DemoModel, Language};
 use crate::error::{Error, Result};
 use crate::printer::{self, say, thousands};
 use limpid::data::pairs::tokenize_pairs;
@@ -15,8 +15,8 @@ use limpid::files::{create_folder, write_atomic};
 use limpid::generate::translate;
 use limpid::hub;
 use limpid::inspect::translation_attention;
-use limpid::model::config::EncoderDecoderConfig;
-use limpid::model::{EncoderDecoder, Model};
+use limpid::model::config::{EncoderDecoderConfig, RecurrentAttention};
+use limpid::model::{EncoderDecoder, Model, Seq2Seq};
 use limpid::optim::{LearningRate, Schedule};
 use limpid::text::{Tokenizer, word_tokenizer};
 use limpid::train::dataset::{Batching, InMemoryDataset};
@@ -25,10 +25,10 @@ use limpid_learn::corpus::{Pair, generate};
 use std::path::{Path, PathBuf};
 
 /// Training steps of the translator.
-const STEPS: u64 = 2_000;
+pub const STEPS: u64 = 2_000;
 
 /// Training pairs of the demo's corpus.
-const PAIRS: usize = 50_000;
+pub const PAIRS: usize = 50_000;
 
 /// A file in the model's folder by which a later demo recognizes it as its own.
 const MARK: &str = "demo.json";
@@ -71,6 +71,9 @@ impl Direction {
 
 /// Trains, measures, shows and saves.
 pub fn run(args: Demo) -> Result<()> {
+    if !args.only.is_empty() {
+        return run_only(&args);
+    }
     let direction = Direction { to: args.to };
     // With one model --out is its folder, with three the folder around them.
     let parent = || PathBuf::from("limpid-demo");
@@ -93,8 +96,36 @@ pub fn run(args: Demo) -> Result<()> {
     mark(&folder, direction.name())?;
     translator(&args, &direction, &folder)?;
     match stories {
-        Some((gpt, bert)) => demo_stories::run(&args, &gpt, &bert),
+        Some((gpt, bert)) => demo_stories::run(&args, Some(&gpt), Some(&bert)),
         None => Ok(()),
+    }
+}
+
+/// Trains some models, each in a folder of its name.
+fn run_only(args: &Demo) -> Result<()> {
+    let parent = args.out.clone().unwrap_or_else(|| PathBuf::from("limpid-demo"));
+    let folder = |model: DemoModel| parent.join(model.name());
+    config(4, args.heads).validate()?;
+    for model in &args.only {
+        check_folder(&folder(*model))?;
+    }
+    args.only.iter().try_for_each(|model| mark(&folder(*model), model.name()))?;
+    let is_story = |model: &DemoModel| matches!(model, DemoModel::StoryGpt | DemoModel::StoryBert);
+    for model in args.only.iter().filter(|model| !is_story(model)) {
+        let folder = folder(*model);
+        match model {
+            DemoModel::Rnn => demo_recurrent::run(args, &folder, RecurrentAttention::None)?,
+            DemoModel::RnnAttention => {
+                demo_recurrent::run(args, &folder, RecurrentAttention::Additive)?;
+            }
+            _ => translator(args, &Direction { to: Language::En }, &folder)?,
+        }
+    }
+    let wanted = |model| args.only.contains(&model).then(|| folder(model));
+    let (gpt, bert) = (wanted(DemoModel::StoryGpt), wanted(DemoModel::StoryBert));
+    match args.only.iter().any(is_story) {
+        true => demo_stories::run(args, gpt.as_deref(), bert.as_deref()),
+        false => Ok(()),
     }
 }
 
@@ -178,9 +209,9 @@ const WIDTH: usize = 128;
 const FFN: usize = 512;
 
 /// Tokens of a batch, source and target together.
-const BATCH_TOKENS: usize = 1_024;
+pub const BATCH_TOKENS: usize = 1_024;
 
-fn trainer_config(args: &Demo, steps: u64) -> TrainerConfig {
+pub fn trainer_config(args: &Demo, steps: u64) -> TrainerConfig {
     let schedule = Schedule::Cosine;
     let rate = LearningRate { schedule, peak: 2e-3, floor: 0.0, warmup: 150, total: steps };
     TrainerConfig::new(rate, args.seed)
@@ -194,6 +225,7 @@ pub fn train_with_bar<D: Dataset>(trainer: &mut Trainer<D>, folder: &Path) -> Re
     trainer.train(|_, step| {
         bar.step(step.step, step.steps, step.loss, step.tokens);
         log.step(step);
+        log.save_sometimes(folder)?;
         Ok(Control::Continue)
     })?;
     log.save(folder)?;
@@ -258,9 +290,9 @@ fn measure(
 }
 
 /// Prints one translation with its cross-attention.
-fn show_attention(
-    seq2seq: &EncoderDecoder,
-    model: &Model,
+pub fn show_attention<'a>(
+    seq2seq: impl Into<Seq2Seq<'a>>,
+    model: &'a Model,
     tokenizer: &Tokenizer,
     text: &str,
 ) -> Result<()> {

@@ -8,9 +8,13 @@ use limpid::report::{Metric, Train};
 use limpid::train::StepReport;
 use serde_json::json;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Steps per line of `metrics.jsonl`.
 const LOG_EVERY: u64 = 10;
+
+/// Between two writes while a model trains: who watches sees it grow.
+const SAVE_EVERY: Duration = Duration::from_millis(500);
 
 /// The lines of `metrics.jsonl`: means over [`LOG_EVERY`] steps.
 #[derive(Default)]
@@ -22,6 +26,7 @@ pub struct TrainingLog {
     seconds: f64,
     all_tokens: u64,
     all_seconds: f64,
+    saved: Option<Instant>,
 }
 
 impl TrainingLog {
@@ -48,6 +53,15 @@ impl TrainingLog {
             self.lines.push('\n');
             (self.steps, self.loss, self.tokens, self.seconds) = (0, 0.0, 0, 0.0);
         }
+    }
+
+    /// Writes `metrics.jsonl` if some time has passed since it was written.
+    pub fn save_sometimes(&mut self, folder: &Path) -> Result<()> {
+        if self.saved.is_some_and(|saved| saved.elapsed() < SAVE_EVERY) {
+            return Ok(());
+        }
+        self.saved = Some(Instant::now());
+        self.save(folder)
     }
 
     /// Writes `metrics.jsonl`.

@@ -45,12 +45,12 @@ pub fn prepare(gpt: &Path, bert: &Path) -> Result<()> {
     mark(bert, "story-bert")
 }
 
-/// Trains, measures, shows and saves both.
-pub fn run(args: &Demo, gpt: &Path, bert: &Path) -> Result<()> {
+/// Trains, measures, shows and saves those that have a folder.
+pub fn run(args: &Demo, gpt: Option<&Path>, bert: Option<&Path>) -> Result<()> {
     say(format_args!("\nGenerating {} stories from the built-in grammar …", thousands(STORIES)));
     let splits = stories::generate(STORIES, TEST_STORIES, args.seed);
-    writer(args, &splits, gpt)?;
-    filler(args, &splits, bert)
+    gpt.map_or(Ok(()), |folder| writer(args, &splits, folder))?;
+    bert.map_or(Ok(()), |folder| filler(args, &splits, folder))
 }
 
 /// Tokens of a batch.

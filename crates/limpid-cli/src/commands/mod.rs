@@ -11,6 +11,7 @@ mod corpus;
 mod decoding;
 mod demo;
 mod demo_metrics;
+mod demo_recurrent;
 mod demo_stories;
 mod embed;
 mod eval;
@@ -26,6 +27,8 @@ mod heat_map;
 mod info;
 mod info_folder;
 mod inputs;
+mod inspect;
+mod lab;
 mod logits;
 mod man;
 mod merge;
@@ -110,6 +113,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Rerank(args) => rerank::run(&args)?,
         Command::Summarize(args) => summarize::run(args)?,
         Command::Serve(args) => serve::run(*args)?,
+        Command::Inspect(args) => inspect::run(args)?,
+        Command::Lab(args) => lab::run(args)?,
         Command::Score(args) => score::run(args)?,
         Command::Eval(args) => eval::run(*args)?,
         Command::Convert(args) => convert::run(&args)?,

@@ -123,7 +123,8 @@ fn demo_models() -> Result<Vec<ModelSource>> {
     if !folders.iter().all(|folder| folder.join("config.json").exists()) {
         say("Training the demo's models first …");
         let (to, steps, heads, seed) = (Language::En, None, 4, 1);
-        demo::run(Demo { all: true, to, out: None, steps, heads, seed })?;
+        let only = Vec::new();
+        demo::run(Demo { all: true, only, to, out: None, steps, heads, seed })?;
     }
     let missing = folders.iter().find(|folder| !folder.join("config.json").exists());
     match missing {

@@ -20,6 +20,12 @@ pub fn hint(error: &E) -> Option<String> {
              listens on this machine only"
                 .into(),
         ),
+        E::Element { .. } => Some(
+            "name a tensor with row and column, such as --number 'logits[0, 5]', or a head with \
+             query and key: 'layers.0.self_attention.weights[1][2, 0]'; without --number the \
+             tensors are listed"
+                .into(),
+        ),
         E::Keys { .. } => Some("--api-key-file takes a file with one key per line".into()),
         _ => None,
     }

@@ -6,14 +6,16 @@ use clap::Command;
 use std::path::Path;
 
 /// Files of `commands/` that serve other commands than the one they are named after.
-const SHARED: [(&str, &[&str]); 8] = [
+const SHARED: [(&str, &[&str]); 10] = [
     ("decoding", &["generate", "translate", "summarize"]),
+    ("demo_recurrent", &["demo"]),
     ("demo_stories", &["demo"]),
     ("embed", &["embed", "similarity"]),
     ("inputs", &["embed", "classify", "tag"]),
     ("eval_encoder", &["eval"]),
     ("eval_stories", &["eval"]),
     ("find_lr", &["train"]),
+    ("lab", &["lab", "demo", "experiment", "generate", "inspect", "train"]),
     ("terminal", &["generate", "translate", "summarize"]),
 ];
 

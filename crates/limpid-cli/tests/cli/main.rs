@@ -11,6 +11,7 @@ mod explain;
 mod folders;
 mod generate;
 mod heads;
+mod lab;
 mod lora;
 mod packaging;
 mod quantize;

@@ -236,8 +236,7 @@ pub fn attend(q: &Matrix, k: &Matrix, v: &Matrix, heads: usize, mask: Mask) -> A
             view(q, heads, d_k),
             view(k, heads, d_k),
             &spec,
-            0,
-            head,
+            (0, head, 0..q.rows),
         );
         weights
     });

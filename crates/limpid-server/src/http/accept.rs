@@ -165,8 +165,13 @@ impl Server {
                 }
             };
             let (app, router, closed) = (Arc::clone(&app), router.clone(), closed.clone());
+            let timeouts = Timeouts::of(&app.settings);
+            let answer = move |request| {
+                let (app, router) = (Arc::clone(&app), router.clone());
+                async move { api::answer(&app, router, request, peer).await }
+            };
             tokio::spawn(async move {
-                connection(app, router, stream, peer, closed).await;
+                connection(stream, closed, timeouts, answer).await;
                 drop(permit);
             });
         }
@@ -186,7 +191,8 @@ impl Server {
     }
 }
 
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// Either kind of connection.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Listener {
@@ -202,24 +208,34 @@ impl Listener {
     }
 }
 
-/// Answers the requests of one connection.
-async fn connection(
-    app: Arc<App>,
-    router: axum::Router,
+/// How long a connection waits for its client.
+#[derive(Clone, Copy)]
+pub(crate) struct Timeouts {
+    /// For the head of a request.
+    pub read: Duration,
+    /// For the client to read what was answered.
+    pub write: Duration,
+}
+
+impl Timeouts {
+    pub fn of(settings: &Settings) -> Self {
+        Self { read: settings.read_timeout, write: settings.write_timeout }
+    }
+}
+
+/// Answers the requests of one connection, until it ends or `closed` says so.
+pub(crate) async fn connection<A: Future<Output = Response<Body>>>(
     stream: Box<dyn Stream>,
-    peer: Option<IpAddr>,
     mut closed: watch::Receiver<bool>,
+    timeouts: Timeouts,
+    answer: impl Fn(Request<Body>) -> A,
 ) {
-    let shared = Arc::clone(&app);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (app, router) = (Arc::clone(&shared), router.clone());
-        async move {
-            let request = request.map(Body::new);
-            Ok::<Response<Body>, Infallible>(api::answer(&app, router, request, peer).await)
-        }
+        let answered = answer(request.map(Body::new));
+        async { Ok::<Response<Body>, Infallible>(answered.await) }
     });
-    let stream = StallLimit::new(stream, app.settings.write_timeout);
-    let connection = builder(app.settings.read_timeout);
+    let stream = StallLimit::new(stream, timeouts.write);
+    let connection = builder(timeouts.read);
     let connection = connection.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -5,6 +5,8 @@ mod errors;
 mod fixtures;
 mod fuzz;
 mod inside;
+mod lab;
 mod load;
 mod prefixes;
 mod support;
+mod vendored;

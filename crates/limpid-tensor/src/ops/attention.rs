@@ -188,7 +188,7 @@ pub(super) fn first_weights(q: Heads, k: Heads, spec: &AttentionSpec) -> Tensor 
     let (t, s) = (len(spec.q_spans), len(spec.k_spans));
     let mut weights = Tensor::zeros([spec.heads, t, s]);
     for (head, weights) in weights.data_mut().chunks_exact_mut((t * s).max(1)).enumerate() {
-        attention_weights(weights, q, k, spec, 0, head);
+        attention_weights(weights, q, k, spec, (0, head, 0..t));
     }
     weights
 }

@@ -18,6 +18,7 @@
 
 mod add;
 mod attention;
+mod attention_weights;
 mod batch_norm;
 mod cached_attention;
 mod concat;
@@ -40,6 +41,7 @@ mod span_mean;
 mod sum;
 
 pub use attention::{AttentionPlan, Columns, PaddingMask};
+pub use attention_weights::AttentionWeights;
 pub use batch_norm::BatchNormParams;
 pub use cached_attention::{CachedData, CachedRows};
 pub use output_loss::LossSpec;

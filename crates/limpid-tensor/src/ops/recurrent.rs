@@ -12,7 +12,7 @@ use crate::kernels::recurrent::{
 };
 use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Operation, Tape, TracedAdditive, TracedRecurrence, Var, VarId};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -96,7 +96,9 @@ impl Tape<'_> {
             (order, direction),
         );
         let [last_h, last_c] = [&state, &cell_state].map(|ranked| by_sequence(ranked, order, h));
-        self.trace(&[&y, &last_h, &last_c], || Operation::Recurrent);
+        self.trace(&[&y, &last_h, &last_c], || {
+            saved.traced(x, weights, (order, direction), initial, None)
+        });
         let (x, order) = (x.clone(), order.clone());
         let initial = (initial.h.id(), initial.c.as_ref().and_then(Var::id));
         let [y, h, c] =
@@ -180,6 +182,28 @@ impl SavedTensors {
             cell_states: only(cell == Cell::Lstm),
             candidates: only(cell == Cell::Gru),
         }
+    }
+
+    /// The layer as the trace keeps it.
+    pub(super) fn traced(
+        &self,
+        x: &Var,
+        weights: RecurrentWeights,
+        (order, direction): (&Arc<TimeOrder>, Direction),
+        initial: &RecurrentState,
+        attention: Option<TracedAdditive>,
+    ) -> Operation {
+        Operation::Recurrent(Box::new(TracedRecurrence {
+            x: x.value().clone(),
+            weights,
+            order: order.clone(),
+            direction,
+            initial: (initial.h.value().clone(), initial.c.as_ref().map(|c| c.value().clone())),
+            gates: self.gates.clone(),
+            previous: self.previous.clone(),
+            cell_states: self.cell_states.clone(),
+            attention,
+        }))
     }
 
     pub(super) fn parts(&mut self) -> SavedSteps<'_> {

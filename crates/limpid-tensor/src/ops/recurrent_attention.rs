@@ -26,11 +26,12 @@ use crate::kernels::attention::Span;
 use crate::kernels::elementwise::column_sums;
 use crate::kernels::matmul::{Accumulate, Mat, MatMut, product_on_team};
 use crate::kernels::recurrent::{
-    Cell, StepBackward, StepForward, TimeOrder, recurrent_share, step_backward, step_forward,
+    Cell, Direction, StepBackward, StepForward, TimeOrder, recurrent_share, step_backward,
+    step_forward,
 };
 use crate::kernels::right_operand::RightOperand;
 use crate::params::ParamId;
-use crate::tape::{BackwardPass, Operation, Tape, Var, VarId};
+use crate::tape::{BackwardPass, Tape, TracedAdditive, Var, VarId};
 use crate::team::{self, Parts};
 use crate::tensor::Tensor;
 use std::ops::Range;
@@ -183,9 +184,23 @@ impl Tape<'_> {
             queries,
             alphas,
         };
+        let before = initial;
         let initial = (initial.h.id(), initial.c.as_ref().and_then(Var::id));
         let outputs = [y, contexts, last_h, last_c];
-        self.trace(&outputs.each_ref(), || Operation::Recurrent);
+        self.trace(&outputs.each_ref(), || {
+            let attention = TracedAdditive {
+                weights: additive,
+                keys: source.keys.value().clone(),
+                values: source.values.value().clone(),
+                spans: source.spans.clone(),
+                queries: saved.queries.clone(),
+                alphas: saved.alphas.clone(),
+                contexts: saved.contexts.clone(),
+            };
+            let order = (order, Direction::Forward);
+            let (steps, x) = (&saved.steps, &saved.x);
+            steps.traced(x, weights, order, before, Some(attention))
+        });
         let [y, contexts, h, c] =
             self.record_many("recurrent_attention", outputs, move |incoming, pass| {
                 backward(incoming, saved, sizes, (weights, additive), initial, pass);

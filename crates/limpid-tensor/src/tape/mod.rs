@@ -12,12 +12,16 @@
 //! ```
 
 mod checkpoint;
+mod edit;
 mod gradients;
 mod step;
 mod trace;
 
+pub use edit::Edit;
 pub use gradients::{BackwardPass, Gradients, Slot};
-pub use trace::{Operation, Trace, TracedHeads, TracedStep, TracedTable};
+pub use trace::{
+    Mark, Operation, Trace, TracedAdditive, TracedHeads, TracedRecurrence, TracedStep, TracedTable,
+};
 
 use crate::kernels::matmul::Mat;
 use crate::kernels::quantized::QuantizedMatrix;
@@ -118,6 +122,7 @@ pub struct Tape<'a> {
     dropout: Option<DropoutStream>,
     mask_count: u64,
     probe: Option<&'a mut dyn Probe>,
+    edit: Option<&'a mut dyn Edit>,
     trace: Option<&'a mut Trace>,
     path: String,
     profile: Option<(&'a mut Profile, Instant)>,
@@ -138,6 +143,7 @@ impl<'a> Tape<'a> {
             dropout: None,
             mask_count: 0,
             probe: None,
+            edit: None,
             trace: None,
             path: String::new(),
             profile: None,
@@ -317,13 +323,14 @@ impl<'a> Tape<'a> {
         );
     }
 
-    /// Runs `inside` with `name.` as a prefix of the names that the probe and the trace see.
+    /// Runs `inside` with `name.` as a prefix of the names that the probe, the edit and the trace
+    /// see.
     pub fn scope<R>(
         &mut self,
         name: impl std::fmt::Display,
         inside: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        if self.probe.is_none() && self.trace.is_none() {
+        if self.probe.is_none() && self.trace.is_none() && self.edit.is_none() {
             return inside(self);
         }
         let before = self.path.len();

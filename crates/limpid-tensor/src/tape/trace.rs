@@ -20,11 +20,15 @@
 //! assert_eq!(trace.producer(x.value()), None);
 //! ```
 
-use super::Tape;
+use super::{Tape, Var};
 use crate::kernels::activation::Activation;
 use crate::kernels::attention::Span;
+use crate::kernels::recurrent::{Direction, TimeOrder};
 use crate::kernels::rotary::RotaryShape;
-use crate::ops::{AttentionPlan, BatchNormParams, HeadNormParams, RmsNormParams};
+use crate::ops::{
+    AdditiveWeights, AttentionPlan, BatchNormParams, HeadNormParams, RecurrentWeights,
+    RmsNormParams,
+};
 use crate::params::ParamId;
 use crate::tensor::Tensor;
 use std::sync::Arc;
@@ -47,6 +51,48 @@ pub enum TracedTable {
     Learned(ParamId),
     /// A computed one.
     Fixed(Tensor),
+}
+
+/// A recurrent layer in one direction. Rows are by time, those of states by sequence.
+#[derive(Clone, Debug)]
+pub struct TracedRecurrence {
+    /// The inputs (n, i), without the context of attention.
+    pub x: Tensor,
+    /// Its parameters.
+    pub weights: RecurrentWeights,
+    /// Which row is which step of which sequence.
+    pub order: Arc<TimeOrder>,
+    /// In which direction it runs.
+    pub direction: Direction,
+    /// h before the first step (b, h), and c of an LSTM.
+    pub initial: (Tensor, Option<Tensor>),
+    /// The gates after their activations (n, g·h), in PyTorch's order.
+    pub gates: Tensor,
+    /// h before each step (n, h).
+    pub previous: Tensor,
+    /// c before each step (n, h) of an LSTM; empty of others.
+    pub cell_states: Tensor,
+    /// Additive attention before each step.
+    pub attention: Option<TracedAdditive>,
+}
+
+/// Additive attention: α = softmax(vᵀ·tanh(W·s + u)), context = Σ α·h.
+#[derive(Clone, Debug)]
+pub struct TracedAdditive {
+    /// W and v.
+    pub weights: AdditiveWeights,
+    /// u (n_source, k).
+    pub keys: Tensor,
+    /// h (n_source, m).
+    pub values: Tensor,
+    /// The rows of each source.
+    pub spans: Arc<[Span]>,
+    /// W·s (n, k).
+    pub queries: Tensor,
+    /// α (n, s), s the longest source.
+    pub alphas: Tensor,
+    /// Contexts (n, m).
+    pub contexts: Tensor,
 }
 
 /// What was computed, and from what. Letters are those of the operation's method of [`Tape`].
@@ -88,8 +134,11 @@ pub enum Operation {
     Softmax { x: Tensor },
     /// y = [a | b | …].
     Concat { parts: Vec<Tensor> },
-    /// A recurrent layer, with or without additive attention: its operands are not kept.
-    Recurrent,
+    /// A recurrent layer: outputs are its states by time, with attention the contexts, then the
+    /// last h and c of each sequence.
+    Recurrent(Box<TracedRecurrence>),
+    /// Changed from outside.
+    Edited { x: Tensor },
     /// The mean row of each sequence.
     SpanMean { x: Tensor, spans: Arc<[Span]> },
 }
@@ -110,6 +159,18 @@ pub struct TracedStep {
 pub struct Trace {
     /// One for each operation.
     pub steps: Vec<TracedStep>,
+    /// Places that the model names, in their order.
+    pub marks: Vec<Mark>,
+}
+
+/// A place that the model names: a tensor, or two whose sum is meant and that a later operation
+/// adds.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// Its scopes and its name: `layers.0.stream`.
+    pub name: String,
+    /// The tensor, or both.
+    pub parts: Vec<Tensor>,
 }
 
 impl Trace {
@@ -120,6 +181,22 @@ impl Trace {
             Some((i, output))
         })
     }
+
+    /// The step and the number of its output that a mark stands for.
+    pub fn marked(&self, mark: &Mark) -> Option<(usize, usize)> {
+        let [x, branch] = match &mark.parts[..] {
+            [x] => return self.producer(x),
+            [x, branch] => [x, branch],
+            _ => return None,
+        };
+        let adds = |step: &TracedStep| match &step.operation {
+            Operation::Add { a, b }
+            | Operation::AddNorm { a, b, .. }
+            | Operation::AddRmsNorm { a, b, .. } => a.shares_data(x) && b.shares_data(branch),
+            _ => false,
+        };
+        self.steps.iter().position(adds).map(|step| (step, 0))
+    }
 }
 
 impl<'a> Tape<'a> {
@@ -127,6 +204,14 @@ impl<'a> Tape<'a> {
     pub fn with_trace(mut self, trace: &'a mut Trace) -> Self {
         self.trace = Some(trace);
         self
+    }
+
+    /// Names a tensor on the trace, if there is one, or the sum of two that is still to be added.
+    pub fn mark(&mut self, name: &str, x: &Var, branch: Option<&Var>) {
+        if let Some(trace) = &mut self.trace {
+            let parts = std::iter::once(x).chain(branch).map(|var| var.value().clone()).collect();
+            trace.marks.push(Mark { name: format!("{}{name}", self.path), parts });
+        }
     }
 
     /// Puts an operation on the trace, if there is one.

@@ -189,7 +189,8 @@ fn property(case: Case) -> TestCaseResult {
         }
         for head in 0..h {
             let mut weights = inputs.output(t * s);
-            attention_weights(&mut weights, q_at.view(&q), k_at.view(&k), &spec, sequence, head);
+            let rows = (sequence, head, 0..t);
+            attention_weights(&mut weights, q_at.view(&q), k_at.view(&k), &spec, rows);
             for i in 0..t {
                 let (row, k_row) = (q_span.start + i, |j: usize| k_span.start + j);
                 let sees = |j: usize| match case.hidden {

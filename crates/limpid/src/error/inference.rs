@@ -276,6 +276,12 @@ pub enum InspectError {
     /// An adapter adds to it.
     #[error("{param} has an adapter: only merged weights can be opened")]
     Adapted { param: String },
+    /// A model whose layers predict nothing.
+    #[error("{kind} has no logit lens: its layers do not predict a next token")]
+    NoLens { kind: &'static str },
+    /// A place that an edit names.
+    #[error("this model has no {site}")]
+    NoSite { site: String },
     /// An operation without an explanation.
     #[error("numbers of {operation} cannot be opened")]
     Unsupported { operation: &'static str },

@@ -113,6 +113,13 @@ impl Sequence {
         self
     }
 
+    /// The same with these tokens after its prompt, as if it had generated them: they count as new,
+    /// and the random numbers of the steps after them are the same.
+    pub fn continued(mut self, new_tokens: &[u32]) -> Self {
+        self.tokens.extend_from_slice(new_tokens);
+        self
+    }
+
     /// The tokens after the prompt.
     pub fn new_tokens(&self) -> &[u32] {
         &self.tokens[self.prompt..]

@@ -32,6 +32,7 @@ mod generation;
 mod gguf;
 mod keys;
 mod layout;
+mod place;
 mod pooling;
 mod precision;
 mod quantization;
@@ -55,6 +56,7 @@ pub use generation::{EarlyStopping, GenerationConfig, SavedBy, load_generation_c
 pub use gguf::{GgufExport, GgufType, export_gguf};
 pub(crate) use keys::read_object;
 pub use layout::{FileForm, FileTensor};
+pub use place::{FilePlace, file_place};
 pub use pooling::{Pooling, TextCase};
 pub use precision::Precision;
 pub use sentence::{

@@ -22,11 +22,21 @@ mod align;
 mod attention;
 mod explain;
 mod layers;
+mod lens;
+mod pass;
+mod pooling;
 
 pub use align::{Alignment, align};
 pub use attention::{TranslationAttention, attention_of, check_attends, translation_attention};
-pub use explain::{Element, Explainer, Explanation, Factor, Origin, Term};
+pub use explain::operation_name;
+pub use explain::{Element, Explainer, Explanation, Factor, Origin, RecurrentPart, Term};
 pub use layers::{
     LayerAttention, LogProbability, decoder_attention, encoder_attention, logit_lens,
     prompt_scores, seq2seq_attention,
 };
+pub use lens::{LensRow, PassLens, pass_lens};
+pub use pass::{
+    AttentionPlace, AttentionSite, ForwardPass, PassInput, Prediction, Ranked, Reading,
+    Replacement, Role, Site, SiteEdit, StackName, StreamPlace, TensorPlace,
+};
+pub use pooling::{Grid, HeadChoice, HeadRole, HeadSummary, head_summary, thumbnails, tile};

@@ -96,6 +96,11 @@ impl Decoder {
         self.layers.by_layer(t, x, input)
     }
 
+    /// Its layers.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
     /// Embeddings of tokens and positions: (n) -> (n, c).
     fn embedded(&self, t: &mut Tape, input: &Packed) -> Var {
         let scale = self.config.scale_embedding.factor(self.config.hidden_size);

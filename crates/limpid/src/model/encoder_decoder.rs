@@ -137,6 +137,11 @@ impl EncoderDecoder {
         }
     }
 
+    /// The layers of its decoder.
+    pub fn decoder_layers(&self) -> &Layers {
+        &self.decoder
+    }
+
     fn embed(&self, t: &mut Tape, input: &Packed, embeddings: &Embeddings) -> Var {
         let scale = match self.config.scale_embedding {
             EmbeddingScale::SqrtWidth => (self.config.d_model as f32).sqrt(),

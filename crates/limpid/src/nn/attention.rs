@@ -11,6 +11,9 @@ use limpid_tensor::tape::{Tape, Var};
 use limpid_tensor::tensor::Tensor;
 use std::sync::Arc;
 
+/// What an edit knows the outputs of all heads by, before they are projected.
+const HEADS: &str = "heads";
+
 /// How heads attend: queries, keys and values are columns of one to three matrices.
 #[derive(Clone, Copy, Debug)]
 struct Heads {
@@ -178,6 +181,7 @@ impl SelfAttention {
                 self.heads.attend_cached(t, &qkv, kv, [spans, past.spans], bias)
             }
         };
+        let z = t.edited(HEADS, z);
         self.out.forward(t, &z, Activation::None)
     }
 }
@@ -237,6 +241,7 @@ impl CrossAttention {
             [spans, kv_spans],
             None,
         );
+        let z = t.edited(HEADS, z);
         self.out.forward(t, &z, Activation::None)
     }
 
@@ -246,6 +251,7 @@ impl CrossAttention {
         let q = self.q.forward(t, x, Activation::None);
         let kv = source.cache.rows(l, source.rows);
         let z = self.heads.attend_cached(t, &q, kv, [source.q_spans, source.spans], None);
+        let z = t.edited(HEADS, z);
         self.out.forward(t, &z, Activation::None)
     }
 }

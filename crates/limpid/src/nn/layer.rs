@@ -226,7 +226,12 @@ impl Layer {
             let past = past.map(|past| (past, l));
             t.scope("self_attention", |t| attention.forward(t, x, &input.spans, relations, past))
         };
-        let ffn = |t: &mut Tape, x: &Var| self.ffn.f.forward(t, x);
+        let ffn = |t: &mut Tape, x: &Var| {
+            let y = self.ffn.f.forward(t, x);
+            let y = t.edited("ffn", y);
+            t.mark("ffn", &y, None);
+            y
+        };
         let second = match self.block {
             Block::Sequential => None,
             Block::Parallel => Some(&self.ffn.norm),
@@ -344,6 +349,7 @@ impl Layers {
         let relations = Relations { angles: angles.as_ref(), bias: self.relative_bias };
         let pass = Pass { input, source, relations };
         let mut stream = Stream::new(x, config);
+        stream = t.scope(format_args!("{}.embedding", self.scope), |t| stream.edited(t).marked(t));
         after(t, stream.x(), stream.pending());
         for (l, layer) in self.layers.iter().enumerate() {
             let past = past.as_deref_mut();
@@ -354,12 +360,24 @@ impl Layers {
             stream = t.scope(format_args!("{}.{l}", self.scope), |t| {
                 match t.checkpoints_activations() && past.is_none() {
                     true => layer.checkpointed(t, stream, pass, l),
-                    false => layer.forward(t, stream, pass, l, past),
+                    false => layer.forward(t, stream, pass, l, past).edited(t).marked(t),
                 }
             });
             after(t, stream.x(), stream.pending());
         }
         stream.finish(t, self.final_norm.as_ref())
+    }
+
+    /// A residual stream as the output projection would read it if the layers ended there: after the
+    /// final norm, if there is one.
+    #[track_caller]
+    pub fn normed(&self, t: &mut Tape, x: &Var) -> Var {
+        self.final_norm.as_ref().map_or_else(|| x.clone(), |norm| norm.forward(t, x))
+    }
+
+    /// Whether a norm follows the last layer.
+    pub fn has_final_norm(&self) -> bool {
+        self.final_norm.is_some()
     }
 
     /// The residual stream of the embeddings and after each layer, each through the final norm:
@@ -370,9 +388,7 @@ impl Layers {
         let mut all = Vec::with_capacity(self.layers.len() + 1);
         self.forward(t, x, input, None, None, |t, x, branch| {
             let x = branch.map_or_else(|| x.clone(), |branch| t.add(x, branch));
-            all.push(
-                self.final_norm.as_ref().map_or_else(|| x.clone(), |norm| norm.forward(t, &x)),
-            );
+            all.push(self.normed(t, &x));
         });
         all
     }

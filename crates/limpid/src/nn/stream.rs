@@ -45,6 +45,25 @@ impl<'a> Stream<'a> {
         Self { x: vars[0].clone(), pending: vars.get(1).cloned(), config }
     }
 
+    /// The stream as an edit of `stream` changes it; then the pending branch has been added.
+    #[track_caller]
+    pub fn edited(self, t: &mut Tape) -> Self {
+        if !t.edits("stream") {
+            return self;
+        }
+        let x = match &self.pending {
+            Some(branch) => t.add(&self.x, branch),
+            None => self.x,
+        };
+        Self::new(t.edited("stream", x), self.config)
+    }
+
+    /// The same, named `stream` on the trace.
+    pub fn marked(self, t: &mut Tape) -> Self {
+        t.mark("stream", &self.x, self.pending.as_ref());
+        self
+    }
+
     /// Its configuration.
     pub fn config(&self) -> &'a LayerConfig {
         self.config

@@ -46,7 +46,18 @@ impl Pipeline {
     /// # Errors
     /// If the folder is not complete.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let loaded = Loaded::any(path.as_ref())?;
+        Self::of(Loaded::any(path.as_ref())?, path.as_ref())
+    }
+
+    /// The same; of a folder without a tokenizer, texts are token ids with spaces between them
+    /// ([`number_tokenizer`](crate::text::number_tokenizer)).
+    /// # Errors
+    /// If the folder is not complete.
+    pub fn load_with_ids(path: impl AsRef<Path>) -> Result<Self> {
+        Self::of(Loaded::any_with_ids(path.as_ref())?, path.as_ref())
+    }
+
+    fn of(loaded: Arc<Loaded>, path: &Path) -> Result<Self> {
         let head = match &loaded.model.stack {
             Stack::Decoder(model) if model.labels().is_some() => {
                 return Ok(Self::Classifier(Classifier::new(loaded)));
@@ -57,7 +68,7 @@ impl Pipeline {
             }
             Stack::Encoder(model) => model.config().head.clone(),
         };
-        let (path, options) = (path.as_ref(), EmbedderOptions::default());
+        let options = EmbedderOptions::default();
         let another = || Arc::clone(&loaded);
         let (classifies, reranks) = match &head {
             EncoderHead::Classifier(labels) => (true, labels.names.len() == 1),

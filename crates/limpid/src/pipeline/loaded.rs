@@ -6,7 +6,7 @@ use crate::error::{EncodeError, Error, InputProblem, PipelineError, Result, Task
 use crate::hub::{self, Warning};
 use crate::model::config::EncoderHead;
 use crate::model::{Model, Stack};
-use crate::text::Tokenizer;
+use crate::text::{Tokenizer, number_tokenizer};
 use limpid_tensor::packed_weights::{PackedWeights, Weights};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,18 +87,35 @@ impl Loaded {
         Self::with_tokenizer(folder, model, warnings)
     }
 
+    /// The same; of a folder without a tokenizer, texts are token ids.
+    pub fn any_with_ids(path: &Path) -> Result<Arc<Self>> {
+        let (folder, model, warnings) = Self::model(path)?;
+        match Tokenizer::exists_in(&hub::tokenizer_folder(&folder)) {
+            true => Self::with_tokenizer(folder, model, warnings),
+            false => {
+                let tokenizer = number_tokenizer(model.stack.vocab_size())?;
+                Self::new_with(folder, model, tokenizer, warnings)
+            }
+        }
+    }
+
     fn model(path: &Path) -> Result<(PathBuf, Model, Vec<Warning>)> {
         let folder = model_folder(path);
         let (model, warnings) = hub::load_mapped(&folder)?;
         Ok((folder, model, warnings))
     }
 
-    fn with_tokenizer(
+    fn with_tokenizer(folder: PathBuf, model: Model, warnings: Vec<Warning>) -> Result<Arc<Self>> {
+        let tokenizer = hub::load_tokenizer(&folder)?;
+        Self::new_with(folder, model, tokenizer, warnings)
+    }
+
+    fn new_with(
         folder: PathBuf,
         model: Model,
+        tokenizer: Tokenizer,
         mut warnings: Vec<Warning>,
     ) -> Result<Arc<Self>> {
-        let tokenizer = hub::load_tokenizer(&folder)?;
         let (tokens, vocab_size) = (tokenizer.vocab_size(), model.stack.vocab_size());
         warnings.extend(Warning::of_vocabulary(tokens, vocab_size));
         let small = 4 * model.params.count() <= PACKED_BYTES;

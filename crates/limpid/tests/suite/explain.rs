@@ -4,7 +4,7 @@
 use limpid::data::batch::{EncoderInput, Packed};
 use limpid::error::{Error, InspectError};
 use limpid::hub;
-use limpid::inspect::{Element, Explainer, Explanation, Origin};
+use limpid::inspect::{Element, Explainer, Explanation, Origin, RecurrentPart};
 use limpid::model::{Model, Seq2Seq, Stack};
 use limpid_tensor::rng::Stream;
 use limpid_tensor::tape::{Tape, Trace};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Decoders, encoders and encoder-decoders with every kind of layer that a family has.
-const FIXTURES: [&str; 22] = [
+const FIXTURES: [&str; 29] = [
     "gpt2-tiny",
     "gpt1-tiny",
     "llama-tiny",
@@ -36,6 +36,13 @@ const FIXTURES: [&str; 22] = [
     "t5-gated",
     "t5-tiny",
     "m2m-tiny",
+    "rnn-gru-additive",
+    "rnn-gru-dot",
+    "rnn-lstm-none",
+    "rnn-lstm-additive",
+    "rnn-lstm-dot",
+    "rnn-tanh-additive",
+    "rnn-tanh-none",
 ];
 /// The bound on the difference of a number and its terms added again, in units in the last place
 /// of their magnitude: sums of up to some hundred products in another order.
@@ -119,7 +126,8 @@ fn every_number_is_the_sum_of_its_terms_down_to_weights_and_tokens() {
         for (step, traced) in trace.steps.iter().enumerate() {
             for (output, tensor) in traced.outputs.iter().enumerate() {
                 let (rows, columns) = tensor.rows_cols();
-                for _ in 0..8 {
+                // The cell state of a layer without one is empty.
+                for _ in 0..if rows > 0 { 8 } else { 0 } {
                     let (row, column) = (rng.below(rows), rng.below(columns));
                     let element = Element::Output { step, output, row, column };
                     descend(&explainer, element, &mut rng, &mut seen);
@@ -130,13 +138,16 @@ fn every_number_is_the_sum_of_its_terms_down_to_weights_and_tokens() {
     let all = [
         "add_norm",
         "add_rms_norm",
+        "additive_attention",
         "attention",
+        "concat",
         "embedding",
         "gated",
         "head_norm",
         "layer_norm",
         "linear",
         "positions",
+        "recurrent",
         "rms_norm",
         "rotary",
         "span_mean",
@@ -208,11 +219,16 @@ fn what_cannot_be_opened_is_refused() {
     let model = load("rnn-gru-additive");
     let (_, trace) = traced(&model);
     let explainer = Explainer::new(&trace, &model.params);
-    let refused = (0..trace.steps.len()).find_map(|step| {
-        explainer.explain(Element::Output { step, output: 0, row: 0, column: 0 }).err()
-    });
-    let refused = refused.unwrap();
-    assert!(matches!(refused, Error::Inspect(InspectError::Unsupported { .. })), "{refused}");
+    let layer = trace
+        .steps
+        .iter()
+        .position(|step| matches!(step.operation, limpid_tensor::tape::Operation::Recurrent(_)));
+    let step = layer.unwrap();
+    for part in [RecurrentPart::Gate(3), RecurrentPart::Cell, RecurrentPart::Query] {
+        let element = Element::Recurrent { step, part, row: 0, column: 0 };
+        let refused = explainer.explain(element).unwrap_err();
+        assert!(matches!(refused, Error::Inspect(InspectError::NoElement)), "{refused}");
+    }
     let beyond = Element::Output { step: 0, output: 0, row: 99, column: 0 };
     let refused = explainer.explain(beyond).unwrap_err();
     assert!(matches!(refused, Error::Inspect(InspectError::NoElement)), "{refused}");

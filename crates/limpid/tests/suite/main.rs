@@ -24,6 +24,7 @@ mod fuzz_sentencepiece;
 mod fuzz_text;
 mod generation;
 mod gguf;
+mod inspect_pass;
 mod invariants;
 mod multilingual;
 mod parity;

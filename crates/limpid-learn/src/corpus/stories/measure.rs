@@ -2,7 +2,7 @@
 
 use super::entropy::{self, Entropy};
 use super::grammar::{self, Grammar, Node, Word, is_mark};
-use super::parse::{Derivation, Token, parse};
+use super::parse::{Derivation, Token, parse, parse_beginning};
 use super::{TREE, sample};
 use limpid_tensor::rng::Stream;
 use std::collections::BTreeMap;
@@ -71,6 +71,69 @@ pub fn masked(text: &str, i: usize) -> Vec<Candidate> {
     guesses
         .sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.word.cmp(&b.word)));
     guesses
+}
+
+/// What may follow the beginning of a story.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NextWord {
+    /// The word; `None` for the end of the story.
+    pub word: Option<String>,
+    /// Its probability given the beginning.
+    pub probability: f64,
+}
+
+/// The exact distribution of the next word after the words of `text`, most likely first, of equals
+/// in alphabetical order. Empty if no story begins so.
+///
+/// ```
+/// use limpid_learn::corpus::stories::next_words;
+///
+/// let next = next_words("Once there was");
+/// assert_eq!(next[0].word.as_deref(), Some("a"));
+/// assert!((next.iter().map(|next| next.probability).sum::<f64>() - 1.0).abs() < 1e-12);
+/// assert!(next_words("Once there once").is_empty());
+/// ```
+pub fn next_words(text: &str) -> Vec<NextWord> {
+    let mut tokens = tokens(&TREE.grammar, &words(text));
+    tokens.push(Token::Masked);
+    let mut by_word: BTreeMap<Option<Word>, f64> = BTreeMap::new();
+    parse_beginning(&TREE.grammar, &TREE.story, &tokens, &mut |way| {
+        *by_word.entry(way.masked_word).or_default() += way.probability;
+    });
+    let total: f64 = by_word.values().sum();
+    let named = |(word, probability): (Option<Word>, f64)| NextWord {
+        word: word.map(|word| TREE.grammar.words[word as usize].clone()),
+        probability: probability / total,
+    };
+    let mut next: Vec<NextWord> = by_word.into_iter().map(named).collect();
+    next.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.word.cmp(&b.word)));
+    next
+}
+
+/// As [`masked`], of the beginning of a story: the words after the last are not known.
+///
+/// # Panics
+/// If there is no word `i`.
+#[track_caller]
+pub fn masked_beginning(text: &str, i: usize) -> Vec<Candidate> {
+    let words = words(text);
+    assert!(i < words.len(), "masked: there is no word {i} among {}", words.len());
+    let mut tokens = tokens(&TREE.grammar, &words);
+    tokens[i] = Token::Masked;
+    let mut by_word: BTreeMap<Word, f64> = BTreeMap::new();
+    parse_beginning(&TREE.grammar, &TREE.story, &tokens, &mut |way| {
+        if let Some(word) = way.masked_word {
+            *by_word.entry(word).or_default() += way.probability;
+        }
+    });
+    let total: f64 = by_word.values().sum();
+    let named = |(word, probability): (Word, f64)| Candidate {
+        word: TREE.grammar.words[word as usize].clone(),
+        probability: probability / total,
+    };
+    let mut found: Vec<Candidate> = by_word.into_iter().map(named).collect();
+    found.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.word.cmp(&b.word)));
+    found
 }
 
 /// The ceiling of the accuracy on one masked word at a time: no model has a higher expectation.

@@ -17,7 +17,8 @@
 //! All choices are independent and uniform, and no text has two derivations. So the probability of
 //! a story is known ([`log_probability`]), the entropy is exact ([`entropy`]), and so is the
 //! posterior of a masked word ([`masked`]): p(w | the other words) = p(story with w) / Σ p(story
-//! with any word there).
+//! with any word there). The next word of a beginning has a known distribution, too
+//! ([`next_words`]).
 //!
 //! "Words" are words and punctuation marks; stories contain capital letters at the beginning of
 //! sentences, `.` and `,`, and no other marks, so that the word tokenizer ([`limpid::text`]) has
@@ -39,7 +40,8 @@ mod triples;
 
 pub use entropy::Entropy;
 pub use measure::{
-    Candidate, MaskedCeiling, ceiling, entropy, log_probability, masked, summarize, words,
+    Candidate, MaskedCeiling, NextWord, ceiling, entropy, log_probability, masked,
+    masked_beginning, next_words, summarize, words,
 };
 pub use splits::{Splits, generate};
 pub use triples::{SenseTriple, TwoSenseWord, diary, triple, two_sense_words};

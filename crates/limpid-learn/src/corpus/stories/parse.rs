@@ -29,8 +29,37 @@ pub(super) fn parse(
     text: &[Token],
     found: &mut dyn FnMut(Derivation),
 ) {
+    run(grammar, node, text, Extent::Whole, found);
+}
+
+/// Calls `found` for every derivation of a text that begins with these tokens, as far as they go.
+/// If the last is masked, a text that ends before it is found without a word there. The
+/// probability is that of the choices so far: those that are left sum to 1.
+pub(super) fn parse_beginning(
+    grammar: &Grammar,
+    node: &Node,
+    text: &[Token],
+    found: &mut dyn FnMut(Derivation),
+) {
+    run(grammar, node, text, Extent::Beginning, found);
+}
+
+/// How much of a text is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    Beginning,
+}
+
+fn run(
+    grammar: &Grammar,
+    node: &Node,
+    text: &[Token],
+    extent: Extent,
+    found: &mut dyn FnMut(Derivation),
+) {
     let filled = vec![None; grammar.slots.len()];
-    let mut parser = Parser { grammar, text, filled, masked_word: None, found };
+    let mut parser = Parser { grammar, text, extent, filled, masked_word: None, found };
     parser.parse(Rest { nodes: std::slice::from_ref(node), then: None }, 0, 1.0);
 }
 
@@ -44,6 +73,7 @@ struct Rest<'a> {
 struct Parser<'a> {
     grammar: &'a Grammar,
     text: &'a [Token],
+    extent: Extent,
     filled: Filled,
     masked_word: Option<Word>,
     found: &'a mut dyn FnMut(Derivation),
@@ -55,14 +85,20 @@ impl Parser<'_> {
         let before = self.masked_word;
         // Words are a loop, not a recursion: they are most of the nodes.
         let node = loop {
+            if self.extent == Extent::Beginning && at == self.text.len() {
+                self.report(probability);
+                self.masked_word = before;
+                return;
+            }
             let Some((first, others)) = rest.nodes.split_first() else {
                 let Some(outer) = rest.then else {
-                    if at == self.text.len() {
-                        (self.found)(Derivation {
-                            probability,
-                            masked_word: self.masked_word,
-                            filled: &self.filled,
-                        });
+                    // A beginning whose last token would follow the end.
+                    let end = match (self.extent, self.text.last()) {
+                        (Extent::Beginning, Some(Token::Masked)) => self.text.len() - 1,
+                        _ => self.text.len(),
+                    };
+                    if at == end {
+                        self.report(probability);
                     }
                     self.masked_word = before;
                     return;
@@ -112,6 +148,11 @@ impl Parser<'_> {
         self.masked_word = before;
     }
 
+    fn report(&mut self, probability: f64) {
+        let (masked_word, filled) = (self.masked_word, &self.filled);
+        (self.found)(Derivation { probability, masked_word, filled });
+    }
+
     /// The value of the slot, or every value it could have.
     fn for_each_value(
         &mut self,
@@ -138,6 +179,8 @@ impl Parser<'_> {
             match self.text.get(*at) {
                 Some(Token::Word(tokens)) if tokens == word => {}
                 Some(Token::Masked) => self.masked_word = Some(*word),
+                // The rest of a phrase follows the beginning.
+                None if self.extent == Extent::Beginning => return true,
                 _ => return false,
             }
             *at += 1;

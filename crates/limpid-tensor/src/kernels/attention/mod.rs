@@ -35,23 +35,25 @@ use crate::simd::{self, LANES, vectorized};
 use mask::Pair;
 pub use mask::{AttentionSpec, Causality, DistanceBias, Padding, Window};
 pub use pass::{attention_backward, attention_forward};
+use std::ops::Range;
 pub use stored::{StoredRows, attention_forward_stored};
 use views::Rows;
 pub use views::{Heads, HeadsMut, Span};
 
-/// The attention weights (t, s) of one sequence and one head, for inspection:
-/// softmax(scale · q · kᵀ + bias + mask), exactly zero where masked.
+/// The attention weights of some queries of one sequence and one head, (rows, s), for inspection:
+/// softmax(scale · q · kᵀ + bias + mask), exactly zero where masked. A row has the same bits
+/// whichever others are asked for.
 ///
 /// # Panics
-/// If `weights` is not (t, s), or an operand does not have the shape that `spec` says.
+/// If `weights` is not (rows, s), there are no such rows, or an operand does not have the shape
+/// that `spec` says.
 #[track_caller]
 pub fn attention_weights(
     weights: &mut [f32],
     q: Heads,
     k: Heads,
     spec: &AttentionSpec,
-    sequence: usize,
-    head: usize,
+    (sequence, head, rows): (usize, usize, Range<usize>),
 ) {
     spec.check(q, k);
     assert!(
@@ -63,12 +65,11 @@ pub fn attention_weights(
     let pair = spec.pair(q, k, sequence, head);
     let (t, s) = (pair.t(), pair.s());
     assert!(
-        weights.len() == t * s,
-        "attention weights: {} elements for ({t},{s}), t queries by s keys",
+        rows.start <= rows.end && rows.end <= t && weights.len() == rows.len() * s,
+        "attention weights: {} elements for rows {rows:?} of ({t},{s}), t queries by s keys",
         weights.len()
     );
-    for i in 0..t {
-        let row = &mut weights[i * s..][..s];
+    for (row, i) in weights.chunks_exact_mut(s.max(1)).zip(rows) {
         let scale = weigh(row, &pair, i).normalizer();
         row.iter_mut().for_each(|w| *w *= scale);
     }

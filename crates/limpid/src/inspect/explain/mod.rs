@@ -28,12 +28,14 @@
 
 mod attention;
 mod norms;
+mod recurrent;
 mod steps;
 
 use crate::error::{InspectError, Result};
 use limpid_tensor::params::{ParamId, Params};
 use limpid_tensor::tape::{Operation, Trace, TracedStep};
 use limpid_tensor::tensor::Tensor;
+pub use steps::operation_name;
 
 /// A number of a traced forward pass. `step` is an index of [`Trace::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +70,35 @@ pub enum Element {
         head: usize,
         /// Row of the queries.
         query: usize,
+        /// Row of the keys.
+        key: usize,
+    },
+    /// A number inside of a recurrent layer.
+    Recurrent {
+        /// The step.
+        step: usize,
+        /// Which.
+        part: RecurrentPart,
+        /// Row of the layer's output: a step of a sequence.
+        row: usize,
+        /// Column.
+        column: usize,
+    },
+}
+
+/// A number inside of a step of a recurrent layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecurrentPart {
+    /// A gate after its activation, in PyTorch's order: r, z, n of a GRU; i, f, g, o of an LSTM.
+    Gate(usize),
+    /// The recurrent part of a GRU's candidate: m = Σ h·w + b.
+    Candidate,
+    /// The new cell state of an LSTM.
+    Cell,
+    /// The query of additive attention.
+    Query,
+    /// tanh(q + u) of additive attention.
+    Energy {
         /// Row of the keys.
         key: usize,
     },
@@ -193,11 +224,16 @@ impl<'a> Explainer<'a> {
                 let found = Output { step, output, row, column };
                 Ok(self.output(traced, found)?.explanation(element, self.name(traced), value))
             }
-            Element::AttentionWeight { step, head, query, key } => {
-                self.attention(step)?.weight(self, step, [head, query, key])
-            }
-            Element::AttentionScore { step, head, query, key } => {
-                self.attention(step)?.score(self, step, [head, query, key])
+            Element::AttentionWeight { step, head, query, key } => match self.recurrence(step) {
+                Ok(layer) => layer.weight(self, [head, query, key]),
+                Err(_) => self.attention(step)?.weight(self, step, [head, query, key]),
+            },
+            Element::AttentionScore { step, head, query, key } => match self.recurrence(step) {
+                Ok(layer) => layer.score(self, [head, query, key]),
+                Err(_) => self.attention(step)?.score(self, step, [head, query, key]),
+            },
+            Element::Recurrent { step, part, row, column } => {
+                self.recurrence(step)?.inside(self, part, row, column)
             }
         }
     }
@@ -227,25 +263,30 @@ impl<'a> Explainer<'a> {
         Ok(Factor { value, origin })
     }
 
-    /// A name for what a step computes: that of its parameter, or of its scope.
     fn name(&self, step: &TracedStep) -> String {
-        let param = match &step.operation {
-            Operation::Linear { w, .. } => Some(*w),
-            Operation::Embedding { table, .. } => Some(*table),
-            Operation::LayerNorm { gamma, .. } | Operation::AddNorm { gamma, .. } => Some(*gamma),
-            Operation::RmsNorm { params, .. } | Operation::AddRmsNorm { params, .. } => {
-                Some(params.gamma)
-            }
-            Operation::BatchNorm { params, .. } => Some(params.gamma),
-            _ => None,
-        };
-        match param {
-            Some(id) => {
-                let name = &self.params.spec(id).name;
-                name.strip_suffix(".weight").unwrap_or(name).to_string()
-            }
-            None => format!("{}{}", step.scope, steps::operation_name(&step.operation)),
+        tensor_name(self.params, step)
+    }
+}
+
+/// A name for what a step computes: that of its parameter, or of its scope.
+pub(super) fn tensor_name(params: &Params, step: &TracedStep) -> String {
+    let param = match &step.operation {
+        Operation::Linear { w, .. } => Some(*w),
+        Operation::Embedding { table, .. } => Some(*table),
+        Operation::LayerNorm { gamma, .. } | Operation::AddNorm { gamma, .. } => Some(*gamma),
+        Operation::RmsNorm { params, .. } | Operation::AddRmsNorm { params, .. } => {
+            Some(params.gamma)
         }
+        Operation::BatchNorm { params, .. } => Some(params.gamma),
+        Operation::Recurrent(layer) => Some(layer.weights.w_ih),
+        _ => None,
+    };
+    match param {
+        Some(id) => {
+            let name = &params.spec(id).name;
+            name.strip_suffix(".weight").unwrap_or(name).to_string()
+        }
+        None => format!("{}{}", step.scope, steps::operation_name(&step.operation)),
     }
 }
 

@@ -8,7 +8,7 @@ use limpid_tensor::tape::{Operation, TracedStep, TracedTable};
 use limpid_tensor::tensor::Tensor;
 
 /// What an operation is called.
-pub(super) fn operation_name(operation: &Operation) -> &'static str {
+pub fn operation_name(operation: &Operation) -> &'static str {
     match operation {
         Operation::Add { .. } => "add",
         Operation::Scale { .. } => "scale",
@@ -27,7 +27,8 @@ pub(super) fn operation_name(operation: &Operation) -> &'static str {
         Operation::Attention { .. } => "attention",
         Operation::Softmax { .. } => "softmax",
         Operation::Concat { .. } => "concat",
-        Operation::Recurrent => "a recurrent layer",
+        Operation::Recurrent(_) => "recurrent",
+        Operation::Edited { .. } => "edited",
         Operation::SpanMean { .. } => "span_mean",
         _ => "operation",
     }
@@ -132,6 +133,17 @@ impl Explainer<'_> {
             }
             Operation::Attention { .. } => {
                 return self.attention(at.step)?.output(self, at);
+            }
+            Operation::Recurrent(_) => return self.recurrence(at.step)?.output(self, at),
+            Operation::Edited { x } => {
+                let value = f64::from(step.outputs[at.output].row(row)[column]);
+                match value == f64::from(x.row(row)[column]) {
+                    true => copy("y = x: not changed by the edit", x, row, column),
+                    false => {
+                        let terms = vec![term([constant("edit", value)])];
+                        Computed::sum(name, "y: set by the edit", terms)
+                    }
+                }
             }
             _ => return self.normalized(step, at),
         })

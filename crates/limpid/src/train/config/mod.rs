@@ -48,7 +48,7 @@ pub use task::{
     Task, TaskKind, TranslateTask,
 };
 use training::Start;
-pub use training::{BatchSize, BestMetric, Epochs, Length, TrainConfig, Warmup};
+pub use training::{BatchSize, BestMetric, Epochs, Length, Snapshots, TrainConfig, Warmup};
 
 use crate::error::Result;
 use crate::hub::AdapterConfig;

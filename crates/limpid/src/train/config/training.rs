@@ -47,6 +47,8 @@ section! {
         average_checkpoints: usize,
         /// Texts generated at each validation.
         samples: usize,
+        /// Whether the weights are also kept as they are at steps 0, 1, 2, 4, 8 and so on.
+        snapshots: Snapshots,
         /// Whether activations are computed again in the backward pass, layer by layer: the same
         /// gradients in less memory and about a third more time.
         activation_checkpointing: Activations,
@@ -212,6 +214,24 @@ impl Section for Warmup {
     }
 }
 
+/// Whether weights are kept on the way, to look at them later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Snapshots {
+    /// No.
+    #[default]
+    None,
+    /// At step 0, at every power of two and at the end: as many model folders as the logarithm of
+    /// the steps.
+    Doubling,
+}
+
+impl Snapshots {
+    /// Whether the weights are kept after this step.
+    pub fn is_due(self, step: u64, last: u64) -> bool {
+        self == Self::Doubling && (step == 0 || step.is_power_of_two() || step == last)
+    }
+}
+
 /// Which validation metric chooses the best model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BestMetric {
@@ -279,6 +299,7 @@ impl TrainConfig {
             ema: 0.0,
             average_checkpoints: 0,
             samples: 2,
+            snapshots: Snapshots::None,
             activation_checkpointing: Activations::Kept,
             freeze: Vec::new(),
         };

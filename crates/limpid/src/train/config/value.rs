@@ -4,6 +4,7 @@
 //! accepts, and [`Settings`](super::Settings) adds the key, the value as written and the line.
 
 use super::training::Epochs;
+use super::training::Snapshots;
 use crate::data::clean::Duplicates;
 use crate::data::masking::MaskUnit;
 use crate::data::sampler::Bucketing;
@@ -216,6 +217,7 @@ switches! {
     Casing { true => Uncased, false => Cased }
     MaskUnit { true => WholeWord, false => Token }
     Activations { true => Recomputed, false => Kept }
+    Snapshots { true => Doubling, false => None }
 }
 
 impl Setting for Epochs {

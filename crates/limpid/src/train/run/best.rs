@@ -20,18 +20,29 @@ impl Session {
 
     /// Saves `model` as the best so far; returns the hash of its weights' file.
     pub(super) fn save_model(&self, model: &Model) -> Result<u64> {
-        let folder = self.model_folder();
-        create_folder(&folder)?;
-        self.tokenizer.save(&folder)?;
+        self.save_to(model, &self.model_folder())?;
+        self.saved_hash()
+    }
+
+    /// Saves the weights of this step as a model folder of its own. A run that is resumed from an
+    /// earlier checkpoint writes the same again.
+    pub(super) fn save_snapshot(&self, model: &Model) -> Result<()> {
+        let folder = self.folder.join("snapshots").join(self.state.step.to_string());
+        self.save_to(model, &folder)
+    }
+
+    fn save_to(&self, model: &Model, folder: &Path) -> Result<()> {
+        create_folder(folder)?;
+        self.tokenizer.save(folder)?;
         let generation = self.generation(&model.stack)?;
         match (&self.config.lora, &self.config.pretrained) {
             (Some(lora), Some(base)) => {
-                hub::save_adapter(model, lora, base, &folder)?;
-                hub::save_config(model, &folder, generation.as_ref())?;
+                hub::save_adapter(model, lora, base, folder)?;
+                hub::save_config(model, folder, generation.as_ref())?;
             }
-            _ => hub::save_with_generation(model, &folder, generation.as_ref())?,
+            _ => hub::save_with_generation(model, folder, generation.as_ref())?,
         }
-        self.saved_hash()
+        Ok(())
     }
 
     /// The file of the saved weights.

@@ -203,6 +203,10 @@ impl Run {
             if trainer.step_count() < trainer.steps() {
                 session.remove_results();
             }
+            let (step, last) = (trainer.step_count(), trainer.steps());
+            if step == 0 && session.config.train.snapshots.is_due(step, last) {
+                session.save_snapshot(trainer.model())?;
+            }
             let outcome =
                 trainer.train(|trainer, report| session.after_step(trainer, report, on_event))?;
             if outcome == Outcome::Interrupted && session.stop_requested {

@@ -54,6 +54,9 @@ impl Session {
             let line = self.train_metric(trainer, report);
             self.write_metric(Metric::Train(line), on_event)?;
         }
+        if train.snapshots.is_due(step, report.steps) {
+            self.save_snapshot(trainer.model())?;
+        }
         if due(train.validate_every) {
             self.validate(trainer, on_event)?;
         }

@@ -30,7 +30,7 @@ pub(super) const CONFIG: &str = "config.toml";
 
 /// Everything a run writes into its folder; the settings last, so that a folder that is half
 /// cleared is still known as a run's.
-const ENTRIES: [&str; 9] = [
+const ENTRIES: [&str; 10] = [
     "metrics.jsonl",
     "summary.json",
     "report.html",
@@ -38,6 +38,7 @@ const ENTRIES: [&str; 9] = [
     "tokenizer",
     "cache",
     "checkpoints",
+    "snapshots",
     "model",
     CONFIG,
 ];

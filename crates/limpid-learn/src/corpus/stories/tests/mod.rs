@@ -259,3 +259,24 @@ fn the_vocabulary_has_400_to_1000_words_whatever_their_case() {
         TREE.grammar.words.iter().map(|word| word.to_lowercase()).collect();
     assert!((400..=1000).contains(&lower.len()), "{}", lower.len());
 }
+
+#[test]
+fn the_probabilities_of_all_next_words_multiply_to_that_of_the_story() {
+    for n in 0..3 {
+        let text = story(5, n).text;
+        let words = words(&text);
+        let mut log_p = 0.0;
+        for i in 0..=words.len() {
+            let next = next_words(&words[..i].join(" "));
+            let sum: f64 = next.iter().map(|next| next.probability).sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{i}: {sum}");
+            let own = next.iter().find(|next| next.word.as_deref() == words.get(i).copied());
+            log_p += own
+                .unwrap_or_else(|| panic!("{:?} after {i} words", words.get(i)))
+                .probability
+                .ln();
+        }
+        let whole = log_probability(&text).unwrap();
+        assert!((log_p - whole).abs() < 1e-9, "{log_p} and {whole}");
+    }
+}

@@ -30,7 +30,7 @@ impl Example<'_> {
         );
         let (mut weights, mut z, mut lse) =
             (vec![f32::NAN; t * s], vec![f32::NAN; t * d_v], vec![f32::NAN; t]);
-        attention_weights(&mut weights, q, k, &spec, 0, 0);
+        attention_weights(&mut weights, q, k, &spec, (0, 0, 0..t));
         attention_forward(HeadsMut::new(&mut z, d_v, 0, d_v), &mut lse, q, k, v, &spec);
         (weights, z, lse)
     }
