@@ -56,7 +56,7 @@ impl TrainingLog {
     }
 
     /// Writes `metrics.jsonl` if some time has passed since it was written.
-    pub fn save_sometimes(&mut self, folder: &Path) -> Result<()> {
+    pub fn save_sometimes(&mut self, folder: &Path) -> limpid::error::Result<()> {
         if self.saved.is_some_and(|saved| saved.elapsed() < SAVE_EVERY) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl TrainingLog {
     }
 
     /// Writes `metrics.jsonl`.
-    pub fn save(&self, folder: &Path) -> Result<()> {
+    pub fn save(&self, folder: &Path) -> limpid::error::Result<()> {
         Ok(write_atomic(&folder.join("metrics.jsonl"), self.lines.as_bytes())?)
     }
 }

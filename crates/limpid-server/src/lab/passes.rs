@@ -26,8 +26,6 @@ pub struct KeptPass {
     pub opened: Arc<Opened>,
     /// Everything that was computed.
     pub pass: ForwardPass,
-    /// What was asked for.
-    pub request: PassRequest,
     /// What the page was told.
     pub shown: Pass,
 }
@@ -56,7 +54,7 @@ pub fn run(
         .flat_map(|step| &step.outputs)
         .map(|tensor| 4 * tensor.shape().len())
         .sum();
-    let kept = Arc::new(KeptPass { opened: Arc::clone(opened), pass, request, shown });
+    let kept = Arc::new(KeptPass { opened: Arc::clone(opened), pass, shown });
     passes(state).insert(id, bytes, Arc::clone(&kept));
     Ok(kept)
 }

@@ -2,7 +2,7 @@
 
 use super::opened::Opened;
 use super::problem::{Kind, LabProblem};
-use super::types::{Model, ModelKind, ModelSource, ModelState, Run};
+use super::types::{Model, ModelKind, ModelSource, ModelState};
 use limpid::hash::{hash_bytes, hash_file};
 use limpid::hub::{self, Description};
 use limpid::model::Stack;
