@@ -106,7 +106,7 @@ export function reveal(frame, row, column, width, height) {
  * @returns {TileName[]}
  */
 export function tilesOf(frame, rows, columns, width, height, density) {
-  const wanted = Math.floor(Math.log2(1 / (frame.scale * density)));
+  const wanted = Math.ceil(Math.log2(1 / (frame.scale * density)) - 1e-6);
   const level = Math.max(0, Math.min(topLevel(rows, columns), wanted));
   const unit = TILE * 2 ** level;
   const span = (

@@ -13,10 +13,7 @@
  *   filtered: Float64Array, model: Float64Array }} `model` is the distribution before any filter
  */
 export function distribution(logits, settings, count) {
-  const order = new Uint32Array(logits.length);
-  for (let k = 0; k < order.length; k += 1) order[k] = k;
-  order.sort((a, b) => at(logits, b) - at(logits, a) || a - b);
-  const probability = softmax(logits, 1);
+  const { order, probability } = fixed(logits);
   const greedy = settings.temperature === 0;
   const processed = greedy ? probability : softmax(logits, settings.temperature);
   let kept = greedy ? 1 : order.length;
@@ -42,6 +39,25 @@ export function distribution(logits, settings, count) {
     id, probability: at(probability, id), processed: at(processed, id), filtered: at(filtered, id),
   }));
   return { listed, kept, entropy, order, filtered, model: probability };
+}
+
+/** @type {WeakMap<Float32Array, { order: Uint32Array, probability: Float64Array }>} */
+const known = new WeakMap();
+
+/**
+ * What no slider changes: the order of the tokens, and the model's own distribution. Sorting a
+ * large vocabulary takes longer than a frame.
+ * @param {Float32Array} logits
+ */
+function fixed(logits) {
+  const found = known.get(logits);
+  if (found) return found;
+  const order = new Uint32Array(logits.length);
+  for (let k = 0; k < order.length; k += 1) order[k] = k;
+  order.sort((a, b) => at(logits, b) - at(logits, a) || a - b);
+  const made = { order, probability: softmax(logits, 1) };
+  known.set(logits, made);
+  return made;
 }
 
 /** @param {ArrayLike<number>} values @param {number} index */
