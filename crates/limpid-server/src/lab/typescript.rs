@@ -20,7 +20,8 @@ impl Types {
 
     fn text(&self) -> String {
         let mut text = String::from(
-            "// Generated from crates/limpid-server/src/lab/types by a test: UPDATE_LAB=1 writes it.\n",
+            "// Generated from crates/limpid-server/src/lab/types by a test: \
+             UPDATE_LAB=1 writes it.\n",
         );
         for (name, schema) in &self.0 {
             let RefOr::T(schema) = schema else { continue };

@@ -195,7 +195,9 @@ pub enum PretrainedError {
     #[error("the tokenizer has no {token} token, which an encoder-decoder needs")]
     MissingToken { token: &'static str },
     /// A multilingual translator that is not told what it translates into.
-    #[error("data.target_lang is missing: the translator in {folder} has {} languages", known.len())]
+    #[error(
+        "data.target_lang is missing: the translator in {folder} has {} languages", known.len()
+    )]
     NoTargetLanguage { folder: PathBuf, known: Vec<String> },
     /// Training without biases, from a model that has some.
     #[error("model.bias = false, but the model in {folder} has biases ({name})")]

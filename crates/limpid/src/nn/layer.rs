@@ -368,8 +368,8 @@ impl Layers {
         stream.finish(t, self.final_norm.as_ref())
     }
 
-    /// A residual stream as the output projection would read it if the layers ended there: after the
-    /// final norm, if there is one.
+    /// A residual stream as the output projection would read it if the layers ended there: after
+    /// the final norm, if there is one.
     #[track_caller]
     pub fn normed(&self, t: &mut Tape, x: &Var) -> Var {
         self.final_norm.as_ref().map_or_else(|| x.clone(), |norm| norm.forward(t, x))

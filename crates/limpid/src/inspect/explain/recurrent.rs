@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tanh   h' = tanh(u)                       u = Σ x·w + b + Σ h·w + b, of each gate
-//! GRU    h' = n + z·h − z·n                 r, z = σ(u),  n = tanh(Σ x·w + b + r·m),  m = Σ h·w + b
+//! GRU    h' = n + z·h − z·n                 r, z = σ(u),  n = tanh(Σ x·w + b + r·m),
+//!                                           m = Σ h·w + b
 //! LSTM   h' = o·tanh(c'),  c' = f·c + i·g   i, f, o = σ(u),  g = tanh(u)
 //! additive attention: context = Σ α·h,  α = softmax of v·tanh(q + u),  q = Σ s·w
 //! ```
