@@ -54,7 +54,7 @@ fn print_pass(pass: &Pass) {
         println!("read        {}", line(target));
         println!("to predict  {}", line(output));
     }
-    println!("\n{:<44}{:>8}{:>10}  {}", "tensor", "rows", "columns", "role");
+    println!("\n{:<44}{:>8}{:>10}  role", "tensor", "rows", "columns");
     for tensor in &pass.tensors {
         println!("{:<44}{:>8}{:>10}  {}", tensor.name, tensor.rows, tensor.columns, tensor.role);
     }

@@ -131,7 +131,7 @@ fn typed(schema: &Schema, indent: &str) -> String {
 
 fn nullable(kind: &SchemaType, text: String) -> String {
     match kind {
-        SchemaType::Array(kinds) if kinds.iter().any(|kind| *kind == Type::Null) => {
+        SchemaType::Array(kinds) if kinds.contains(&Type::Null) => {
             format!("{text} | null")
         }
         _ => text,

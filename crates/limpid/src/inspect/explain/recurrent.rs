@@ -114,7 +114,7 @@ impl Recurrence<'_> {
     }
 
     /// Σ x·w + b of a row of the stacked weights; the context of attention follows x.
-    fn from_input(
+    fn input_terms(
         &self,
         explainer: &Explainer,
         (row, unit): (usize, usize),
@@ -137,7 +137,7 @@ impl Recurrence<'_> {
     }
 
     /// Σ h·w + b.
-    fn from_state(
+    fn state_terms(
         &self,
         explainer: &Explainer,
         (row, unit): (usize, usize),
@@ -161,15 +161,15 @@ impl Recurrence<'_> {
     ) -> Result<Computed> {
         let (cell, unit) = (self.layer.weights.cell, gate * self.h() + column);
         let mut terms = Vec::new();
-        self.from_input(explainer, (row, unit), &mut terms)?;
+        self.input_terms(explainer, (row, unit), &mut terms)?;
         if (cell, gate) == (Cell::Gru, 2) {
             let mut recurrent = Vec::new();
-            self.from_state(explainer, (row, unit), &mut recurrent)?;
+            self.state_terms(explainer, (row, unit), &mut recurrent)?;
             let m = recurrent.iter().map(|term| term.value).sum();
             let m = self.part(RecurrentPart::Candidate, row, column, m);
             terms.push(term([self.gate(0, row, column), m]));
         } else {
-            self.from_state(explainer, (row, unit), &mut terms)?;
+            self.state_terms(explainer, (row, unit), &mut terms)?;
         }
         let (formula, phi): (_, fn(f64) -> f64) = match (cell, gate) {
             (Cell::Tanh, _) => ("h′ = tanh(Σ x·w + b + Σ h·w + b)", f64::tanh),
@@ -221,9 +221,9 @@ impl Recurrence<'_> {
                 let order = &self.layer.order;
                 let rank = order.sequences().iter().position(|s| *s as usize == at.row);
                 let rank = rank.ok_or(InspectError::NoElement)?;
-                let steps = (0..order.steps()).filter(|t| rank < order.step(*t).len());
+                let mut steps = (0..order.steps()).filter(|t| rank < order.step(*t).len());
                 let last = match self.layer.direction {
-                    Direction::Forward => steps.last(),
+                    Direction::Forward => steps.next_back(),
                     Direction::Backward => steps.min(),
                 };
                 let last = last.map(|t| order.step(t).start + rank);
@@ -370,7 +370,7 @@ impl Recurrence<'_> {
             }
             RecurrentPart::Candidate if cell == Cell::Gru => {
                 let mut terms = Vec::new();
-                self.from_state(explainer, (row, 2 * self.h() + column), &mut terms)?;
+                self.state_terms(explainer, (row, 2 * self.h() + column), &mut terms)?;
                 let computed = Computed::sum(NAME, "m = Σ h·w + b", terms);
                 let value = computed.sum as f32;
                 (computed, value, "m")

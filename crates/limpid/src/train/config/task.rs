@@ -19,6 +19,7 @@ pub(super) const PROBLEM_TYPE: &str = "model.problem_type";
 
 /// What is trained, on which data.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a run has one configuration")]
 pub enum Task {
     /// A language model.
     Gpt(GptTask),
