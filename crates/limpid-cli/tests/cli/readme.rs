@@ -2,13 +2,14 @@
 
 use super::*;
 
-/// The `limpid` commands in the README's shell blocks, continued lines joined.
+/// The `limpid` commands in the README's shell blocks, continued lines joined, without comments.
 fn readme_commands() -> Vec<String> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(readme).unwrap().replace("\\\n", " ");
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines = blocks.flat_map(str::lines);
-    lines.filter(|line| line.starts_with("limpid ")).map(String::from).collect()
+    let commands = lines.filter(|line| line.starts_with("limpid "));
+    commands.filter_map(|line| line.split(" # ").next()).map(|line| line.trim().into()).collect()
 }
 
 /// Splits at spaces, except inside double quotes.
