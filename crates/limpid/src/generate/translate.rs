@@ -17,9 +17,11 @@ use crate::text::Tokenizer;
 use limpid_tensor::packed_weights::Weights;
 use std::path::Path;
 
-/// Sequences per batch, of which each core has one: more of them do not make products faster, and
-/// their keys and values take memory and leave the caches.
-const BATCH_SIZE: usize = 64;
+/// Sequences per batch, of which each core has one: more do not make products faster.
+const BATCH_SIZE: usize = 128;
+/// Texts per batch: keys and values of a source, and of a text that beams share, are there once.
+/// Those of more texts take memory and leave the caches.
+const BATCH_TEXTS: usize = 64;
 
 /// What a translation needs beside its [`DecodingConfig`].
 #[derive(Clone, Debug, Default)]
@@ -109,6 +111,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
         source,
         detokenization: Detokenization::Later,
     };
+    let (samples, beams) = config.samples_and_beams();
     let generator = TextGenerator {
         session: &|capacity| session(model, weights, config.kv_cache_dtype, capacity),
         weights,
@@ -116,7 +119,7 @@ pub fn translate_with<'a, S: AsRef<str>>(
         inputs: sources.into_iter().map(input).collect(),
         overflow: ContextOverflow::Error,
         trace: options.trace,
-        sequences: BATCH_SIZE,
+        sequences: BATCH_SIZE.min(BATCH_TEXTS * samples * beams),
         speculation: None,
     };
     let length = |i: &usize| generator.inputs[*i].source.len();
