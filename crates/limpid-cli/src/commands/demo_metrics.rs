@@ -66,7 +66,7 @@ impl TrainingLog {
 
     /// Writes `metrics.jsonl`.
     pub fn save(&self, folder: &Path) -> limpid::error::Result<()> {
-        Ok(write_atomic(&folder.join("metrics.jsonl"), self.lines.as_bytes())?)
+        write_atomic(&folder.join("metrics.jsonl"), self.lines.as_bytes())
     }
 }
 
