@@ -77,6 +77,7 @@
 //! (out, in), as in PyTorch.
 
 pub(crate) mod arena;
+pub mod bytes;
 pub mod counting;
 pub mod disk;
 pub mod gradcheck;

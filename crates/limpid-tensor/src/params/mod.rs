@@ -269,6 +269,11 @@ impl ParamBuffer {
         Self { values: Buffer::zeroed(params.len), len: params.len }
     }
 
+    /// This many zeros: a part of that layout.
+    pub fn zeros(len: usize) -> Self {
+        Self { values: Buffer::zeroed(len), len }
+    }
+
     /// The elements.
     pub fn flat(&self) -> &[f32] {
         &self.values.as_slice()[..self.len]

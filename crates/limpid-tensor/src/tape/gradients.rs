@@ -69,6 +69,51 @@ impl Gradients {
         self.flat.flat()
     }
 
+    /// The same, mutable.
+    pub fn flat_mut(&mut self) -> &mut [f32] {
+        self.flat.flat_mut()
+    }
+
+    /// Takes the whole buffer away, so that another can be put in its place. Which parameters have
+    /// a gradient stays as it is: see [`Gradients::set_reached`].
+    pub fn take_flat(&mut self) -> ParamBuffer {
+        std::mem::replace(&mut self.flat, ParamBuffer::zeros(0))
+    }
+
+    /// Puts a buffer where one was taken away.
+    ///
+    /// # Panics
+    /// If there is one already.
+    #[track_caller]
+    pub fn put_flat(&mut self, buffer: ParamBuffer) {
+        assert!(self.flat.flat().is_empty(), "gradients have a buffer already");
+        self.flat = buffer;
+    }
+
+    /// Whether each parameter, in order, has received a gradient since [`Gradients::clear`].
+    pub fn reached(&self) -> &[bool] {
+        &self.reached
+    }
+
+    /// Says which parameters have a gradient in the buffer: for sums that were made elsewhere.
+    ///
+    /// # Panics
+    /// If the number of parameters differs.
+    #[track_caller]
+    pub fn set_reached(&mut self, reached: &[bool]) {
+        self.reached.copy_from_slice(reached);
+    }
+
+    /// Zeros the gradients of parameters that have received none, so that the whole buffer can be
+    /// added to another.
+    pub fn zero_unreached(&mut self, params: &Params) {
+        for (id, _) in params.iter().filter(|(id, _)| !self.reached[id.index()]) {
+            if let Some(range) = params.flat_range(id) {
+                self.flat.flat_mut()[range].fill(0.0);
+            }
+        }
+    }
+
     /// The gradient of a leaf after the backward pass.
     pub fn of(&self, id: VarId) -> Option<&Tensor> {
         self.by_var[id.0 as usize].as_ref()
