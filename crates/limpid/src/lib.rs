@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`text`] | from text to token ids and back |
 //! | [`data`] | files, splits, packed batches |
+//! | [`distributed`] | several processes that train one model |
 //! | [`nn`] | layers |
 //! | [`model`] | four stacks: decoder, encoder, encoder-decoder, recurrent |
 //! | [`hub`] | model folders: config, weights, tokenizer; one file per model family |
@@ -44,6 +45,7 @@
 #![forbid(unsafe_code)]
 
 pub mod data;
+pub mod distributed;
 pub mod encode;
 pub mod error;
 pub mod eval;

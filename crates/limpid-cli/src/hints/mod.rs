@@ -9,6 +9,7 @@ pub mod serve;
 mod chat;
 mod data;
 mod dataset;
+mod distributed;
 pub mod encode;
 mod eval;
 mod file;
@@ -47,6 +48,7 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Encode(error) => encode::hint(error),
         Error::Run(error) => run::hint(error),
         Error::Dataset(error) => dataset::hint(error),
+        Error::Distributed(error) => distributed::hint(error),
         Error::Pipeline(error) => pipeline::hint(error),
         Error::InFile { source, .. } => hint(source),
         _ => None,

@@ -36,7 +36,7 @@ fn example(key: &str) -> Option<String> {
         "train.epochs" => "10",
         "train.batch_size" => "12",
         "train.batch_tokens" => "4096",
-        "train.gradient_accumulation_steps" => "4",
+        "train.gradient_accumulation_steps" | "train.micro_batches" => "4",
         "train.lr" => "1e-3",
         "train.min_lr" | "train.weight_decay" => "0",
         "train.warmup_steps" => "100",

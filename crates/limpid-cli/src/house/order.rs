@@ -11,9 +11,25 @@ pub const CRATES: [&str; 6] =
     ["limpid-tensor", "limpid", "limpid-python", "limpid-learn", "limpid-server", "limpid-cli"];
 
 /// The modules of `limpid`, the lowest first.
-pub const MODULES: [&str; 17] = [
-    "error", "hash", "files", "text", "data", "optim", "nn", "model", "hub", "generate", "encode",
-    "eval", "quantize", "inspect", "report", "pipeline", "train",
+pub const MODULES: [&str; 18] = [
+    "error",
+    "hash",
+    "files",
+    "text",
+    "data",
+    "distributed",
+    "optim",
+    "nn",
+    "model",
+    "hub",
+    "generate",
+    "encode",
+    "eval",
+    "quantize",
+    "inspect",
+    "report",
+    "pipeline",
+    "train",
 ];
 
 /// A path that code names: `["crate", "hub", "load"]`.

@@ -17,6 +17,7 @@
 mod chat;
 mod config;
 mod data;
+mod distributed;
 mod gguf;
 mod inference;
 mod model;
@@ -29,6 +30,7 @@ pub use config::{
     MemoryRemedy, ModelConfigError, PlanError, PretrainedError, SettingError, TokenizerOrigin,
 };
 pub use data::{ColumnError, DataError, DatasetError, RowError, SplitName};
+pub use distributed::DistributedError;
 pub use gguf::GgufProblem;
 pub use inference::{
     EncodeError, EvalError, GenerationError, InputProblem, InspectError, PipelineError, Task,
@@ -101,6 +103,9 @@ pub enum Error {
     /// A dataset that a model cannot be trained on.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// Processes that cannot train together.
+    #[error(transparent)]
+    Distributed(#[from] DistributedError),
     /// Another error, found in this file.
     #[error("{path}: {source}")]
     InFile { path: PathBuf, source: Box<Error> },

@@ -23,6 +23,8 @@ use super::loss::Loss;
 use super::multi_label::MultiLabelScore;
 use super::regression;
 use crate::data::batch::{LabelledBatch, MaskedBatch, TaggedBatch, Targets};
+use crate::distributed::World;
+use crate::error::Result;
 use crate::generate::argmax;
 use crate::model::{Encoder, Stack};
 use limpid_tensor::kernels::cross_entropy::IGNORE;
@@ -56,27 +58,60 @@ impl MaskedScore {
     }
 
     /// Adds a batch.
-    pub fn add(&mut self, (bert, params): (&Encoder, &Params), batch: &MaskedBatch) {
-        let mut tape = Tape::inference(params);
-        let hidden = bert.hidden(&mut tape, &batch.input);
-        // Some rows at a time: a row of logits is as long as the vocabulary.
-        const ROWS: usize = 256;
-        for (rows, targets) in batch.rows.chunks(ROWS).zip(batch.targets.chunks(ROWS)) {
-            let logits = bert.word_logits(&mut tape, &hidden, &rows.into());
-            for (i, target) in targets.iter().enumerate() {
-                let row = logits.value().row(i);
-                self.loss.sum += f64::from(log_sum_exp(row) - row[*target as usize]);
-                self.correct += usize::from(argmax(row) == *target as usize);
-            }
+    pub fn add(&mut self, model: (&Encoder, &Params), batch: &MaskedBatch) {
+        self.add_measured(batch, &measure(model, batch));
+    }
+
+    /// The sums over batches, which the ranks of a world share.
+    ///
+    /// # Errors
+    /// If another process is gone or does not answer.
+    pub fn of(
+        world: &mut World,
+        model: (&Encoder, &Params),
+        batches: impl IntoIterator<Item = MaskedBatch>,
+    ) -> Result<Self> {
+        let mut score = Self::default();
+        let add = |batch: &MaskedBatch, measured: &[f32]| score.add_measured(batch, measured);
+        world.share_out(batches, |batch| measure(model, batch), add)?;
+        Ok(score)
+    }
+
+    fn add_measured(&mut self, batch: &MaskedBatch, measured: &[f32]) {
+        let (tokens, pairs) = measured.split_at(2 * batch.targets.len());
+        for [loss, correct] in tokens.as_chunks::<2>().0 {
+            self.loss.sum += f64::from(*loss);
+            self.correct += *correct as usize;
         }
         self.loss.tokens += batch.targets.len();
-        if let Some(labels) = &batch.next_sentence_labels {
-            let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
-            let known = |i: &usize| argmax(logits.value().row(*i)) == labels[*i] as usize;
-            self.pairs.0 += labels.len();
-            self.pairs.1 += (0..labels.len()).filter(known).count();
+        self.pairs.0 += pairs.len();
+        self.pairs.1 += pairs.iter().filter(|known| **known == 1.0).count();
+    }
+}
+
+/// The loss of each masked token and whether it was predicted correctly (1, else 0), then whether
+/// each next-sentence pair was.
+fn measure((bert, params): (&Encoder, &Params), batch: &MaskedBatch) -> Vec<f32> {
+    let flag = |is_correct: bool| f32::from(u8::from(is_correct));
+    let mut measured = Vec::with_capacity(2 * batch.targets.len());
+    let mut tape = Tape::inference(params);
+    let hidden = bert.hidden(&mut tape, &batch.input);
+    // Some rows at a time: a row of logits is as long as the vocabulary.
+    const ROWS: usize = 256;
+    for (rows, targets) in batch.rows.chunks(ROWS).zip(batch.targets.chunks(ROWS)) {
+        let logits = bert.word_logits(&mut tape, &hidden, &rows.into());
+        for (i, target) in targets.iter().enumerate() {
+            let row = logits.value().row(i);
+            let loss = log_sum_exp(row) - row[*target as usize];
+            measured.extend([loss, flag(argmax(row) == *target as usize)]);
         }
     }
+    if let Some(labels) = &batch.next_sentence_labels {
+        let logits = bert.class_logits(&mut tape, &hidden, &batch.input);
+        let known = |i: usize| argmax(logits.value().row(i)) == labels[i] as usize;
+        measured.extend((0..labels.len()).map(|i| flag(known(i))));
+    }
+    measured
 }
 
 /// The loss and the confusion matrix of a sequence classifier with one label per text.

@@ -15,6 +15,8 @@
 //! ```
 
 use crate::data::batch::{LmBatch, PairBatch};
+use crate::distributed::World;
+use crate::error::Result;
 use crate::model::{Decoder, Seq2Seq};
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::Params;
@@ -51,36 +53,69 @@ impl Loss {
         self.mean() / std::f64::consts::LN_2 / characters_per_token
     }
 
-    fn add(
-        &mut self,
+    /// The sum over batches, which the ranks of a world share.
+    pub(super) fn of<B>(
+        world: &mut World,
         params: &Params,
-        targets: usize,
-        loss: impl FnOnce(&mut Tape, LossSpec) -> Var,
-    ) {
-        let mut tape = Tape::inference(params);
-        let loss = loss(&mut tape, LossSpec { smoothing: 0.0, weight: 1.0 });
-        self.sum += f64::from(loss.data()[0]);
-        self.tokens += targets;
+        batches: impl IntoIterator<Item = B>,
+        targets: impl Fn(&B) -> usize,
+        loss: impl Fn(&mut Tape, &B, LossSpec) -> Var,
+    ) -> Result<Self> {
+        let spec = LossSpec { smoothing: 0.0, weight: 1.0 };
+        let compute = |batch: &B| vec![loss(&mut Tape::inference(params), batch, spec).data()[0]];
+        let mut all = Self::default();
+        world.share_out(batches, compute, |batch, loss| {
+            all.sum += f64::from(loss[0]);
+            all.tokens += targets(batch);
+        })?;
+        Ok(all)
     }
+}
+
+/// The result of a process alone.
+fn alone<T>(result: Result<T>) -> T {
+    result.expect("a process alone waits for nobody")
 }
 
 /// The loss of a text in windows of `context` tokens: every token but the first is predicted once,
 /// from the tokens before it in its window. `ids` returns a range of the text's tokens; `range` is
 /// what to evaluate.
 pub fn text_loss(
-    (model, params): (&Decoder, &Params),
+    model: (&Decoder, &Params),
     ids: impl Fn(Range<usize>) -> Vec<u32>,
     range: Range<usize>,
     context: usize,
 ) -> Loss {
-    let mut loss = Loss::default();
+    alone(text_loss_in(&mut World::single(), model, ids, range, context))
+}
+
+/// The same, shared out between the ranks of a world.
+///
+/// # Errors
+/// If another process is gone or does not answer.
+pub fn text_loss_in(
+    world: &mut World,
+    (model, params): (&Decoder, &Params),
+    ids: impl Fn(Range<usize>) -> Vec<u32>,
+    range: Range<usize>,
+    context: usize,
+) -> Result<Loss> {
     let starts: Vec<usize> = (range.start..range.end.saturating_sub(1)).step_by(context).collect();
-    for group in starts.chunks((TOKENS_AT_A_TIME / context).max(1)) {
+    let groups = starts.chunks((TOKENS_AT_A_TIME / context).max(1));
+    let batches = groups.map(|group| {
         let window = |start: &usize| ids(*start..(start + context + 1).min(range.end));
-        let batch = LmBatch::new(&group.iter().map(window).collect::<Vec<_>>());
-        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
-    }
-    loss
+        LmBatch::new(&group.iter().map(window).collect::<Vec<_>>())
+    });
+    lm_loss(world, (model, params), batches)
+}
+
+fn lm_loss(
+    world: &mut World,
+    (model, params): (&Decoder, &Params),
+    batches: impl Iterator<Item = LmBatch>,
+) -> Result<Loss> {
+    let targets = |batch: &LmBatch| batch.targets.len();
+    Loss::of(world, params, batches, targets, |tape, batch, spec| model.loss(tape, batch, spec))
 }
 
 /// Groups of `size` items, so that the data need not be in memory at once.
@@ -94,30 +129,48 @@ fn groups<T>(all: impl IntoIterator<Item = T>, size: usize) -> impl Iterator<Ite
 
 /// The loss of independent sequences: every token but the first is predicted from those before it.
 pub fn sequences_loss<S: AsRef<[u32]>>(
-    (model, params): (&Decoder, &Params),
+    model: (&Decoder, &Params),
     sequences: impl IntoIterator<Item = S>,
 ) -> Loss {
-    let mut loss = Loss::default();
-    for group in groups(sequences, SEQUENCES_AT_A_TIME) {
-        let batch = LmBatch::new(&group.iter().map(AsRef::as_ref).collect::<Vec<&[u32]>>());
-        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
-    }
-    loss
+    alone(sequences_loss_in(&mut World::single(), model, sequences))
+}
+
+/// The same, shared out between the ranks of a world.
+///
+/// # Errors
+/// If another process is gone or does not answer.
+pub fn sequences_loss_in<S: AsRef<[u32]>>(
+    world: &mut World,
+    model: (&Decoder, &Params),
+    sequences: impl IntoIterator<Item = S>,
+) -> Result<Loss> {
+    let batches = groups(sequences, SEQUENCES_AT_A_TIME)
+        .map(|group| LmBatch::new(&group.iter().map(AsRef::as_ref).collect::<Vec<&[u32]>>()));
+    lm_loss(world, model, batches)
 }
 
 /// The loss of translations, given their sources (teacher forcing).
 pub fn pairs_loss<'a, S: AsRef<[u32]>>(
-    (model, params): (impl Into<Seq2Seq<'a>>, &Params),
+    model: (impl Into<Seq2Seq<'a>>, &Params),
     pairs: impl IntoIterator<Item = (S, S)>,
 ) -> Loss {
+    alone(pairs_loss_in(&mut World::single(), model, pairs))
+}
+
+/// The same, shared out between the ranks of a world.
+///
+/// # Errors
+/// If another process is gone or does not answer.
+pub fn pairs_loss_in<'a, S: AsRef<[u32]>>(
+    world: &mut World,
+    (model, params): (impl Into<Seq2Seq<'a>>, &Params),
+    pairs: impl IntoIterator<Item = (S, S)>,
+) -> Result<Loss> {
     let model = model.into();
     let start = model.start();
-    let mut loss = Loss::default();
-    for group in groups(pairs, PAIRS_AT_A_TIME) {
-        let batch = PairBatch::new(&group, start);
-        loss.add(params, batch.targets.len(), |tape, spec| model.loss(tape, &batch, spec));
-    }
-    loss
+    let batches = groups(pairs, PAIRS_AT_A_TIME).map(|group| PairBatch::new(&group, start));
+    let targets = |batch: &PairBatch| batch.targets.len();
+    Loss::of(world, params, batches, targets, |tape, batch, spec| model.loss(tape, batch, spec))
 }
 
 #[cfg(test)]

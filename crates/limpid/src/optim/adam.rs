@@ -4,7 +4,9 @@ use limpid_tensor::kernels::adam::{AdamStep, DecayMode, adam_ranges};
 use limpid_tensor::kernels::elementwise::sum_of_squares;
 use limpid_tensor::params::{ParamBuffer, ParamId, Params, Role};
 use limpid_tensor::tape::Gradients;
+use limpid_tensor::team;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Settings of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,21 +41,24 @@ impl Default for AdamConfig {
 /// Two moments per parameter, and how many steps were taken.
 pub struct Adam {
     config: AdamConfig,
+    /// What it updates: all of the flat parameters, or a slice of them.
+    slice: Range<usize>,
     m: ParamBuffer,
     v: ParamBuffer,
     steps: u64,
     segments: Vec<Segment>,
+    /// Of each segment, counted from the beginning of the slice.
     ranges: Vec<Range<usize>>,
 }
 
 /// What belongs to a range of the flat parameters: a piece of one of them, small enough to share
-/// out between threads.
+/// out between threads and processes.
 struct Segment {
     param: ParamId,
     decay: f32,
 }
 
-const SEGMENT: usize = 32_768;
+const SEGMENT: usize = 8_192;
 
 impl Adam {
     /// Zero moments for `params`.
@@ -68,7 +73,37 @@ impl Adam {
         });
         let (segments, ranges) = pieces.unzip();
         let (m, v) = (ParamBuffer::zeros_like(params), ParamBuffer::zeros_like(params));
-        Self { config, m, v, steps: 0, segments, ranges }
+        let slice = 0..params.flat().len();
+        Self { config, slice, m, v, steps: 0, segments, ranges }
+    }
+
+    /// Where the flat parameters may be cut into slices: the beginnings of the segments.
+    pub(super) fn cuts(&self) -> Vec<usize> {
+        self.ranges.iter().map(|range| self.slice.start + range.start).collect()
+    }
+
+    /// Updates this slice alone from now on, and forgets the moments of the rest.
+    ///
+    /// # Panics
+    /// If it cuts a segment, or is not within what was updated so far.
+    #[track_caller]
+    pub(super) fn keep_slice(&mut self, slice: Range<usize>) {
+        let start = slice.start - self.slice.start;
+        let within = start..start + slice.len();
+        let keep = |all: &ParamBuffer| {
+            let mut kept = ParamBuffer::zeros(slice.len());
+            kept.flat_mut().copy_from_slice(&all.flat()[within.clone()]);
+            kept
+        };
+        (self.m, self.v) = (keep(&self.m), keep(&self.v));
+        let first = self.ranges.partition_point(|range| range.start < within.start);
+        let end = self.ranges.partition_point(|range| range.start < within.end);
+        let cut = |range: &Range<usize>| range.end > within.end;
+        assert!(!self.ranges[first..end].iter().any(cut), "a slice cuts a segment");
+        let shifted = |range: &Range<usize>| range.start - start..range.end - start;
+        self.ranges = self.ranges[first..end].iter().map(shifted).collect();
+        self.segments = self.segments.drain(first..end).collect();
+        self.slice = slice;
     }
 
     /// How many steps were taken.
@@ -76,7 +111,7 @@ impl Adam {
         self.steps
     }
 
-    /// The two moments, in the layout of the parameters.
+    /// The two moments of what it updates, in the layout of the parameters.
     pub fn moments(&self) -> (&[f32], &[f32]) {
         (self.m.flat(), self.v.flat())
     }
@@ -95,9 +130,34 @@ impl Adam {
         let trained = params.iter().filter(|(_, spec)| spec.role == Role::Trained);
         let squares = |(id, _)| gradients.get(params, id).map_or(0.0, sum_of_squares);
         let norm = trained.map(squares).sum::<f64>().sqrt() as f32;
-        if !norm.is_finite() {
-            return norm;
+        if norm.is_finite() {
+            self.update(params, gradients, lr, norm);
         }
+        norm
+    }
+
+    /// Σ g² of each segment: added up in their order, those of all slices give the square of the
+    /// global norm, with the same bits at any number of slices.
+    pub(super) fn squares(&self, gradients: &Gradients) -> Vec<f64> {
+        let flat = &gradients.flat()[self.slice.clone()];
+        let sums: Vec<AtomicU64> = self.ranges.iter().map(|_| AtomicU64::new(0)).collect();
+        team::run(sums.len(), |i| {
+            if gradients.reaches(self.segments[i].param) {
+                let sum = sum_of_squares(&flat[self.ranges[i].clone()]);
+                sums[i].store(sum.to_bits(), Ordering::Relaxed);
+            }
+        });
+        sums.into_iter().map(|sum| f64::from_bits(sum.into_inner())).collect()
+    }
+
+    /// One step with learning rate `lr`, for a gradient of this global norm.
+    pub(super) fn update(
+        &mut self,
+        params: &mut Params,
+        gradients: &Gradients,
+        lr: f32,
+        norm: f32,
+    ) {
         let clip = match self.config.clip_norm {
             // PyTorch's clip_grad_norm_ adds 1e-6 as well.
             Some(limit) => (limit / (norm + 1e-6)).min(1.0),
@@ -121,7 +181,7 @@ impl Adam {
             })
         };
         let (m, v) = (self.m.flat_mut(), self.v.flat_mut());
-        adam_ranges(params.flat_mut(), m, v, gradients.flat(), &self.ranges, step_of);
-        norm
+        let (p, g) = (&mut params.flat_mut()[self.slice.clone()], gradients.flat());
+        adam_ranges(p, m, v, &g[self.slice.clone()], &self.ranges, step_of);
     }
 }

@@ -27,9 +27,11 @@
 //! ```
 
 mod adam;
+mod data_parallel;
 mod optimizer;
 mod schedule;
 
 pub use adam::{Adam, AdamConfig};
+pub use data_parallel::DataParallel;
 pub use optimizer::{Activations, Optimizer, StepOutput};
 pub use schedule::{LearningRate, Schedule};

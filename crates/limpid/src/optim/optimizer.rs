@@ -1,10 +1,13 @@
 //! One optimizer step: gradients of one or more micro-batches, clipping, Adam.
 
+use super::data_parallel::DataParallel;
 use super::{Adam, AdamConfig};
-use crate::error::{Quantity, Result, RunError};
+use crate::distributed::{Sharding, World};
+use crate::error::{DistributedError, Quantity, Result, RunError};
 use limpid_tensor::kernels::elementwise::move_towards;
 use limpid_tensor::params::{ParamId, ParamSpec, Params, Role};
 use limpid_tensor::tape::{DropoutStream, Gradients, Profile, Tape, Var};
+use std::ops::Range;
 
 /// How far running statistics move towards those of a step: PyTorch's default momentum.
 const STATISTICS_MOMENTUM: f32 = 0.1;
@@ -19,6 +22,8 @@ pub struct Optimizer {
     pub adam: Adam,
     seed: u64,
     activations: Activations,
+    /// How the micro-batches of a step are shared out, if a step has several.
+    parallel: Option<DataParallel>,
 }
 
 /// What of the forward pass is kept for the backward pass.
@@ -45,13 +50,49 @@ impl Optimizer {
     /// An optimizer for `params` whose moments are zero.
     pub fn new(params: &Params, config: AdamConfig, seed: u64) -> Self {
         let (gradients, adam) = (Gradients::new(params), Adam::new(params, config));
-        Self { gradients, adam, seed, activations: Activations::Kept }
+        Self { gradients, adam, seed, activations: Activations::Kept, parallel: None }
     }
 
     /// The same with this kept for the backward pass.
     pub fn with_activations(mut self, activations: Activations) -> Self {
         self.activations = activations;
         self
+    }
+
+    /// The same for steps of `micro_batches` micro-batches, which the ranks of `world` share: their
+    /// gradients are added along a tree, with the same bits at any number of ranks.
+    ///
+    /// # Errors
+    /// [`DistributedError::TooManyRanks`] if there are more ranks than micro-batches.
+    pub fn join(
+        &mut self,
+        params: &Params,
+        world: World,
+        micro_batches: usize,
+        sharding: Sharding,
+    ) -> Result<()> {
+        let ranks = world.size();
+        if ranks > micro_batches {
+            return Err(DistributedError::TooManyRanks { ranks, micro_batches }.into());
+        }
+        self.parallel = (micro_batches > 1)
+            .then(|| DataParallel::new(params, &mut self.adam, world, micro_batches, sharding));
+        Ok(())
+    }
+
+    /// How the micro-batches of a step are shared out, if a step has several.
+    pub fn parallel(&self) -> Option<&DataParallel> {
+        self.parallel.as_ref()
+    }
+
+    /// The same, mutable.
+    pub fn parallel_mut(&mut self) -> Option<&mut DataParallel> {
+        self.parallel.as_mut()
+    }
+
+    /// The moments that this process has, and with whom it shares them.
+    pub fn moments(&mut self) -> ((&[f32], &[f32]), Option<&mut DataParallel>) {
+        (self.adam.moments(), self.parallel.as_mut())
     }
 
     /// How many steps were taken.
@@ -85,52 +126,33 @@ impl Optimizer {
         self.step_accumulated(params, lr, 1, profile, |tape, _| loss(tape))
     }
 
-    /// The same for a loss that is the sum over `micro_batches`, computed one after another: a
-    /// large batch in the memory of a small one.
+    /// The same for a loss that is the sum over `passes`, computed one after another: a large batch
+    /// in the memory of a small one. In a world, each micro-batch has as many of them.
     ///
-    /// Each term carries its own weight; divided by the targets of all micro-batches together, the
-    /// step is that of one batch.
+    /// Each term carries its own weight; divided by the targets of all passes together, the step is
+    /// that of one batch.
     /// # Errors
-    /// As [`Optimizer::step`].
+    /// As [`Optimizer::step`]; if another process of the world is gone.
+    ///
+    /// # Panics
+    /// If the passes cannot be divided among the micro-batches.
     pub fn step_accumulated(
         &mut self,
         params: &mut Params,
         lr: f32,
-        micro_batches: usize,
-        profile: Option<&mut Profile>,
-        loss: impl FnMut(&mut Tape, usize) -> Var,
-    ) -> Result<StepOutput> {
-        let loss = self.accumulate(params, micro_batches, profile, loss);
-        let step = self.adam.steps() + 1;
-        let diverged =
-            |quantity, value: f32| RunError::Diverged { quantity, step, value: value.into(), lr };
-        if !loss.is_finite() {
-            return Err(diverged(Quantity::Loss, loss).into());
-        }
-        let grad_norm = self.adam.step(params, &self.gradients, lr);
-        if !grad_norm.is_finite() {
-            return Err(diverged(Quantity::GradientNorm, grad_norm).into());
-        }
-        self.update_statistics(params, micro_batches);
-        Ok(StepOutput { loss, grad_norm })
-    }
-
-    /// Adds up the gradients of all micro-batches; returns the sum of their losses.
-    fn accumulate(
-        &mut self,
-        params: &Params,
-        micro_batches: usize,
+        passes: usize,
         mut profile: Option<&mut Profile>,
         mut loss: impl FnMut(&mut Tape, usize) -> Var,
-    ) -> f32 {
-        self.gradients.clear();
-        let mut total = 0.0;
-        for i in 0..micro_batches {
-            // Every micro-batch has dropout masks of its own; pass 0 is that of measuring.
-            let pass = self.adam.steps() * micro_batches as u64 + i as u64 + 1;
-            let dropout = DropoutStream { seed: self.seed, pass };
-            let mut tape = Tape::training(params, &mut self.gradients).with_dropout(dropout);
-            if self.activations == Activations::Recomputed {
+    ) -> Result<StepOutput> {
+        let steps = self.adam.steps();
+        let dropout = |i: usize| {
+            // Every pass has dropout masks of its own; pass 0 is that of measuring.
+            DropoutStream { seed: self.seed, pass: steps * passes as u64 + i as u64 + 1 }
+        };
+        let activations = self.activations;
+        let mut pass = |gradients: &mut Gradients, i: usize| {
+            let mut tape = Tape::training(params, gradients).with_dropout(dropout(i));
+            if activations == Activations::Recomputed {
                 tape = tape.with_activation_checkpointing();
             }
             if let Some(profile) = profile.as_deref_mut() {
@@ -138,21 +160,53 @@ impl Optimizer {
             }
             let loss = loss(&mut tape, i);
             tape.backward(&loss);
-            total += loss.data()[0];
+            loss.data()[0]
+        };
+        let gradients = &mut self.gradients;
+        let loss = match &mut self.parallel {
+            Some(parallel) => parallel.accumulate(params, gradients, passes, &mut pass)?,
+            None => accumulate(gradients, 0..passes, &mut pass),
+        };
+        let step = self.adam.steps() + 1;
+        let diverged =
+            |quantity, value: f32| RunError::Diverged { quantity, step, value: value.into(), lr };
+        if !loss.is_finite() {
+            return Err(diverged(Quantity::Loss, loss).into());
         }
-        total
+        let grad_norm = match &mut self.parallel {
+            Some(parallel) => parallel.step(params, &mut self.gradients, &mut self.adam, lr)?,
+            None => self.adam.step(params, &self.gradients, lr),
+        };
+        if !grad_norm.is_finite() {
+            return Err(diverged(Quantity::GradientNorm, grad_norm).into());
+        }
+        self.update_statistics(params, passes);
+        if let Some(parallel) = &mut self.parallel {
+            parallel.share_weights(params)?;
+        }
+        Ok(StepOutput { loss, grad_norm })
     }
 
-    /// Moves running statistics (of batch normalization) towards the mean over the micro-batches.
-    fn update_statistics(&mut self, params: &mut Params, micro_batches: usize) {
+    /// Moves running statistics (of batch normalization) towards the mean over the passes.
+    fn update_statistics(&mut self, params: &mut Params, passes: usize) {
         let is_statistic = |(_, spec): &(ParamId, &ParamSpec)| spec.role == Role::Statistic;
         let statistics: Vec<ParamId> =
             params.iter().filter(is_statistic).map(|(id, _)| id).collect();
         for id in statistics {
             if let Some(sum) = self.gradients.get_mut(params, id) {
-                sum.iter_mut().for_each(|sum| *sum /= micro_batches as f32);
+                sum.iter_mut().for_each(|sum| *sum /= passes as f32);
                 move_towards(params.get_mut(id), sum, STATISTICS_MOMENTUM);
             }
         }
     }
+}
+
+/// Adds up the gradients of some passes; returns the sum of their losses.
+pub(super) fn accumulate(
+    gradients: &mut Gradients,
+    passes: Range<usize>,
+    pass: &mut impl FnMut(&mut Gradients, usize) -> f32,
+) -> f32 {
+    gradients.clear();
+    passes.fold(0.0, |total, i| total + pass(gradients, i))
 }

@@ -30,6 +30,7 @@
 //! | [`Trainer`] | the training loop: steps, callbacks |
 //! | [`dataset`] | micro-batches as a function of seed and step |
 //! | [`setup::open`], [`Run`] | a run in a folder: settings, metrics, validation, checkpoints |
+//! | [`setup::open_in`] | the same on several processes ([`crate::distributed`]) |
 //! | [`checkpoint`] | saving and restoring a run |
 //! | [`evaluate`] | loss, metrics and scores on held-out examples |
 //! | [`lr_finder`] | a suggestion for the learning rate |

@@ -26,8 +26,9 @@ use crate::text::text_size;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// 28 bytes per trained parameter, 36 with a moving average: 12 or 16 of them for the
-    /// checkpoint while a resumed run reads it, which is more than saving takes. 8 bytes per other
-    /// parameter: the pretrained model and its copy.
+    /// checkpoint while a resumed run reads it, which is more than saving takes; 4 for each level
+    /// of the tree of micro-batches. 8 bytes per other parameter: the pretrained model and its
+    /// copy.
     pub parameters: f64,
     /// Of one micro-batch.
     pub batch: f64,
@@ -39,7 +40,9 @@ impl Memory {
     /// # Errors
     /// If the configuration describes no model.
     pub fn of(config: &RunConfig, vocab_size: usize) -> Result<Self> {
-        let per_parameter = if config.train.ema > 0.0 { 36.0 } else { 28.0 };
+        // Sums of micro-batches: at most one per level of their tree.
+        let levels = (config.train.micro_batches as f64).log2().ceil();
+        let per_parameter = 4.0 * levels + if config.train.ema > 0.0 { 36.0 } else { 28.0 };
         let labels = ["a".into(), "b".into()];
         let counts = ParameterCounts::of(config, &config.stack(vocab_size, &labels)?)?;
         let Kept { c, f, layer, layers, inputs } = match &config.task {

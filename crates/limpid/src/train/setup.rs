@@ -30,7 +30,7 @@ use super::config::{PATHS, PairSource, RunConfig, Task};
 use super::dataset::RunDataset;
 use super::plan;
 use super::pretrained::new_heads;
-use super::run::Run;
+use super::run::{Files, Run};
 use super::run_folder::repair::{lost_metrics, repair};
 use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite};
 pub use super::run_folder::{Contents, FIND_LR, RunStart};
@@ -39,7 +39,9 @@ use super::warning::RunWarning;
 use crate::data::questions::QuestionFormat;
 use crate::data::table::TableFormat;
 use crate::data::tagged::TaggedFormat;
-use crate::error::{Error, Result, RunError, SettingChange};
+use crate::distributed::agreement::{self, Facts};
+use crate::distributed::{Patience, World};
+use crate::error::{DistributedError, Error, Result, RunError, SettingChange};
 use crate::files::{create_folder, write_atomic};
 use crate::hash::hash_file;
 use crate::hub;
@@ -47,6 +49,7 @@ use crate::nn::Named;
 use crate::report::parse_settings;
 use crate::text::Tokenizer;
 use crate::text::train::Stage;
+use limpid_tensor::simd;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,13 +72,14 @@ pub struct Opened {
 
 /// Keys that may differ when a run is resumed: how long it trains and what is saved, not what is
 /// trained.
-const MAY_CHANGE: [&str; 13] = [
+const MAY_CHANGE: [&str; 14] = [
     "train.steps",
     "train.epochs",
     "train.checkpoint_every",
     "train.keep_checkpoints",
     "train.patience",
     "train.average_checkpoints",
+    "train.shard_optimizer",
     "data.test_source",
     "data.test_target",
     "data.test_pairs",
@@ -93,6 +97,80 @@ const MAY_CHANGE: [&str; 13] = [
 /// If the settings, the data or the folder cannot be used. A folder that held no run is left as it
 /// was, and so is a run that was to be overwritten.
 pub fn open(
+    config: RunConfig,
+    folder: &Path,
+    start: RunStart,
+    progress: &mut dyn FnMut(SetupProgress),
+) -> Result<Opened> {
+    let mut opened = open_alone(config, folder, start, progress)?;
+    opened.run.join(World::single())?;
+    Ok(opened)
+}
+
+/// The same on all ranks of a world, which see the same files: the main rank opens the folder, the
+/// others read what it has written there. `identity` is what else must be the same on all ranks,
+/// such as the program they run.
+///
+/// # Errors
+/// As [`open`]; if a rank has other settings, data, instructions or another identity than the main
+/// rank, or there are more ranks than micro-batches.
+pub fn open_in(
+    mut world: World,
+    identity: Facts,
+    config: RunConfig,
+    folder: &Path,
+    start: RunStart,
+    progress: &mut dyn FnMut(SetupProgress),
+) -> Result<Opened> {
+    if world.size() == 1 {
+        return open(config, folder, start, progress);
+    }
+    world.set_patience(Patience::Alone);
+    let sources = config.validate().and_then(|()| hash_sources(&config));
+    let sources = agreement::all_succeeded(&mut world, sources)?;
+    agreement::check(&mut world, &facts(identity, &config, &sources)?)?;
+    let (ranks, micro_batches) = (world.size(), config.train.micro_batches);
+    if ranks > micro_batches {
+        return Err(DistributedError::TooManyRanks { ranks, micro_batches }.into());
+    }
+    let opened =
+        world.is_main().then(|| open_alone(config.clone(), folder, start, progress)).transpose();
+    let opened = agreement::all_succeeded(&mut world, opened)?;
+    let opened = opened.map_or_else(|| follow(config, folder, sources), Ok);
+    let mut opened = agreement::all_succeeded(&mut world, opened)?;
+    opened.run.join(world)?;
+    Ok(opened)
+}
+
+/// What must be the same on all ranks.
+fn facts(identity: Facts, config: &RunConfig, sources: &[(String, u64)]) -> Result<Facts> {
+    let mut facts = identity;
+    facts.push(("version of limpid".into(), env!("CARGO_PKG_VERSION").into()));
+    facts.push(("architecture".into(), std::env::consts::ARCH.into()));
+    facts.push(("instruction set".into(), simd::level().name().into()));
+    let settings = parse_settings(&config.to_toml(), Path::new(CONFIG))?;
+    facts.extend(settings.into_iter().map(|(key, value)| (format!("value of {key}"), value)));
+    let content =
+        |(name, hash): &(String, u64)| (format!("content of {name}"), format!("hash {hash:016x}"));
+    facts.extend(sources.iter().map(content));
+    Ok(facts)
+}
+
+/// The run that the main rank has opened, on another one: nothing is written.
+fn follow(config: RunConfig, folder: &Path, sources: Vec<(String, u64)>) -> Result<Opened> {
+    let tokenizer = tokenizer(&config, &folder.join("tokenizer"), &mut |_| {})?;
+    let dataset = RunDataset::read(&config, &tokenizer, &folder.join("cache"), &mut |_| {})?;
+    let (checkpoint, _) = newest_checkpoint(folder)?;
+    let pretrained = match &config.pretrained {
+        Some(from) => Some(hub::load_mapped(from)?.0),
+        None => None,
+    };
+    let (files, model) = (Files::Read, pretrained.as_ref());
+    let run = Run::new(config, folder, tokenizer, dataset, sources, checkpoint, model, files)?;
+    Ok(Opened { run, warnings: Vec::new() })
+}
+
+fn open_alone(
     config: RunConfig,
     folder: &Path,
     start: RunStart,
@@ -207,8 +285,8 @@ fn prepare(
         None => None,
     };
     let is_new = checkpoint.is_none();
-    let mut run =
-        Run::new(config, folder, tokenizer, dataset, sources, checkpoint, pretrained.as_ref())?;
+    let (files, model) = (Files::Written, pretrained.as_ref());
+    let mut run = Run::new(config, folder, tokenizer, dataset, sources, checkpoint, model, files)?;
     run.check_disk_space()?;
     if let Some(pretrained) = pretrained.as_ref().filter(|_| is_new) {
         warnings.extend(new_heads(run.model(), pretrained));

@@ -4,14 +4,16 @@
 //! dropout masks from the seed and its number. So training that is resumed from a checkpoint (see
 //! [`Run`](super::Run)) continues bit for bit.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, TensorSource, send_slice};
 use super::dataset::{Batch, Dataset};
+use crate::distributed::{Sharding, World};
 use crate::error::{Result, RunError};
 use crate::model::Model;
-use crate::optim::{Activations, AdamConfig, LearningRate, Optimizer};
+use crate::optim::{Activations, AdamConfig, DataParallel, LearningRate, Optimizer};
 use limpid_tensor::kernels::elementwise::move_towards;
 use limpid_tensor::ops::LossSpec;
 use limpid_tensor::params::ParamBuffer;
+use std::cell::RefCell;
 use std::time::Instant;
 
 /// What a callback answers: whether training continues.
@@ -49,6 +51,11 @@ pub struct TrainerConfig {
     pub seed: u64,
     /// What of a forward pass is kept for its backward pass.
     pub activations: Activations,
+    /// How many micro-batches a step has, whose gradients are added along a tree: what the ranks of
+    /// a world share. The batches of a step are divided equally among them.
+    pub micro_batches: usize,
+    /// Where the moments of the optimizer lie, in a world of several ranks.
+    pub sharding: Sharding,
 }
 
 impl TrainerConfig {
@@ -56,7 +63,16 @@ impl TrainerConfig {
     pub fn new(learning_rate: LearningRate, seed: u64) -> Self {
         let adam = AdamConfig::default();
         let activations = Activations::Kept;
-        Self { learning_rate, adam, label_smoothing: 0.0, ema_decay: None, seed, activations }
+        Self {
+            learning_rate,
+            adam,
+            label_smoothing: 0.0,
+            ema_decay: None,
+            seed,
+            activations,
+            micro_batches: 1,
+            sharding: Sharding::Sliced,
+        }
     }
 }
 
@@ -89,6 +105,11 @@ pub struct Trainer<D> {
     optimizer: Optimizer,
     /// The exponential moving average of the weights.
     ema: Option<ParamBuffer>,
+    /// Whether a process alone was asked to stop.
+    stops: bool,
+    /// Bytes sent before this process joined a world, and the step at which it did.
+    sent_before: u64,
+    joined_at: u64,
 }
 
 impl<D: Dataset> Trainer<D> {
@@ -101,7 +122,23 @@ impl<D: Dataset> Trainer<D> {
             ema.flat_mut().copy_from_slice(model.params.flat());
             ema
         });
-        Self { model, dataset, config, optimizer, ema }
+        let (stops, sent_before, joined_at) = (false, 0, 0);
+        Self { model, dataset, config, optimizer, ema, stops, sent_before, joined_at }
+    }
+
+    /// The same with the ranks of a world, each with its share of the micro-batches. Every rank has
+    /// the same model, dataset and configuration; every rank gets the same weights, with the bits
+    /// that one process alone would get.
+    ///
+    /// Whoever stops training in a world does it on all ranks at the same step: see
+    /// [`Trainer::request_stop`].
+    ///
+    /// # Errors
+    /// If there are more ranks than micro-batches.
+    pub fn join(&mut self, world: World) -> Result<()> {
+        let TrainerConfig { micro_batches, sharding, .. } = self.config;
+        (self.sent_before, self.joined_at) = (world.sent_bytes(), self.step_count());
+        self.optimizer.join(&self.model.params, world, micro_batches, sharding)
     }
 
     /// Runs all steps that are left, and calls `on_step` after each. Nothing is left if all are
@@ -204,11 +241,51 @@ impl<D: Dataset> Trainer<D> {
             });
             best = best.min(start.elapsed().as_secs_f64());
         }
-        (making + best * batches.len() as f64, tokens)
+        // The largest share of a rank, in whole micro-batches.
+        let (all, (ranks, _)) = (self.config.micro_batches, self.ranks());
+        let share = all.div_ceil(ranks) as f64 / all as f64;
+        (making + best * share * batches.len() as f64, tokens)
     }
 }
 
 impl<D> Trainer<D> {
+    /// The ranks it trains with, if its steps have several micro-batches.
+    pub fn parallel(&mut self) -> Option<&mut DataParallel> {
+        self.optimizer.parallel_mut()
+    }
+
+    /// What is needed to validate together: the dataset, the model, the processes.
+    pub fn validation_parts(&mut self) -> (&D, &Model, Option<&mut World>) {
+        let world = self.optimizer.parallel_mut().map(|parallel| &mut parallel.world);
+        (&self.dataset, &self.model, world)
+    }
+
+    /// The number of processes, and whether this is the main one.
+    pub fn ranks(&self) -> (usize, bool) {
+        self.optimizer.parallel().map_or((1, true), |p| (p.world.size(), p.world.is_main()))
+    }
+
+    /// Bytes that this process has sent per step on average, without what the transport adds.
+    pub fn sent_bytes_per_step(&self) -> f64 {
+        let parallel = self.optimizer.parallel();
+        let sent = parallel.map_or(0, |parallel| parallel.world.sent_bytes() - self.sent_before);
+        sent as f64 / (self.step_count() - self.joined_at).max(1) as f64
+    }
+
+    /// Asks all ranks to stop: a process alone after this step, ranks of a world after the next
+    /// one, when all of them know.
+    pub fn request_stop(&mut self) {
+        match self.optimizer.parallel_mut() {
+            Some(parallel) => parallel.request_stop(),
+            None => self.stops = true,
+        }
+    }
+
+    /// Whether all ranks stop after this step.
+    pub fn stops(&self) -> bool {
+        self.optimizer.parallel().map_or(self.stops, DataParallel::stops)
+    }
+
     /// Steps done.
     pub fn step_count(&self) -> u64 {
         self.optimizer.steps()
@@ -261,12 +338,42 @@ impl<D> Trainer<D> {
     }
 
     /// What a checkpoint saves: weights, both moments of Adam and the moving average, as flat
-    /// blocks in the order of the parameters.
-    pub fn tensors(&self) -> Vec<(&'static str, &[f32])> {
-        let (m, v) = self.optimizer.adam.moments();
-        let mut tensors = vec![("params", self.model.params.flat()), ("m", m), ("v", v)];
-        tensors.extend(self.ema.iter().map(|ema| ("ema", ema.flat())));
-        tensors
+    /// blocks in the order of the parameters; and their number of elements.
+    pub fn tensors(&self) -> [(&'static str, usize); 4] {
+        let len = self.model.params.flat().len();
+        let ema = self.ema.as_ref().map_or(0, |ema| ema.flat().len());
+        [("params", len), ("m", len), ("v", len), ("ema", ema)]
+    }
+
+    /// Calls `save` with all of them, in pieces: moments of other ranks come from there. On other
+    /// ranks than the main one `save` is not called: they send theirs.
+    ///
+    /// # Errors
+    /// Those of `save`; if another process is gone.
+    pub fn save_tensors(
+        &mut self,
+        save: impl FnOnce(&mut [TensorSource]) -> Result<()>,
+    ) -> Result<()> {
+        let (params, is_main) = (self.model.params.flat(), self.ranks().1);
+        let ema = self.ema.as_ref().map(|ema| TensorSource::flat("ema", ema.flat()));
+        let ((m, v), parallel) = self.optimizer.moments();
+        let slices = parallel.as_ref().and_then(|parallel| parallel.sliced_moments());
+        let (Some(parallel), Some(slices)) = (parallel, slices) else {
+            let of = [("params", params), ("m", m), ("v", v)];
+            let flat = of.map(|(name, values)| TensorSource::flat(name, values));
+            let mut sources: Vec<TensorSource> = flat.into_iter().chain(ema).collect();
+            return if is_main { save(&mut sources) } else { Ok(()) };
+        };
+        let rank = parallel.world.rank();
+        let world = &mut parallel.world;
+        if rank == 0 {
+            let world = RefCell::new(world);
+            let of = |name, slice| TensorSource::sliced(name, slice, &slices, &world);
+            let first = [TensorSource::flat("params", params), of("m", m), of("v", v)];
+            return save(&mut first.into_iter().chain(ema).collect::<Vec<_>>());
+        }
+        let (_, own) = slices.iter().find(|(of, _)| *of == rank).expect("every rank has a slice");
+        [m, v].into_iter().try_for_each(|slice| send_slice(slice, own, params.len(), world))
     }
 
     /// Continues from a checkpoint.

@@ -10,6 +10,7 @@ mod bleu;
 mod chat_templates;
 mod configs;
 mod convert;
+mod distributed;
 mod examples;
 mod explain;
 mod families;

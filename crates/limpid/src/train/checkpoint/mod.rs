@@ -24,11 +24,13 @@
 
 mod open;
 mod save;
+mod source;
 mod state;
 
 pub use open::{Checkpoint, Damaged};
-pub use save::{Keep, Tensors, save};
+pub use save::{Keep, Tensors, save, save_from};
 pub(super) use save::{quarantine, recover};
+pub use source::{TensorSource, send_slice};
 pub use state::{LogSums, State};
 
 use crate::error::{Error, Result};

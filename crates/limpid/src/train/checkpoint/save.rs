@@ -1,5 +1,6 @@
 //! Writing a checkpoint, and which ones are kept.
 
+use super::source::{PIECE, TensorSource};
 use super::{FileHash, MANIFEST, STATE, State, TENSORS, list, name};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -54,6 +55,23 @@ impl Keep {
 /// # Errors
 /// If a file cannot be written; earlier checkpoints are still there.
 pub fn save(folder: &Path, state: &State, tensors: &Tensors, keep: Keep) -> Result<()> {
+    let mut sources = Vec::with_capacity(tensors.len());
+    for (name, values) in tensors {
+        sources.push(TensorSource::flat(name, values));
+    }
+    save_from(folder, state, &mut sources, keep)
+}
+
+/// The same with tensors that are read piece by piece.
+///
+/// # Errors
+/// If a file cannot be written, or a tensor cannot be read; earlier checkpoints are still there.
+pub fn save_from(
+    folder: &Path,
+    state: &State,
+    tensors: &mut [TensorSource],
+    keep: Keep,
+) -> Result<()> {
     let all = folder.join("checkpoints");
     let temporary = all.join(format!("{TEMPORARY}{}", std::process::id()));
     ops::remove(&temporary)?;
@@ -128,11 +146,11 @@ pub(in crate::train) fn quarantine(path: &Path) -> Result<()> {
     ops::rename(path, &quarantined)
 }
 
-fn write(temporary: &Path, state: &State, tensors: &Tensors) -> Result<()> {
+fn write(temporary: &Path, state: &State, tensors: &mut [TensorSource]) -> Result<()> {
     let state = serde_json::to_vec_pretty(state).expect("a state is JSON");
     write_atomic(&temporary.join(STATE), &state)?;
     let path = temporary.join(TENSORS);
-    let (bytes, xxh64) = write_tensors(&path, tensors).map_err(|e| Error::io("write", &path, e))?;
+    let (bytes, xxh64) = write_tensors(&path, tensors)?;
     let manifest = [
         FileHash { name: STATE.into(), bytes: state.len() as u64, xxh64: hash_bytes(&state) },
         FileHash { name: TENSORS.into(), bytes, xxh64 },
@@ -143,43 +161,45 @@ fn write(temporary: &Path, state: &State, tensors: &Tensors) -> Result<()> {
     )
 }
 
-/// Values that are turned into bytes at a time.
-const CHUNK: usize = 1 << 16;
-
 /// Writes a safetensors file without a copy of the tensors, and flushes it. Returns its length and
 /// the hash of the bytes that were meant to be written, not of what the disk returns.
 ///
 /// ```text
 /// length of the header (u64)  header (JSON)  tensors
 /// ```
-fn write_tensors(path: &Path, tensors: &Tensors) -> std::io::Result<(u64, u64)> {
+fn write_tensors(path: &Path, tensors: &mut [TensorSource]) -> Result<(u64, u64)> {
     let mut end = 0;
-    let entry = |(name, block): &(&str, &[f32])| {
+    let entry = |tensor: &TensorSource| {
         let start = end;
-        end += 4 * block.len();
+        end += 4 * tensor.len;
         (
-            name.to_string(),
-            json!({ "dtype": "F32", "shape": [block.len()], "data_offsets": [start, end] }),
+            tensor.name.to_string(),
+            json!({ "dtype": "F32", "shape": [tensor.len], "data_offsets": [start, end] }),
         )
     };
     let mut header = Value::Object(tensors.iter().map(entry).collect()).to_string();
     // Tensors begin at a multiple of eight bytes, as the format asks.
     header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
-    let mut file = fs::File::create(path)?;
+    let failed = |e| Error::io("write", path, e);
+    let mut file = fs::File::create(path).map_err(failed)?;
     let (mut hash, mut written) = (Xxh64::default(), 0);
     let mut put = |bytes: &[u8]| {
         hash.update(bytes);
         written += bytes.len() as u64;
-        file.write_all(bytes)
+        file.write_all(bytes).map_err(failed)
     };
     put(&(header.len() as u64).to_le_bytes())?;
     put(header.as_bytes())?;
-    let mut bytes = Vec::with_capacity(4 * CHUNK);
-    for part in tensors.iter().flat_map(|(_, block)| block.chunks(CHUNK)) {
-        bytes.clear();
-        bytes.extend(part.iter().flat_map(|x| x.to_le_bytes()));
-        put(&bytes)?;
+    let (mut values, mut bytes) = (vec![0.0; PIECE], Vec::with_capacity(4 * PIECE));
+    for tensor in tensors {
+        for start in (0..tensor.len).step_by(PIECE) {
+            let piece = &mut values[..PIECE.min(tensor.len - start)];
+            tensor.read(piece)?;
+            bytes.clear();
+            bytes.extend(piece.iter().flat_map(|x| x.to_le_bytes()));
+            put(&bytes)?;
+        }
     }
-    file.sync_all()?;
+    file.sync_all().map_err(failed)?;
     Ok((written, hash.finish()))
 }

@@ -41,6 +41,7 @@ const RANGES: &[(&str, Range)] = &[
     ("train.epochs", Range::Whole(1, MOST_EPOCHS)),
     ("train.batch_size", Range::Whole(1, MOST_TOKENS)),
     ("train.batch_tokens", Range::Whole(1, MOST_TOKENS)),
+    ("train.micro_batches", Range::Whole(1, MOST_MICRO_BATCHES)),
     ("train.gradient_accumulation_steps", Range::Whole(1, MOST_MICRO_BATCHES)),
     ("train.lr", Range::Positive),
     ("train.min_lr", Range::NotNegative),

@@ -23,11 +23,11 @@ pub(super) const KEYS: &[&str] = keys! {
         kv_heads, activation, bias, cell, attention, bidirectional;
     masking: probability, whole_words;
     lora: rank, alpha, targets, dropout, rslora, modules_to_save;
-    train: steps, epochs, batch_size, batch_tokens, bucketing, gradient_accumulation_steps, lr,
-        min_lr, warmup_steps, warmup_ratio, schedule, beta1, beta2, eps, weight_decay,
-        max_grad_norm, label_smoothing, seed, log_every, validate_every, patience, best_metric,
-        checkpoint_every, keep_checkpoints, ema, average_checkpoints, samples, snapshots,
-        activation_checkpointing, freeze;
+    train: steps, epochs, batch_size, batch_tokens, bucketing, micro_batches,
+        gradient_accumulation_steps, shard_optimizer, lr, min_lr, warmup_steps, warmup_ratio,
+        schedule, beta1, beta2, eps, weight_decay, max_grad_norm, label_smoothing, seed, log_every,
+        validate_every, patience, best_metric, checkpoint_every, keep_checkpoints, ema,
+        average_checkpoints, samples, snapshots, activation_checkpointing, freeze;
     score: targets, num_beams, lowercase, max_sentences;
 };
 

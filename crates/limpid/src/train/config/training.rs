@@ -3,6 +3,7 @@
 use super::section::{Keys, Section, section};
 use super::{TaskKind, Unit};
 use crate::data::sampler::Bucketing;
+use crate::distributed::Sharding;
 use crate::error::Result;
 use crate::nn::named;
 use crate::optim::{Activations, AdamConfig, LearningRate, Schedule};
@@ -11,8 +12,14 @@ use limpid_tensor::kernels::adam::DecayMode;
 section! {
     /// How a model is optimized, validated and kept.
     pub struct TrainConfig in "train" {
-        /// Micro-batches per optimizer step; their gradients are averaged by tokens.
+        /// Micro-batches per optimizer step: what the processes of a world share. Their gradients
+        /// are averaged by tokens, in an order that does not depend on the processes.
+        micro_batches: usize,
+        /// Forward and backward passes per micro-batch, one after another; their gradients are
+        /// averaged by tokens.
         gradient_accumulation_steps: usize,
+        /// Whether each process of a world has a slice of the optimizer's moments, or all of them.
+        shard_optimizer: Sharding,
         /// Peak learning rate.
         lr: f32,
         /// How the learning rate falls after the warm-up.
@@ -58,7 +65,7 @@ section! {
         ;
         /// How long: `train.steps` or `train.epochs`.
         length: Length,
-        /// How much a micro-batch holds: `train.batch_size`, or `train.batch_tokens` and
+        /// How much a pass holds: `train.batch_size`, or `train.batch_tokens` and
         /// `train.bucketing`.
         batch: BatchSize,
         /// Steps in which the learning rate rises to its peak: `train.warmup_steps` or
@@ -98,9 +105,9 @@ const AUTO_STEPS: u64 = 600;
 const AUTO_EPOCHS: [u64; 2] = [3, 20];
 
 impl Length {
-    /// Optimizer steps. `batches_in` gives the micro-batches in a number of epochs.
-    pub fn steps(self, accumulation: usize, mut batches_in: impl FnMut(u64) -> u64) -> u64 {
-        let mut steps_in = |epochs| batches_in(epochs).div_ceil(accumulation as u64);
+    /// Optimizer steps, each of some `passes`. `batches_in` gives the passes of a number of epochs.
+    pub fn steps(self, passes: usize, mut batches_in: impl FnMut(u64) -> u64) -> u64 {
+        let mut steps_in = |epochs| batches_in(epochs).div_ceil(passes as u64);
         match self {
             Length::Steps(steps) => steps,
             Length::Epochs(Epochs::Count(epochs)) => steps_in(epochs),
@@ -128,7 +135,7 @@ impl Section for Length {
     }
 }
 
-/// How much a micro-batch holds.
+/// How much a forward and backward pass holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchSize {
     /// This many windows, or pairs of lines.
@@ -143,7 +150,7 @@ pub enum BatchSize {
 }
 
 impl BatchSize {
-    /// Sequences per micro-batch, if that is what is set.
+    /// Sequences per pass, if that is what is set.
     pub fn sequences(self) -> Option<usize> {
         match self {
             BatchSize::Sequences(size) => Some(size),
@@ -278,7 +285,9 @@ impl TrainConfig {
         let from_scratch = Self {
             length: Length::Steps(2_000),
             batch,
+            micro_batches: 1,
             gradient_accumulation_steps: 1,
+            shard_optimizer: Sharding::Sliced,
             lr: 1e-3,
             min_lr: 0.0,
             warmup: Warmup::Steps(100),
@@ -342,6 +351,11 @@ impl TrainConfig {
             warmup: self.warmup.steps(steps),
             total: steps,
         }
+    }
+
+    /// Forward and backward passes of a step.
+    pub fn passes(&self) -> usize {
+        self.micro_batches * self.gradient_accumulation_steps
     }
 
     /// The optimizer.

@@ -9,6 +9,7 @@ use crate::data::clean::Duplicates;
 use crate::data::masking::MaskUnit;
 use crate::data::sampler::Bucketing;
 use crate::data::table::{Column, TableFormat};
+use crate::distributed::Sharding;
 use crate::model::config::Directions;
 use crate::nn::{Named, named};
 use crate::optim::{Activations, Schedule};
@@ -218,6 +219,7 @@ switches! {
     MaskUnit { true => WholeWord, false => Token }
     Activations { true => Recomputed, false => Kept }
     Snapshots { true => Doubling, false => None }
+    Sharding { true => Sliced, false => Replicated }
 }
 
 impl Setting for Epochs {

@@ -4,7 +4,7 @@ use crate::data::sampler::{BatchSampler, random_windows};
 
 /// The order of a run's examples: which ones a micro-batch holds, as a function of seed and step.
 pub(super) struct Order {
-    /// Micro-batches per step.
+    /// Micro-batches per step, of one pass each.
     pub(super) accumulate: u64,
     pub(super) sampling: Sampling,
 }

@@ -159,7 +159,7 @@ impl Reader<'_> {
     }
 
     fn order(&self, sampling: Sampling) -> Order {
-        let accumulate = self.config.train.gradient_accumulation_steps as u64;
+        let accumulate = self.config.train.passes() as u64;
         Order { accumulate, sampling }
     }
 }

@@ -23,13 +23,14 @@ pub(super) use test_scores::{score, scored_pairs};
 use super::dataset::{
     Examples, LabelledExamples, QuestionExamples, RunDataset, TextExamples, TextSplit,
 };
+use crate::distributed::World;
 use crate::encode::{TextEncoder, Truncation};
 use crate::error::{Result, RunError};
 use crate::eval::answers::{answer_loss, answer_score};
 use crate::eval::encoder::{
     MaskedScore, class_score, multi_label_score, regression_score, token_score,
 };
-use crate::eval::loss::{Loss, pairs_loss, sequences_loss, text_loss};
+use crate::eval::loss::{Loss, pairs_loss_in, sequences_loss_in, text_loss_in};
 use crate::eval::squad::AnswerScore;
 use crate::model::config::ProblemType;
 use crate::model::{Decoder, Encoder, Model, Stack};
@@ -46,21 +47,32 @@ use limpid_tensor::params::Params;
 /// # Panics
 /// If the model is of another task than the dataset.
 pub fn validate(dataset: &RunDataset, model: &Model, tokenizer: &Tokenizer) -> Result<Validation> {
+    validate_in(&mut World::single(), dataset, model, tokenizer)
+}
+
+/// The same on all ranks of a world: the batches of language models, translators and masked
+/// language models are shared out, those of classifiers are evaluated by every rank. Every rank
+/// gets the same result.
+pub(super) fn validate_in(
+    world: &mut World,
+    dataset: &RunDataset,
+    model: &Model,
+    tokenizer: &Tokenizer,
+) -> Result<Validation> {
     let params = &model.params;
     let mut found = Validation::default();
     let loss = match (&dataset.examples, &model.stack) {
         (Examples::Text(text), Stack::Decoder(gpt)) => {
-            let loss = validation_loss(text, (gpt, params));
+            let loss = validation_loss(world, text, (gpt, params))?;
             found.bits_per_character = Some(loss.bits_per_character(text.characters_per_token));
             loss
         }
         (Examples::Pairs(pairs), stack) => {
             let model = stack.translator().expect("pairs are for an encoder-decoder");
-            pairs_loss((model, params), pairs.validation())
+            pairs_loss_in(world, (model, params), pairs.validation())?
         }
         (Examples::Masked(masked), Stack::Encoder(bert)) => {
-            let mut score = MaskedScore::default();
-            masked.validation_batches().for_each(|batch| score.add((bert, params), &batch));
+            let score = MaskedScore::of(world, (bert, params), masked.validation_batches())?;
             found.accuracy = Some(score.accuracy());
             found.pair_accuracy = score.pair_accuracy();
             score.loss
@@ -121,12 +133,17 @@ fn label_scores(
     }
 }
 
-fn validation_loss(text: &TextExamples, model: (&Decoder, &Params)) -> Loss {
+fn validation_loss(
+    world: &mut World,
+    text: &TextExamples,
+    model: (&Decoder, &Params),
+) -> Result<Loss> {
     match &text.validation {
         TextSplit::Windows(windows) => {
-            text_loss(model, |part| windows.slice(part), 0..windows.len(), text.context)
+            let ids = |part| windows.slice(part);
+            text_loss_in(world, model, ids, 0..windows.len(), text.context)
         }
-        TextSplit::Lines(lines) => sequences_loss(model, lines.sequences()),
+        TextSplit::Lines(lines) => sequences_loss_in(world, model, lines.sequences()),
     }
 }
 

@@ -39,6 +39,13 @@ impl Run {
             session.validate(trainer, on_event)?;
             session.save_checkpoint(trainer)?;
         }
+        let outcome = match session.state.step == trainer.steps() {
+            true => Outcome::Completed,
+            false => Outcome::EarlyStopped,
+        };
+        if !session.is_main() {
+            return Ok(outcome);
+        }
         let count = session.config.train.average_checkpoints;
         let last_is_best = session.state.best_step == session.state.step;
         // Before the weights are averaged. If the last step was the best, its weights are the
@@ -62,13 +69,11 @@ impl Run {
         if let Some(loss) = session.other_weights(trainer.dataset(), on_event)? {
             saved = Saved::Other(loss);
         }
-        session.metrics.flush()?;
+        if let Some(metrics) = &mut session.metrics {
+            metrics.flush()?;
+        }
         let last = last.filter(|_| !last_is_best || saved == Saved::Average);
         *scores = session.test_scores(trainer.dataset(), last, on_event)?;
-        let outcome = match session.state.step == trainer.steps() {
-            true => Outcome::Completed,
-            false => Outcome::EarlyStopped,
-        };
         let mut summary = session.summary(trainer, saved, outcome)?;
         if let Some(scores) = scores {
             scores.add_to(&mut summary);
@@ -151,6 +156,11 @@ impl Session {
             },
             "threads": team::threads(),
         });
+        let (ranks, _) = trainer.ranks();
+        if ranks > 1 {
+            summary["ranks"] = ranks.into();
+            summary["sent_bytes_per_step"] = trainer.sent_bytes_per_step().into();
+        }
         if trainer.dataset().examples.is_language() {
             summary["validation_perplexity"] = loss.map(f64::exp).into();
         }

@@ -30,11 +30,14 @@ use super::run_folder::RunFolder;
 use super::trainer::{Control, Outcome, StepReport, Trainer, TrainerConfig};
 use super::vocabulary::tokenizer_hash;
 use super::warning::RunWarning;
+use crate::distributed::{Patience, World, agreement};
 use crate::error::{Result, RunError};
+use crate::hash::hash_bytes;
 use crate::hub;
 use crate::model::{Model, Stack};
 use crate::report::Metric;
 use crate::text::Tokenizer;
+use limpid_tensor::bytes;
 use limpid_tensor::params::Role;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,6 +85,7 @@ impl Run {
         sources: Vec<(String, u64)>,
         checkpoint: Option<Checkpoint>,
         pretrained: Option<&Model>,
+        files: Files,
     ) -> Result<Self> {
         let model = new_model(&config, &tokenizer, &dataset, pretrained)?;
         let pretrained_generation = match &config.pretrained {
@@ -91,9 +95,7 @@ impl Run {
             _ => None,
         };
         let train = &config.train;
-        let steps = train
-            .length
-            .steps(train.gradient_accumulation_steps, |epochs| dataset.batches_in(epochs));
+        let steps = train.length.steps(train.passes(), |epochs| dataset.batches_in(epochs));
         let settings = TrainerConfig {
             learning_rate: train.learning_rate(steps),
             adam: train.adam(),
@@ -101,6 +103,8 @@ impl Run {
             ema_decay: (config.train.ema > 0.0).then_some(config.train.ema),
             seed: config.train.seed,
             activations: train.activation_checkpointing,
+            micro_batches: train.micro_batches,
+            sharding: train.shard_optimizer,
         };
         let mut trainer = Trainer::new(model, dataset, settings);
         let tokenizer_folder = folder.join("tokenizer");
@@ -126,7 +130,10 @@ impl Run {
             let (folder, done) = (folder.to_path_buf(), state.step);
             return Err(RunError::TooManySteps { folder, done, steps }.into());
         }
-        let metrics = Metrics::open(folder, state.metrics_bytes, state.started)?;
+        let metrics = match files {
+            Files::Written => Some(Metrics::open(folder, state.metrics_bytes, state.started)?),
+            Files::Read => None,
+        };
         let folder = folder.to_path_buf();
         let session = Session {
             config,
@@ -147,10 +154,9 @@ impl Run {
 
     /// Refuses a run whose checkpoints and model do not fit on the disk.
     pub(super) fn check_disk_space(&self) -> Result<(), RunError> {
-        let bytes = |tensor: &[f32]| 4 * tensor.len() as u64;
-        let tensors = self.trainer.tensors();
-        let checkpoint = tensors.iter().map(|(_, tensor)| bytes(tensor)).sum();
-        let model = bytes(self.trainer.model().params.flat());
+        let bytes = |elements: usize| 4 * elements as u64;
+        let checkpoint = self.trainer.tensors().iter().map(|(_, len)| bytes(*len)).sum();
+        let model = bytes(self.trainer.model().params.flat().len());
         let keep = self.session.keep(&self.trainer).count;
         check_disk_space(&self.session.folder, checkpoint, model, keep)
     }
@@ -200,7 +206,7 @@ impl Run {
         let Self { trainer, session, .. } = self;
         // Also right after a checkpoint that was saved at that moment.
         if session.patience_left() {
-            if trainer.step_count() < trainer.steps() {
+            if session.is_main() && trainer.step_count() < trainer.steps() {
                 session.remove_results();
             }
             let (step, last) = (trainer.step_count(), trainer.steps());
@@ -218,8 +224,33 @@ impl Run {
 
     /// Saves a checkpoint.
     pub(super) fn save_checkpoint(&mut self) -> Result<()> {
-        self.session.save_checkpoint(&self.trainer)
+        self.session.save_checkpoint(&mut self.trainer)
     }
+
+    /// Trains with the ranks of `world` from now on: every rank has opened the same run.
+    ///
+    /// # Errors
+    /// If there are more ranks than micro-batches, or they have other weights or are at another
+    /// step.
+    pub(super) fn join(&mut self, mut world: World) -> Result<()> {
+        let weights = hash_bytes(bytes::of(self.trainer.model().params.flat()));
+        let facts = [
+            ("step", self.trainer.step_count().to_string()),
+            ("tokenizer", format!("{:016x}", self.session.state.tokenizer_hash.unwrap_or(0))),
+            ("weights", format!("{weights:016x}")),
+        ];
+        let facts = facts.map(|(name, value)| (name.to_string(), value));
+        agreement::check(&mut world, &facts.into())?;
+        world.set_patience(Patience::Steps);
+        self.trainer.join(world)
+    }
+}
+
+/// Whether a process writes the files of its run, or only reads them: one of several writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    Written,
+    Read,
 }
 
 /// The model of a configuration, with pretrained weights where there are some.

@@ -1,13 +1,14 @@
 //! What a run does after each step: metrics, validation, the best model, checkpoints.
 
 use super::{OnEvent, TrainEvent};
+use crate::distributed::World;
 use crate::error::{Quantity, Result, RunError};
 use crate::report::{self, Metric, Validation};
 use crate::text::Tokenizer;
 use crate::train::checkpoint::{self, Keep, State};
 use crate::train::config::RunConfig;
 use crate::train::dataset::RunDataset;
-use crate::train::evaluate::{samples, validate};
+use crate::train::evaluate::{samples, validate_in};
 use crate::train::metrics::Metrics;
 use crate::train::run_folder::overwrite;
 use crate::train::trainer::{Control, StepReport, Trainer};
@@ -18,11 +19,12 @@ pub(super) struct Session {
     pub(super) config: RunConfig,
     pub(super) folder: PathBuf,
     pub(super) tokenizer: Tokenizer,
-    pub(super) metrics: Metrics,
+    /// The file of metrics: the main rank's.
+    pub(super) metrics: Option<Metrics>,
     pub(super) state: State,
     /// `generation_config.json` of the pretrained model.
     pub(super) pretrained_generation: Option<serde_json::Value>,
-    /// Whether the last callback answered [`Control::Stop`].
+    /// Whether a callback answered [`Control::Stop`], and every rank knows.
     pub(super) stop_requested: bool,
 }
 
@@ -31,6 +33,11 @@ impl Session {
     pub(super) fn patience_left(&self) -> bool {
         let patience = self.config.train.patience;
         patience == 0 || self.state.since_best < patience
+    }
+
+    /// Whether this process writes the files of the run.
+    pub(super) fn is_main(&self) -> bool {
+        self.metrics.is_some()
     }
 
     /// The results of an earlier end are not those of a run that trains on.
@@ -60,7 +67,10 @@ impl Session {
         if due(train.validate_every) {
             self.validate(trainer, on_event)?;
         }
-        self.stop_requested = on_event(TrainEvent::Step(*report)) == Control::Stop;
+        if on_event(TrainEvent::Step(*report)) == Control::Stop {
+            trainer.request_stop();
+        }
+        self.stop_requested = trainer.stops();
         let stop = self.stop_requested || !self.patience_left();
         if due(train.checkpoint_every) || stop {
             self.save_checkpoint(trainer)?;
@@ -76,7 +86,7 @@ impl Session {
     ) -> report::Train {
         let since = std::mem::take(&mut self.state.since_log);
         let State { step, tokens, seconds, .. } = self.state;
-        let batches = step * self.config.train.gradient_accumulation_steps as u64;
+        let batches = step * self.config.train.passes() as u64;
         report::Train {
             step,
             loss: since.loss(),
@@ -90,7 +100,9 @@ impl Session {
     }
 
     fn write_metric(&mut self, metric: Metric, on_event: &mut OnEvent) -> Result<()> {
-        self.metrics.write(&metric)?;
+        if let Some(metrics) = &mut self.metrics {
+            metrics.write(&metric)?;
+        }
         on_event(TrainEvent::Metric(&metric));
         Ok(())
     }
@@ -102,7 +114,10 @@ impl Session {
         on_event: &mut OnEvent,
     ) -> Result<()> {
         let tokenizer = &self.tokenizer;
-        let mut found = trainer.with_ema(|t| validate(t.dataset(), t.model(), tokenizer))?;
+        let mut found = trainer.with_ema(|trainer| {
+            let (dataset, model, world) = trainer.validation_parts();
+            validate_in(world.unwrap_or(&mut World::single()), dataset, model, tokenizer)
+        })?;
         let step = self.state.step;
         if !found.loss.is_finite() {
             let (quantity, value, lr) =
@@ -114,12 +129,17 @@ impl Session {
             self.set_best(&found);
             self.state.best_step = step;
             self.state.since_best = 0;
-            let saved = trainer.with_ema(|trainer| self.save_model(trainer.model()));
-            self.state.best_hash = Some(saved?);
+            if self.is_main() {
+                let saved = trainer.with_ema(|trainer| self.save_model(trainer.model()));
+                self.state.best_hash = Some(saved?);
+            }
         } else {
             self.state.since_best += 1;
         }
         self.write_validation(found, on_event)?;
+        if !self.is_main() {
+            return Ok(());
+        }
         let count = self.config.train.samples;
         let made =
             trainer.with_ema(|t| samples(t.dataset(), t.model(), &self.tokenizer, count, step))?;
@@ -148,9 +168,16 @@ impl Session {
         self.write_metric(Metric::Validation(Validation { step, ..found }), on_event)
     }
 
-    pub(super) fn save_checkpoint(&mut self, trainer: &Trainer<RunDataset>) -> Result<()> {
-        self.state.metrics_bytes = self.metrics.flush()?;
-        checkpoint::save(&self.folder, &self.state, &trainer.tensors(), self.keep(trainer))?;
+    /// Saves a checkpoint; other ranks than the main one send what they have of it.
+    pub(super) fn save_checkpoint(&mut self, trainer: &mut Trainer<RunDataset>) -> Result<()> {
+        if let Some(metrics) = &mut self.metrics {
+            self.state.metrics_bytes = metrics.flush()?;
+        }
+        let (folder, state, keep) = (&self.folder, &self.state, self.keep(trainer));
+        trainer.save_tensors(|tensors| checkpoint::save_from(folder, state, tensors, keep))?;
+        if !self.is_main() {
+            return Ok(());
+        }
         // From its first checkpoint on the new run replaces an old one for good.
         overwrite::commit(&self.folder)
     }
