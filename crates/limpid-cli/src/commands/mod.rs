@@ -47,6 +47,7 @@ mod tokenizer;
 mod train;
 mod train_config;
 mod translate;
+mod world;
 
 use crate::args::{Args, Command};
 use crate::error::{Error, Result};

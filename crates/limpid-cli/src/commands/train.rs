@@ -2,9 +2,12 @@
 
 use super::signals::{StopSignals, code};
 use super::train_config::config;
+use super::world::Job;
 use crate::args::Train;
 use crate::error::{Error, Result};
 use crate::printer::{self, Progress, say, visible};
+use limpid::distributed::World;
+use limpid::distributed::agreement::Facts;
 use limpid::report::Metric;
 use limpid::text::text_size;
 use limpid::text::train::Stage;
@@ -20,11 +23,19 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Trains to the end, or until Ctrl-C or SIGTERM.
+/// Trains to the end, or until Ctrl-C or SIGTERM: alone, or with the other processes of an MPI job.
 pub fn run(args: Train) -> Result<ExitCode> {
-    let mut config = config(&args)?;
+    let mut job = Job::join()?;
+    let trained = train(args, &mut job);
+    job.end(trained)
+}
+
+fn train(args: Train, job: &mut Job) -> Result<ExitCode> {
+    let mut config = job.agree(config(&args))?;
     if args.show_config {
-        print!("{}", config.to_toml_with_defaults());
+        if job.is_main() {
+            print!("{}", config.to_toml_with_defaults());
+        }
         return Ok(ExitCode::SUCCESS);
     }
     // A run may be resumed from another directory.
@@ -37,6 +48,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
         return Err(error);
     }
     if let Some(steps) = args.find_lr {
+        job.check_alone("a learning-rate search")?;
         return super::find_lr::run(&config, steps, args.out.as_deref(), args.json);
     }
     let folder = args.out.clone().unwrap_or_else(|| folder_of(&args.what));
@@ -45,7 +57,12 @@ pub fn run(args: Train) -> Result<ExitCode> {
         (_, true) => RunStart::Overwrite,
         _ => RunStart::New,
     };
-    let Opened { mut run, warnings } = open(&config, &folder, start)?;
+    let identity = job.identity()?;
+    let opened = match job.is_main() {
+        true => open_in(job.take_world(), identity, &config, &folder, start),
+        false => return follow(job, identity, config, &folder, start),
+    };
+    let Opened { mut run, warnings } = opened?;
     for warning in &warnings {
         say(format_args!("warning: {warning}"));
     }
@@ -53,7 +70,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     if done >= steps {
         say(format_args!("The run in {} has done all of its {steps} steps.", folder.display()));
     } else {
-        announce(&mut run)?;
+        announce(&mut run, job.size())?;
     }
     let signals = StopSignals::watch(|_| {
         say("\nSaving a checkpoint after this step … (the same signal again stops at once)")
@@ -65,6 +82,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     });
     let seconds = bar.finish();
     let outcome = ended.map_err(|error| with_resume_hint(error, &folder))?;
+    // Results are there; the other processes wait for the end.
     let limpid = printer::how_to_call();
     match outcome {
         Outcome::Interrupted => {
@@ -226,10 +244,41 @@ fn folder_of(what: &str) -> PathBuf {
     }
 }
 
+/// What another process than the main one does: its share of the work, in silence.
+fn follow(
+    job: &mut Job,
+    identity: Facts,
+    config: RunConfig,
+    folder: &Path,
+    start: RunStart,
+) -> Result<ExitCode> {
+    let mut run = setup::open_in(job.take_world(), identity, config, folder, start, &mut |_| {})
+        .map_err(Error::from)?
+        .run;
+    let signals = StopSignals::watch(|_| {})?;
+    run.train(&mut |_| {
+        if signals.received().is_some() { Control::Stop } else { Control::Continue }
+    })
+    .map_err(Error::from)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a run of this process alone.
 pub(super) fn open(config: &RunConfig, folder: &Path, start: RunStart) -> Result<Opened> {
+    open_in(World::single(), Facts::new(), config, folder, start)
+}
+
+fn open_in(
+    world: World,
+    identity: Facts,
+    config: &RunConfig,
+    folder: &Path,
+    start: RunStart,
+) -> Result<Opened> {
     let bytes = text_size(&config.tokenized_files()).unwrap_or(0);
     let (mut vocabulary, mut tokens) = (None, None);
-    setup::open(config.clone(), folder, start, &mut |preparing| match preparing {
+    let config = config.clone();
+    setup::open_in(world, identity, config, folder, start, &mut |preparing| match preparing {
         SetupProgress::Vocabulary(Stage::Counting(_)) => {}
         SetupProgress::Vocabulary(Stage::Learning(done, of)) => {
             vocabulary
@@ -245,7 +294,7 @@ pub(super) fn open(config: &RunConfig, folder: &Path, start: RunStart) -> Result
 }
 
 /// What is going to happen: before the first step.
-fn announce(run: &mut Run) -> Result<()> {
+fn announce(run: &mut Run, ranks: usize) -> Result<()> {
     let (done, steps) = run.steps();
     let vocab = run.model().stack.vocab_size();
     let config = run.config();
@@ -262,6 +311,9 @@ fn announce(run: &mut Run) -> Result<()> {
         printer::thousands(vocab),
         printer::counted(team::threads(), "thread"),
     ));
+    if ranks > 1 {
+        say(format_args!("{ranks} processes; each computes its share of a step"));
+    }
     let free = available_memory()
         .map_or(String::new(), |free| format!(" of {} free", printer::size(free)));
     say(format_args!("Memory: about {}{free}", printer::size(memory)));

@@ -7,8 +7,15 @@ use proc_macro2::{Delimiter, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates, the lowest first.
-pub const CRATES: [&str; 6] =
-    ["limpid-tensor", "limpid", "limpid-python", "limpid-learn", "limpid-server", "limpid-cli"];
+pub const CRATES: [&str; 7] = [
+    "limpid-tensor",
+    "limpid",
+    "limpid-mpi",
+    "limpid-python",
+    "limpid-learn",
+    "limpid-server",
+    "limpid-cli",
+];
 
 /// The modules of `limpid`, the lowest first.
 pub const MODULES: [&str; 18] = [
