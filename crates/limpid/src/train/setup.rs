@@ -30,7 +30,7 @@ use super::config::{PATHS, PairSource, RunConfig, Task};
 use super::dataset::RunDataset;
 use super::plan;
 use super::pretrained::new_heads;
-use super::run::{Files, Run};
+use super::run::{Files, Run, RunParts};
 use super::run_folder::repair::{lost_metrics, repair};
 use super::run_folder::{CONFIG, RunFolder, event_files, is_within, overwrite};
 pub use super::run_folder::{Contents, FIND_LR, RunStart};
@@ -165,8 +165,10 @@ fn follow(config: RunConfig, folder: &Path, sources: Vec<(String, u64)>) -> Resu
         Some(from) => Some(hub::load_mapped(from)?.0),
         None => None,
     };
-    let (files, model) = (Files::Read, pretrained.as_ref());
-    let run = Run::new(config, folder, tokenizer, dataset, sources, checkpoint, model, files)?;
+    let (files, pretrained) = (Files::Read, pretrained.as_ref());
+    let parts =
+        RunParts { config, folder, tokenizer, dataset, sources, checkpoint, pretrained, files };
+    let run = Run::new(parts)?;
     Ok(Opened { run, warnings: Vec::new() })
 }
 
@@ -285,8 +287,16 @@ fn prepare(
         None => None,
     };
     let is_new = checkpoint.is_none();
-    let (files, model) = (Files::Written, pretrained.as_ref());
-    let mut run = Run::new(config, folder, tokenizer, dataset, sources, checkpoint, model, files)?;
+    let mut run = Run::new(RunParts {
+        config,
+        folder,
+        tokenizer,
+        dataset,
+        sources,
+        checkpoint,
+        pretrained: pretrained.as_ref(),
+        files: Files::Written,
+    })?;
     run.check_disk_space()?;
     if let Some(pretrained) = pretrained.as_ref().filter(|_| is_new) {
         warnings.extend(new_heads(run.model(), pretrained));

@@ -9,13 +9,16 @@ use std::ops::Range;
 /// Elements that are read at a time.
 pub(super) const PIECE: usize = 1 << 16;
 
+/// Fills a buffer with the elements that come next.
+type NextPiece<'a> = dyn FnMut(&mut [f32]) -> Result<()> + 'a;
+
 /// A flat tensor that is read from its beginning to its end, piece by piece.
 pub struct TensorSource<'a> {
     /// Its name in the file.
     pub name: &'static str,
     /// Its elements.
     pub len: usize,
-    next: Box<dyn FnMut(&mut [f32]) -> Result<()> + 'a>,
+    next: Box<NextPiece<'a>>,
 }
 
 impl<'a> TensorSource<'a> {

@@ -71,22 +71,25 @@ pub struct Run {
     lock: Option<RunFolder>,
 }
 
+/// What a run is made of.
+pub(super) struct RunParts<'a> {
+    pub config: RunConfig,
+    pub folder: &'a Path,
+    pub tokenizer: Tokenizer,
+    pub dataset: RunDataset,
+    /// The training files with their hashes; a run is resumed only with the data it started with.
+    pub sources: Vec<(String, u64)>,
+    pub checkpoint: Option<Checkpoint>,
+    pub pretrained: Option<&'a Model>,
+    pub files: Files,
+}
+
 impl Run {
-    /// A run in `folder`: from a checkpoint if there is one, else from step 0, with new or with
+    /// A run in a folder: from a checkpoint if there is one, else from step 0, with new or with
     /// pretrained weights.
-    ///
-    /// `sources` are the training files with their hashes; a run is resumed only with the data it
-    /// started with.
-    pub(super) fn new(
-        config: RunConfig,
-        folder: &Path,
-        tokenizer: Tokenizer,
-        mut dataset: RunDataset,
-        sources: Vec<(String, u64)>,
-        checkpoint: Option<Checkpoint>,
-        pretrained: Option<&Model>,
-        files: Files,
-    ) -> Result<Self> {
+    pub(super) fn new(parts: RunParts) -> Result<Self> {
+        let RunParts { config, folder, tokenizer, mut dataset, sources, .. } = parts;
+        let RunParts { checkpoint, pretrained, files, .. } = parts;
         let model = new_model(&config, &tokenizer, &dataset, pretrained)?;
         let pretrained_generation = match &config.pretrained {
             Some(folder) if !matches!(model.stack, Stack::Encoder(_)) => {
