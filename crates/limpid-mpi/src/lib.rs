@@ -4,11 +4,13 @@
 //! use limpid::distributed::World;
 //! use std::time::Duration;
 //!
-//! let mpi = limpid_mpi::Mpi::start().expect("nobody has started MPI before");
-//! let communicator = mpi.communicator(Duration::from_secs(120), |lost| {
+//! fn end(lost: &limpid::error::DistributedError) -> ! {
 //!     eprintln!("{lost}");
 //!     std::process::exit(2)
-//! });
+//! }
+//!
+//! let mpi = limpid_mpi::Mpi::start().expect("nobody has started MPI before");
+//! let communicator = mpi.communicator(Duration::from_secs(120), end);
 //! let mut world = World::new(Box::new(communicator));
 //! let ranks = world.all_gather(&[world.rank() as u8]).unwrap();
 //! drop(world);
@@ -24,7 +26,6 @@ use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::topology::Communicator as _;
 use requests::Requests;
-use std::convert::Infallible;
 use std::mem::ManuallyDrop;
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -65,7 +66,7 @@ impl Mpi {
     pub fn communicator(
         &self,
         timeout: Duration,
-        on_loss: fn(&DistributedError) -> Infallible,
+        on_loss: fn(&DistributedError) -> !,
     ) -> MpiCommunicator {
         let (rank, size, thread) = (self.rank(), self.size(), std::thread::current().id());
         MpiCommunicator { rank, size, thread, timeout, patience: Patience::Steps, on_loss }
@@ -89,7 +90,7 @@ pub struct MpiCommunicator {
     thread: ThreadId,
     timeout: Duration,
     patience: Patience,
-    on_loss: fn(&DistributedError) -> Infallible,
+    on_loss: fn(&DistributedError) -> !,
 }
 
 impl Communicator for MpiCommunicator {
@@ -119,7 +120,7 @@ impl Communicator for MpiCommunicator {
         }
         if let Err(ranks) = requests.wait(patience) {
             let seconds = patience.as_secs();
-            match (self.on_loss)(&DistributedError::NoAnswer { ranks, seconds }) {}
+            (self.on_loss)(&DistributedError::NoAnswer { ranks, seconds })
         }
         Ok(())
     }

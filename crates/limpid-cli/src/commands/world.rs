@@ -163,7 +163,7 @@ static RANK: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
 /// Reports that another process is lost, and ends this one. No checkpoint is saved: the newest one
 /// is of a step that all processes have done.
 #[cfg(feature = "mpi")]
-fn end_at_loss(lost: &DistributedError) -> std::convert::Infallible {
+fn end_at_loss(lost: &DistributedError) -> ! {
     let own = RANK.get().copied().unwrap_or_default();
     eprintln!(
         "error: rank {own}: {lost}\nhint: the same command with --resume continues from the \
