@@ -15,6 +15,7 @@ With --against the two take turns for some steps, and the seconds for a thousand
 loading and tokenizing are not counted."""
 
 import json
+import math
 import os
 import random
 import statistics
@@ -113,6 +114,14 @@ def accuracy(model, texts):
     return right / len(texts.ids)
 
 
+def epochs_of(folder, run):
+    """The epochs of a run, which its metrics know where it chose them by the size of the data."""
+    if run.train["epochs"] != "auto":
+        return run.train["epochs"]
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    return math.ceil(max(line["epoch"] for line in lines if line["kind"] == "train"))
+
+
 class Twin:
     def __init__(self, run, args):
         self.run, self.order = run, args.order
@@ -120,6 +129,7 @@ class Twin:
         with open(path) as lines:
             self.names = sorted({line.split(" ", 1)[0] for line in lines})
         self.train = Texts(run, path, self.names)
+        self.epochs = epochs_of(args.run, run)
         tokens = sum(map(len, self.train.ids))
         # As many texts as fit into the run's budget on average.
         self.size = round(run.train["batch_tokens"] * len(self.train.ids) / tokens)
@@ -131,7 +141,7 @@ class Twin:
     def steps(self, count=None):
         """Runs all epochs, or this many steps: seconds, steps and texts."""
         batches = []
-        for _ in range(self.run.train["epochs"]):
+        for _ in range(self.epochs):
             batches += self.train.batches(self.rng, self.size, self.order)
         batches = batches[:count]
         begin = time.perf_counter()
