@@ -1,6 +1,7 @@
 //! The processes of an MPI job as a [`Communicator`] of `limpid`.
 //!
-//! ```no_run
+#![cfg_attr(feature = "mpi", doc = "```no_run")]
+#![cfg_attr(not(feature = "mpi"), doc = "```ignore")]
 //! use limpid::distributed::World;
 //! use std::time::Duration;
 //!

@@ -290,9 +290,11 @@ fn descend(lab: &Lab, pass: &Value, element: Value) -> usize {
         }
         let factors = found["terms"].as_array().unwrap().iter();
         let factors = factors.flat_map(|term| term["factors"].as_array().unwrap());
-        let next = factors.map(|factor| factor["origin"]["element"].clone());
-        match next.into_iter().find(|next| !next.is_null()) {
-            Some(next) => element = next,
+        let next: Vec<&Value> = factors.map(|factor| &factor["origin"]["element"]).collect();
+        // Weights last: they are the bottom.
+        let computed = next.iter().find(|next| !next.is_null() && next["kind"] != "param");
+        match computed.or(next.iter().find(|next| !next.is_null())) {
+            Some(next) => element = (*next).clone(),
             None => return depth,
         }
         assert!(depth < 200, "no end");

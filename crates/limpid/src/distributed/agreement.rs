@@ -1,5 +1,10 @@
 //! Whether all ranks are about to do the same: what would make their numbers differ is compared
 //! before the first of them is computed.
+//!
+//! ```text
+//! rank 0   ("version", "0.1.0")  ("instruction set", "avx512")  ("data", "5f0c…")
+//! rank 1   ("version", "0.1.0")  ("instruction set", "avx2")    ("data", "5f0c…")   refused
+//! ```
 
 use super::World;
 use crate::error::{DistributedError, Result};

@@ -8,6 +8,11 @@
 //! sends (W−1)/W of the vector in log₂ W rounds, as much as in a ring. Other worlds send each slice
 //! of each of their nodes to the rank that has the slice, which adds them in the order of the tree.
 //! Gathering is the same backwards, with (W−1)/W of the vector again.
+//!
+//! ```text
+//! W = 4   rank 0 ⇄ 1, 2 ⇄ 3: halves, then 0 ⇄ 2, 1 ⇄ 3: quarters
+//!         sent by each rank: (1/2 + 1/4) n = 3/4 n, and as much to gather: 2 (W−1)/W n
+//! ```
 
 use super::{Incoming, Outgoing, World, tree};
 use crate::error::Result;

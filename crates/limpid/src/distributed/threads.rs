@@ -1,5 +1,16 @@
 //! A world of threads in one process: the same code as between machines, for tests and programs
 //! that have no MPI.
+//!
+//! ```
+//! use limpid::distributed::{World, threads};
+//!
+//! let found = threads::run(3, |communicator| {
+//!     let mut world = World::new(Box::new(communicator));
+//!     let rank = world.rank() as u8;
+//!     world.all_gather(&[rank]).unwrap()
+//! });
+//! assert!(found.iter().all(|ranks| *ranks == [0, 1, 2]));
+//! ```
 
 use super::{Communicator, Incoming, Outgoing};
 use crate::error::{DistributedError, Result};

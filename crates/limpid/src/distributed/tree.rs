@@ -3,6 +3,13 @@
 //! A node is a range of micro-batches; its children are its halves, the left one larger if they
 //! differ. So the ranks of a power of two have one node each, whatever the number of
 //! micro-batches, and other worlds a few nodes per rank.
+//!
+//! ```text
+//! 0..5 ─┬─ 0..3 ─┬─ 0..2 ─┬─ 0      sums: ((0 + 1) + 2) + (3 + 4)
+//!       │        └─ 2     └─ 1
+//!       └─ 3..5 ─┬─ 3
+//!                └─ 4
+//! ```
 
 use std::ops::Range;
 

@@ -275,8 +275,8 @@ fn what_llama_cpp_does_not_compute_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_quantised_model_is_refused_and_leaves_nothing() {
-    let (scratch, mut model) = folder("quantised", DecoderConfig::gpt2(257, 16, 1, 2, 32));
+fn a_quantized_model_is_refused_and_leaves_nothing() {
+    let (scratch, mut model) = folder("quantized", DecoderConfig::gpt2(257, 16, 1, 2, 32));
     let choices = choose(&model, Format::Int8, &[]).unwrap();
     quantize(&mut model, &choices).unwrap();
     hub::save(&model, &scratch.0).unwrap();
@@ -284,7 +284,7 @@ fn a_quantised_model_is_refused_and_leaves_nothing() {
     let convert = hub::convert(&scratch.0, &other, &Default::default()).map(|_| ());
     for found in [export_gguf(&scratch.0, &file, F32).map(|_| ()), convert] {
         let error = found.unwrap_err().to_string();
-        let expected = "the weights of the model are quantised (to int8): it cannot be converted";
+        let expected = "the weights of the model are quantized (to int8): it cannot be converted";
         assert!(error.contains(expected), "{error}");
     }
     assert!(!file.exists() && !other.exists());

@@ -203,10 +203,14 @@ impl Recurrence<'_> {
                 Ok(Computed::sum(NAME, "h′ = n + z·h − z·n", terms))
             }
             Cell::Lstm => {
-                let c = self.cell_terms(explainer, row, column)?.sum;
-                let squashed = self.part(RecurrentPart::Cell, row, column, c.tanh());
-                let terms = vec![term([self.gate(3, row, column), squashed])];
-                Ok(Computed::sum(NAME, "h′ = o·tanh(c′)", terms))
+                let cell = self.cell_terms(explainer, row, column)?;
+                let squashed = self.part(RecurrentPart::Cell, row, column, cell.sum.tanh());
+                let gate = self.gate(3, row, column);
+                // c′ may be the small difference of large terms, and tanh′ ≤ 1.
+                let magnitude = gate.value * cell.magnitude;
+                let terms = vec![term([gate, squashed])];
+                let computed = Computed::sum(NAME, "h′ = o·tanh(c′)", terms);
+                Ok(Computed { magnitude: magnitude.max(computed.magnitude), ..computed })
             }
         }
     }
@@ -228,17 +232,20 @@ impl Recurrence<'_> {
                 };
                 let last = last.map(|t| order.step(t).start + rank);
                 let hidden = if attends { 2 } else { 1 };
+                let mut magnitude = 0.0;
                 let factor = match (last, output == hidden) {
                     (Some(row), true) => explainer.operand(self.states, row, at.column),
                     (Some(row), false) => {
-                        let c = self.cell_terms(explainer, row, at.column)?.sum;
-                        self.part(RecurrentPart::Cell, row, at.column, c)
+                        let cell = self.cell_terms(explainer, row, at.column)?;
+                        magnitude = cell.magnitude;
+                        self.part(RecurrentPart::Cell, row, at.column, cell.sum)
                     }
                     // An empty sequence: its initial state.
                     (None, true) => initial(explainer, &self.layer.initial.0, at.row, at.column),
                     (None, false) => return Err(InspectError::NoElement.into()),
                 };
-                Ok(Computed::sum(NAME, "the last state", vec![term([factor])]))
+                let computed = Computed::sum(NAME, "the last state", vec![term([factor])]);
+                Ok(Computed { magnitude: magnitude.max(computed.magnitude), ..computed })
             }
         }
     }
