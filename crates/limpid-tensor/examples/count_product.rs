@@ -17,7 +17,8 @@ const N: usize = 96;
 fn plain(c: &mut [f32], a: &[f32], b: &[f32]) {
     for i in 0..N {
         for j in 0..N {
-            c[i * N + j] = (0..N).map(|k| a[i * N + k] * b[k * N + j]).sum();
+            let (row, column) = (&a[i * N..][..N], b[j..].iter().step_by(N));
+            c[i * N + j] = row.iter().zip(column).map(|(a, b)| a * b).sum();
         }
     }
 }
