@@ -141,7 +141,8 @@ function Numbers({ table, hidden }) {
         : typeof value === "number"
           ? short(value)
           : String(value);
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${table.title}><table>
+  return html`<div class="scroll" tabindex="0" role=${table.title ? "region" : undefined}
+    aria-label=${table.title || undefined}><table>
     <caption>${table.title}</caption>
     ${
       table.col_labels.length > 0 &&
