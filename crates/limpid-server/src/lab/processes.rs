@@ -135,7 +135,7 @@ impl Processes {
 fn interrupt(child: &Child) -> Result<(), LabProblem> {
     // The shell's own: nothing else need be installed.
     let sent =
-        Command::new("sh").args(["-c", "kill -INT \"$0\"", &child.id().to_string()]).status();
+        Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status();
     match sent {
         Ok(status) if status.success() => Ok(()),
         _ => Err(LabProblem::new(Kind::Internal, "the process cannot be stopped")),

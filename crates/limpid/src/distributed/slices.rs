@@ -21,8 +21,7 @@ use limpid_tensor::kernels::elementwise::add_assign;
 use limpid_tensor::params::ParamBuffer;
 use std::ops::Range;
 
-/// Elements of a message at most, 1 MB: large ones are slower on shared memory, small ones on a
-/// network (docs/scaling.md).
+/// Elements of a message at most, 1 MB: the buffers of both sides stay small beside the gradient.
 const CHUNK: usize = 1 << 18;
 
 /// The sum of some micro-batches: a node of the tree.
