@@ -29,8 +29,8 @@ export function DemoProgress({ only }) {
           aria-label=${one.title}></progress>
         <span class="small soft">${one.state === "training"
           ? strings.demo.training(one.step, one.steps,
-            one.seconds_left === null ? "" : duration(one.seconds_left),
-            one.loss === null ? "" : short(one.loss))
+            one.seconds_left == null ? "" : duration(one.seconds_left),
+            one.loss == null ? "" : short(one.loss))
           : strings.demo.states[/** @type {keyof typeof strings.demo.states} */ (one.state)]
             ?? one.state}</span>
       </li>`)}

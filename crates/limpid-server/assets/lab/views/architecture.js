@@ -141,8 +141,7 @@ function Blocks({ block, total, depth }) {
     ${block.params.map(
       (one) => html`<li key=${one.name} class="param"><span class="mono">
       ${one.name.split(".").at(-1)}</span> <span
-        class="soft small">[${one.shape.join(" × ")}] ${one.dtype}
-      ${one.file && one.file !== one.name ? html`, <code>${one.file}</code>` : ""}</span></li>`,
+        class="soft small">[${one.shape.join(" × ")}] ${one.dtype}</span></li>`,
     )}
   </ul>`;
 }

@@ -8,7 +8,13 @@ import { extra, setExtra } from "../state/selection.js";
 import { strings } from "../strings.js";
 import { Command } from "../show/command.js";
 
-/** @typedef {import("../api.js").ExampleInfo} ExampleInfo */
+/**
+ * What `limpid explain` lists.
+ * @typedef {{ name: string, kind: string, help: string, default: string,
+ *   choices?: string[] | null }} ExampleOption
+ * @typedef {{ name: string, title: string, summary: string, options: ExampleOption[],
+ *   see_also: string[] }} ExampleInfo
+ */
 
 export function View() {
   const list = useResource("examples", (signal) => get("/api/examples", signal));

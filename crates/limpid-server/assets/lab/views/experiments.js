@@ -8,7 +8,8 @@ import { extra, setExtra } from "../state/selection.js";
 import { toast } from "../shell/toast.js";
 import { strings } from "../strings.js";
 
-/** @typedef {import("../api.js").ExperimentInfo} ExperimentInfo */
+/** @typedef {{ name: string, claim: string, minutes: number, state: string, line: string,
+ *   effort?: string | null, verdict?: string | null }} ExperimentInfo */
 
 /** What running experiments say, by name. */
 export function View() {

@@ -194,7 +194,7 @@ function Step({ found, token, at, chosen }) {
   return html`<section class="stack tight">
     <h2>${strings.generation.choice(at + 1)}</h2>
     <p class="soft">${!step ? strings.generation.forced(word(token))
-      : step.u === null ? strings.generation.argmax
+      : step.u == null ? strings.generation.argmax
         : strings.generation.sampled(full(step.u), word(token))}</p>
     <${Await} of=${logits} shape="tall">${() => now && html`
       <${Bars} label=${strings.generation.choice(at + 1)}

@@ -159,7 +159,7 @@ function Form({ training, onStarted }) {
         }</dd>
       <dt>${strings.training.time}</dt><dd>${
         estimate
-          ? estimate.seconds === null
+          ? estimate.seconds == null
             ? "–"
             : strings.training.aboutTime(duration(estimate.seconds))
           : "…"

@@ -141,7 +141,7 @@ function Projections({ pass }) {
       (one) =>
         roles.includes(one.role) &&
         one.stack === attention?.stack &&
-        one.layer === attention.layer &&
+        one.layer === attention?.layer &&
         one.of === "source",
     );
   // Where each vector stands: in a tensor of its own, or beside others in one.

@@ -69,7 +69,7 @@ function RunList({ runs, shown }) {
         ] ?? run.state
       }</td>
       <td class="number">${count(run.step)} / ${count(run.steps)}</td>
-      <td class="number">${run.loss === null ? "–" : short(run.loss)}</td>
+      <td class="number">${run.loss == null ? "–" : short(run.loss)}</td>
       <td><${Actions} run=${run} /></td>
     </tr>`,
     )}</tbody></table></div></section>`;

@@ -75,8 +75,6 @@ function Sum({ pass, found }) {
       html`<div class="leaf"><p>${strings.why.token(found.token.id)}${" "}
       <strong><bdi>${word(found.token)}</bdi></strong></p></div>`
     }
-    ${found.position != null && html`<p class="small">${strings.why.position(found.position)}</p>`}
-    ${found.note && html`<p class="small">${found.note}</p>`}
     ${
       !leaf &&
       html`
