@@ -191,7 +191,6 @@ export const strings = {
     unnamed: "A number of this pass", digits: "All digits of the single-precision number",
     leaf: "This is the bottom: a number of the model's file, learnt in training.",
     token: (id) => `It is looked up by token id ${id}:`,
-    position: (position) => `It belongs to position ${position}.`,
     terms: "Terms of the sum, largest first", weightShort: "weight", input: "input",
     rest: (n) => `the sum of ${plural(n, "smaller term", "smaller terms")}`,
     sum: (n) => `${plural(n, "term", "terms")} added again in double precision`,

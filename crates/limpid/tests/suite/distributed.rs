@@ -8,6 +8,7 @@ use limpid::train::setup::{RunStart, open_in};
 use limpid::train::{Control, Outcome, RunConfig, TrainEvent};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 const STEPS: u64 = 50;
 
@@ -39,6 +40,9 @@ fn config(folder: &Path, task: &str, set: &[&str]) -> RunConfig {
          warmup_steps = 5\nvalidate_every = 20\ncheckpoint_every = 20\nsamples = 1\nema = 0.9\n\
          micro_batches = 4\ngradient_accumulation_steps = 2\n"
     );
+    // The ranks of a test are threads, and each reads its own configuration.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = folder.join(format!("{task}.toml"));
     fs::write(&path, text).unwrap();
     let set = [own].into_iter().chain(tokens).chain(set.iter().copied());

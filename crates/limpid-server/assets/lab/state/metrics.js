@@ -3,7 +3,7 @@ import { signal } from "../ui.js";
 import { get, url } from "./api.js";
 import { on } from "./events.js";
 
-/** @typedef {Record<string, any>} Metric A line of metrics.jsonl: docs/formats.md. */
+/** @typedef {import("../learn.js").Metric} Metric */
 /** @typedef {{ next: number, lines: Metric[], reading: boolean }} Known */
 
 /** @type {Map<string, Known>} */

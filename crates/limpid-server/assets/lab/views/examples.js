@@ -8,13 +8,7 @@ import { extra, setExtra } from "../state/selection.js";
 import { strings } from "../strings.js";
 import { Command } from "../show/command.js";
 
-/**
- * What `limpid explain` lists.
- * @typedef {{ name: string, kind: string, help: string, default: string,
- *   choices?: string[] | null }} ExampleOption
- * @typedef {{ name: string, title: string, summary: string, options: ExampleOption[],
- *   see_also: string[] }} ExampleInfo
- */
+/** @typedef {import("../learn.js").ExampleInfo} ExampleInfo */
 
 export function View() {
   const list = useResource("examples", (signal) => get("/api/examples", signal));

@@ -8,8 +8,7 @@ import { extra, setExtra } from "../state/selection.js";
 import { toast } from "../shell/toast.js";
 import { strings } from "../strings.js";
 
-/** @typedef {{ name: string, claim: string, minutes: number, state: string, line: string,
- *   effort?: string | null, verdict?: string | null }} ExperimentInfo */
+/** @typedef {import("../learn.js").ExperimentInfo} ExperimentInfo */
 
 /** What running experiments say, by name. */
 export function View() {

@@ -154,7 +154,7 @@ function logitsOf(found, at) {
  * @param {string} text
  */
 const truthOf = (truth, id, text) =>
-  truth.find((one) => (one.id === null ? one.text === text.trim() : one.id === id))
+  truth.find((one) => (one.id == null ? one.text === text.trim() : one.id === id))
     ?.probability ?? 0;
 
 /**

@@ -127,7 +127,7 @@ function Grid({ lens, pass }) {
             : null,
       }))} />
       <p class="small soft">${strings.lens.entropy(short(cell.entropy))}${" "}
-        ${cell.next_rank !== null ? strings.lens.rank(cell.next_rank) : ""}</p>
+        ${cell.next_rank != null ? strings.lens.rank(cell.next_rank) : ""}</p>
     </section>`
     }`;
 }

@@ -171,9 +171,9 @@ function Predictions({ pass }) {
   );
   const one = mine ?? (pass.output ? pass.predictions[0] : pass.predictions.at(-1));
   if (!one) return null;
-  const { row } = one;
-  const read = row == null ? undefined : side(pass, one.of)[row];
-  const head = row == null ? strings.sentence.whole
+  const row = one.row ?? null;
+  const read = row === null ? undefined : side(pass, one.of)[row];
+  const head = row === null ? strings.sentence.whole
     : pass.output ? strings.sentence.next(word(pass.output[row]))
       : pass.kind === "decoder" ? strings.sentence.after(word(read))
         : strings.sentence.here(word(read));

@@ -62,7 +62,7 @@ export function stagesOf(pass, of, at) {
       step: one.step,
       output: one.output,
       columns: width(one),
-      title: one.layer === null ? strings.path.sum : strings.path.after(one.layer),
+      title: one.layer == null ? strings.path.sum : strings.path.after(one.layer),
       norm: one.norms[at] ?? null,
       cosine: one.cosines[at] ?? null,
     })),

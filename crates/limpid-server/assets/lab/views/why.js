@@ -53,7 +53,7 @@ function Places({ pass }) {
   return html`<section class="stack tight"><h2>${strings.why.begin}</h2>
     <div class="row">
       ${
-        last &&
+        last?.row != null &&
         best &&
         pass.logits &&
         html`<button class="primary" onClick=${() =>
