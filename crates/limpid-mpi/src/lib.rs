@@ -1,4 +1,4 @@
-//! The processes of an MPI job as a [`Communicator`] of `limpid`.
+//! The processes of an MPI job as a `Communicator` of `limpid`.
 //!
 #![cfg_attr(feature = "mpi", doc = "```no_run")]
 #![cfg_attr(not(feature = "mpi"), doc = "```ignore")]
