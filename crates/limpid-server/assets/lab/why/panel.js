@@ -19,10 +19,15 @@ export function WhyPanel() {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
-  return html`<aside class="why" ref=${box} tabindex="-1" aria-label=${strings.why.title}
-    onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+  useEffect(() => {
+    // Of the document: a number that was clicked is gone with its focus when the next one is shown.
+    const close = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Escape") closeNumbers();
-    }}>
+    };
+    document.addEventListener("keydown", close);
+    return () => document.removeEventListener("keydown", close);
+  }, []);
+  return html`<aside class="why" ref=${box} tabindex="-1" aria-label=${strings.why.title}>
     <div class="row">
       <h2>${strings.why.title}</h2>
       <span class="spread"></span>
